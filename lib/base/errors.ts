@@ -1,0 +1,54 @@
+// Every fault the gateway can meet: one class, one table. The table says which status a client
+// gets and whose fault it was; only `relay/refuse.ts` turns an error into a reply.
+
+export type Source = 'client' | 'gateway' | 'backend'
+
+const TABLE = {
+  // The client sent something that is not HTTP, or not HTTP we accept.
+  BAD_HEAD: [400, 'client'],
+  BAD_HOST: [400, 'client'],
+  BAD_TARGET: [400, 'client'],
+  BAD_FRAMING: [400, 'client'],
+  BAD_CHUNK: [400, 'client'],
+  METHOD_NOT_ALLOWED: [405, 'client'],
+  HEAD_TIMEOUT: [408, 'client'],
+  BODY_TIMEOUT: [408, 'client'],
+  BODY_TOO_LARGE: [413, 'client'],
+  HEAD_TOO_LARGE: [431, 'client'],
+  METHOD_UNKNOWN: [501, 'client'],
+  VERSION_UNKNOWN: [505, 'client'],
+  // Nothing in the configuration fits the request.
+  LISTENER_NOT_FOUND: [404, 'gateway'],
+  ROUTE_NOT_FOUND: [404, 'gateway'],
+  NO_BACKENDS: [500, 'gateway'],
+  INTERNAL: [500, 'gateway'],
+  POOL_EXHAUSTED: [503, 'gateway'],
+  SHUTTING_DOWN: [503, 'gateway'],
+  REQUEST_TIMEOUT: [504, 'gateway'],
+  // The backend could not be reached, or did not answer as HTTP.
+  UPGRADE_FAILED: [502, 'backend'],
+  BACKEND_CONNECT: [503, 'backend'],
+  BACKEND_CLOSED: [503, 'backend'],
+  BACKEND_INVALID: [503, 'backend'],
+  BACKEND_TIMEOUT: [504, 'backend'],
+} as const satisfies Record<string, readonly [number, Source]>
+
+export type ErrorCode = keyof typeof TABLE
+
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'GatewayError'
+    this.code = code
+  }
+
+  get status(): number {
+    return TABLE[this.code][0]
+  }
+
+  get source(): Source {
+    return TABLE[this.code][1]
+  }
+}

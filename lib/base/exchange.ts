@@ -1,0 +1,102 @@
+// One request and its answer, from the accepted head to the log line. It holds what the verbs learn, and
+// moves through its phases in one direction; `settle` runs exactly once, whoever ends it.
+
+import assert from 'node:assert'
+import { GatewayError } from './errors.ts'
+import type { Body, Call, Client, Origin, Outcome, Policy, Reply, Steps } from './types.ts'
+import type { RequestHead } from './wire/head.ts'
+
+/** Which verb has the exchange in hand. */
+export type Phase = 'choose' | 'forward' | 'relay' | 'settled'
+
+export class Exchange {
+  readonly source: Origin
+  readonly request: RequestHead
+  readonly body: Body
+  readonly client: Client
+  readonly steps: Steps
+  readonly started = performance.now()
+  phase: Phase = 'choose'
+  /** Keys of the listener and the route that were chosen; '' until then. */
+  listener = ''
+  route = ''
+  /** Where the backend was reached: host:port. */
+  endpoint = ''
+  /** Policies with a say in the answer, in the order in which they ran. */
+  policies: readonly Policy[] = []
+  /** The call to cancel while no answer is there. */
+  call: Call | null = null
+  reply: Reply | null = null
+  status = 0
+  outcome: Outcome = 'complete'
+  error: GatewayError | null = null
+  /** Runs out with the route's `timeout.requestTimeout`. */
+  timer: NodeJS.Timeout | null = null
+
+  constructor(source: Origin, request: RequestHead, body: Body, client: Client, steps: Steps) {
+    this.source = source
+    this.request = request
+    this.body = body
+    this.client = client
+    this.steps = steps
+  }
+
+  /** The answer's head is there: from a backend, a policy or the gateway itself. */
+  answer(reply: Reply): void {
+    if (this.phase === 'settled') return reply.body.cancel()
+    assert(this.reply === null, 'an exchange is answered once')
+    this.call = null
+    this.steps.answer(this, reply)
+  }
+
+  /** Something went wrong: an error reply if none is out yet, otherwise a cut. */
+  fail(error: GatewayError, outcome: Outcome = outcomeOf(error)): void {
+    if (this.phase === 'settled') return
+    this.error = error
+    if (this.phase === 'relay') return this.cut(outcome)
+    this.#cancel()
+    this.outcome = outcome
+    this.steps.fail(this, error)
+  }
+
+  /** Ends the client's stream in the middle. */
+  cut(outcome: Outcome): void {
+    if (this.phase === 'settled') return
+    this.#cancel()
+    this.client.cut()
+    this.settle(outcome)
+  }
+
+  /** The client is gone: nobody is left to answer, so the backend call ends in the same tick. */
+  abandon(outcome: Outcome): void {
+    if (this.phase === 'settled') return
+    this.#cancel()
+    this.settle(outcome)
+  }
+
+  /** The last byte is out, or never will be. */
+  settle(outcome: Outcome): void {
+    if (this.phase === 'settled') return
+    this.phase = 'settled'
+    // An error reply that arrived whole still ends as the error did.
+    if (outcome !== 'complete') this.outcome = outcome
+    if (this.timer !== null) clearTimeout(this.timer)
+    this.steps.settle(this)
+  }
+
+  #cancel(): void {
+    const { call, reply } = this
+    this.call = null
+    call?.cancel()
+    reply?.body.cancel()
+  }
+}
+
+/** What an error means for the log when no client's departure or shutdown explains it better. */
+function outcomeOf(error: GatewayError): Outcome {
+  if (error.code === 'BACKEND_TIMEOUT' || error.code === 'REQUEST_TIMEOUT') return 'backend_timeout'
+  if (error.code === 'HEAD_TIMEOUT' || error.code === 'BODY_TIMEOUT') return 'idle'
+  if (error.code === 'SHUTTING_DOWN') return 'shutdown'
+  if (error.source === 'backend') return 'backend_reset'
+  return error.source === 'client' ? 'client_error' : 'complete'
+}

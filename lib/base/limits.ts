@@ -1,0 +1,78 @@
+// Every bound of the wire, by name, with its default. The comment names the config key that moves it;
+// those without a key are fixed because nothing a user runs should depend on them.
+
+export interface WireLimits {
+  /** frontendPolicies.http.maxHeadBytes: request line and fields; at most READ_BUFFER_BYTES. */
+  maxHeadBytes: number
+  /** frontendPolicies.http.http1MaxHeaders: fields in one head. */
+  maxHeaders: number
+  /** frontendPolicies.http.headTimeout: from the first byte (or the connection) to the end of the head. */
+  headTimeout: number
+  /** frontendPolicies.http.bodyIdleTimeout: between two reads of a request body. */
+  bodyIdleTimeout: number
+  /** frontendPolicies.http.responseIdleTimeout: a client that takes nothing of its answer. */
+  responseIdleTimeout: number
+  /** frontendPolicies.http.http1IdleTimeout: an idle kept-alive connection; above any front proxy's. */
+  keepAliveTimeout: number
+  /** frontendPolicies.http.maxConnections: open connections per listener port. */
+  maxConnections: number
+  /** frontendPolicies.http.http2MaxStreams: streams a client may have open on one HTTP/2 connection. */
+  maxStreams: number
+  /** frontendPolicies.tls.handshakeTimeout. */
+  handshakeTimeout: number
+}
+
+export const WIRE_LIMITS: WireLimits = {
+  maxHeadBytes: 32_768,
+  maxHeaders: 128,
+  headTimeout: 30_000,
+  bodyIdleTimeout: 60_000,
+  responseIdleTimeout: 120_000,
+  keepAliveTimeout: 600_000,
+  maxConnections: 65_536,
+  maxStreams: 256,
+  handshakeTimeout: 15_000,
+}
+
+export interface BackendLimits {
+  /** config.backend.connectTimeout: name look-up, TCP and TLS together. */
+  connectTimeout: number
+  /** config.backend.poolIdleTimeout: an idle pooled connection, unless the origin hints at less. */
+  poolIdleTimeout: number
+  /** config.backend.poolMaxSize: connections to one origin, busy and idle. */
+  poolMaxSize: number
+  /** config.backend.poolMaxWaiting: requests that may wait for a connection to one origin. */
+  poolMaxWaiting: number
+  /** config.backend.bodyIdleTimeout: a backend silent in the middle of its answer. */
+  bodyIdleTimeout: number
+}
+
+export const BACKEND_LIMITS: BackendLimits = {
+  connectTimeout: 10_000,
+  poolIdleTimeout: 90_000,
+  poolMaxSize: 16_384,
+  poolMaxWaiting: 4_096,
+  bodyIdleTimeout: 600_000,
+}
+
+/** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
+export const TERMINATION_DEADLINE = 30_000
+
+/** One read of the kernel, and so the most one unread pipelined chunk can hold. */
+export const READ_BUFFER_BYTES = 65_536
+
+/** Above this, bytes go out as a Buffer of their own; below, joined to the head as one string. */
+export const STRING_WRITE_BYTES = 16_000
+
+/** Chunk extensions and trailers of one chunked body together. */
+export const CHUNK_EXTRA_BYTES = 16_384
+
+/** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
+export const REPLAY_BYTES = 65_536
+
+/** After an answer that did not wait for the request's end: how long and how much is read and dropped. */
+export const LINGER_MS = 2_000
+export const LINGER_BYTES = 4_194_304
+
+/** How much of what an idle origin hints in `keep-alive: timeout=` is kept as a margin. */
+export const KEEP_ALIVE_MARGIN = 1_000

@@ -1,0 +1,101 @@
+// The words the verbs share. Shapes only: nothing here runs.
+
+import type { Exchange } from './exchange.ts'
+import type { GatewayError } from './errors.ts'
+import type { Fields, ResponseHead } from './wire/head.ts'
+
+/** How an exchange ended, as the access log tells it. */
+export type Outcome =
+  | 'complete'
+  | 'client_closed'
+  | 'client_error'
+  | 'backend_reset'
+  | 'backend_timeout'
+  | 'idle'
+  | 'shutdown'
+
+/**
+ * How a body is delimited where it comes from. `chunked` can be handed on as it stands on the wire;
+ * `open` is content whose end only its source knows (HTTP/2, or HTTP/1 until close).
+ */
+export type Framing = 'none' | 'length' | 'chunked' | 'open'
+
+/** `wire`: chunk sizes and trailers included, as received. `content`: the bytes they carry. */
+export type Form = 'wire' | 'content'
+
+/**
+ * A push source of bytes. `start` delivers at once, before it returns, what has already arrived, so that
+ * a head and the first bytes behind it can leave in one write.
+ */
+export interface Body {
+  readonly framing: Framing
+  /** Bytes to come when framing is `length`; otherwise -1. */
+  readonly length: number
+  start(sink: Sink, form: Form): void
+  pause(): void
+  resume(): void
+  /** Nobody wants the rest: release or destroy what it came from. */
+  cancel(): void
+}
+
+/**
+ * Where a body goes. The bytes are valid only during the call: the buffer may be the shared read buffer.
+ * `write` → false means wait: the sink calls the body's `resume` when it has room again.
+ */
+export interface Sink {
+  write(bytes: Buffer, from: number, to: number): boolean
+  end(trailers: Fields | null): void
+  /** The source died: what was written so far must not look whole. */
+  cut(outcome: Outcome): void
+}
+
+/** Two raw byte streams to be joined after an upgrade. */
+export interface Tunnel extends Body, Sink {}
+
+/** What a policy, the gateway itself or a backend answers. */
+export interface Reply {
+  readonly head: ResponseHead
+  readonly body: Body
+  /** Set when the answer is 101 and the connection now speaks something else. */
+  readonly tunnel: Tunnel | null
+}
+
+/** The client's side of an exchange: the one door out. */
+export interface Client {
+  inform(head: ResponseHead): void
+  respond(exchange: Exchange, reply: Reply): void
+  /** Ends the client's stream so that it cannot be taken for complete. */
+  cut(): void
+}
+
+/** A call under way to a backend, before its answer. */
+export interface Call {
+  cancel(): void
+}
+
+export interface Backend {
+  readonly name: string
+  /** Answers by `exchange.answer(reply)` or `exchange.fail(error)`, now or later. */
+  call(exchange: Exchange): void
+}
+
+/** What the gateway does with an exchange as it moves on; one object serves all exchanges. */
+export interface Steps {
+  answer(exchange: Exchange, reply: Reply): void
+  fail(exchange: Exchange, error: GatewayError): void
+  settle(exchange: Exchange): void
+}
+
+/** May answer instead of the backend, or change the request; may add to the reply. Never both at once. */
+export interface Policy {
+  readonly kind: string
+  request?(exchange: Exchange): Reply | undefined
+  response?(exchange: Exchange, head: ResponseHead): void
+}
+
+/** Where the bytes of an exchange came from. */
+export interface Origin {
+  readonly address: string
+  readonly port: number
+  readonly secure: boolean
+}

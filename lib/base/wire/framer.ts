@@ -1,0 +1,214 @@
+// Finds the end of an HTTP/1 body in its bytes, and the content between the framing. It changes nothing:
+// whoever forwards the body unchanged only needs to know where it stops.
+
+import { GatewayError } from '../errors.ts'
+import { CHUNK_EXTRA_BYTES } from '../limits.ts'
+
+type Kind = 'none' | 'length' | 'chunked' | 'close'
+
+type State =
+  | 'size'
+  | 'extension'
+  | 'sizeEnd'
+  | 'data'
+  | 'dataCr'
+  | 'dataLf'
+  | 'line'
+  | 'trailerName'
+  | 'trailerValue'
+  | 'trailerEnd'
+  | 'lastLf'
+  | 'over'
+
+const CR = 13
+const LF = 10
+const COLON = 58
+const SEMICOLON = 59
+/** 2^48: far above any real chunk, far below where doubles lose count. */
+const MAX_CHUNK = 281_474_976_710_656
+
+export class Framer {
+  /** Told of each run of content, when somebody asks for it. */
+  onContent: ((bytes: Buffer, from: number, to: number) => void) | null = null
+  #kind: Kind = 'none'
+  #state: State = 'over'
+  /** Bytes left of the length or of the chunk. */
+  #left = 0
+  #digits = 0
+  #extra = 0
+  #trailers: string[] | null = null
+  #bytes!: Buffer
+  #at = 0
+  #to = 0
+
+  start(kind: Kind, length: number): void {
+    this.#kind = kind
+    this.#left = kind === 'length' ? length : 0
+    this.#digits = 0
+    this.#extra = 0
+    this.#trailers = null
+    this.onContent = null
+    const empty = kind === 'none' || (kind === 'length' && length === 0)
+    this.#state = empty ? 'over' : kind === 'chunked' ? 'size' : 'data'
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'over'
+  }
+
+  /** A body that its connection's end completes; any other is cut short by it. */
+  get endsWithClose(): boolean {
+    return this.#kind === 'close'
+  }
+
+  /** Raw trailer lines of a chunked body, once it is over; '' without any. */
+  get trailerText(): string {
+    return this.#trailers === null ? '' : this.#trailers.join('')
+  }
+
+  /** Counts the bytes; the index behind those that belong to the body. Throws BAD_CHUNK. */
+  eat(bytes: Buffer, from: number, to: number): number {
+    if (this.#state === 'over') return from
+    if (this.#kind === 'chunked') return this.#chunks(bytes, from, to)
+    let end = to
+    if (this.#kind === 'length') {
+      if (to - from >= this.#left) {
+        end = from + this.#left
+        this.#state = 'over'
+      }
+      this.#left -= end - from
+    }
+    if (this.onContent !== null && end > from) this.onContent(bytes, from, end)
+    return end
+  }
+
+  #chunks(bytes: Buffer, from: number, to: number): number {
+    this.#bytes = bytes
+    this.#at = from
+    this.#to = to
+    let state: State = this.#state
+    while (this.#at < to && state !== 'over') state = this[state]()
+    this.#state = state
+    return this.#at
+  }
+
+  private size(): 'size' | 'extension' | 'sizeEnd' {
+    const byte = this.#bytes[this.#at++]!
+    const digit = hexOf(byte)
+    if (digit >= 0) {
+      this.#left = this.#left * 16 + digit
+      this.#digits++
+      if (this.#left > MAX_CHUNK || this.#digits > 16) throw badChunk('chunk size out of range')
+      return 'size'
+    }
+    if (this.#digits === 0) throw badChunk('chunk without a size')
+    if (byte === CR) return 'sizeEnd'
+    if (byte === SEMICOLON) return 'extension'
+    throw badChunk('malformed chunk size')
+  }
+
+  private extension(): 'extension' | 'sizeEnd' {
+    const byte = this.#bytes[this.#at++]!
+    this.#spend()
+    if (byte === CR) return 'sizeEnd'
+    if (!isText(byte)) throw badChunk('control byte in a chunk extension')
+    return 'extension'
+  }
+
+  private sizeEnd(): 'data' | 'line' {
+    if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk size')
+    return this.#left === 0 ? 'line' : 'data'
+  }
+
+  private data(): 'data' | 'dataCr' {
+    const from = this.#at
+    const whole = this.#to - from >= this.#left
+    this.#at = whole ? from + this.#left : this.#to
+    this.#left -= this.#at - from
+    if (this.onContent !== null) this.onContent(this.#bytes, from, this.#at)
+    return whole ? 'dataCr' : 'data'
+  }
+
+  private dataCr(): 'dataLf' {
+    if (this.#bytes[this.#at++] !== CR) throw badChunk('chunk longer than its size')
+    return 'dataLf'
+  }
+
+  private dataLf(): 'size' {
+    if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk')
+    this.#digits = 0
+    return 'size'
+  }
+
+  /** At the start of a line behind the last chunk: the empty one, or a trailer. */
+  private line(): 'lastLf' | 'trailerName' {
+    if (this.#bytes[this.#at] !== CR) return 'trailerName'
+    this.#at++
+    return 'lastLf'
+  }
+
+  private trailerName(): 'trailerName' | 'trailerValue' {
+    const byte = this.#trailerByte()
+    if (byte === COLON && this.#digits > 0) return 'trailerValue'
+    if (!isToken(byte)) throw badChunk('malformed trailer name')
+    this.#digits++
+    return 'trailerName'
+  }
+
+  private trailerValue(): 'trailerValue' | 'trailerEnd' {
+    const byte = this.#trailerByte()
+    if (byte === CR) return 'trailerEnd'
+    if (!isText(byte)) throw badChunk('control byte in a trailer')
+    return 'trailerValue'
+  }
+
+  private trailerEnd(): 'line' {
+    if (this.#trailerByte() !== LF) throw badChunk('bare CR in a trailer')
+    this.#digits = 0
+    return 'line'
+  }
+
+  private lastLf(): 'over' {
+    if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind the trailers')
+    return 'over'
+  }
+
+  protected over(): never {
+    throw new Error('a body that is over takes no bytes')
+  }
+
+  #trailerByte(): number {
+    const byte = this.#bytes[this.#at++]!
+    this.#spend()
+    ;(this.#trailers ??= []).push(String.fromCharCode(byte))
+    return byte
+  }
+
+  #spend(): void {
+    if (++this.#extra > CHUNK_EXTRA_BYTES)
+      throw badChunk(`chunk extensions and trailers above ${CHUNK_EXTRA_BYTES} bytes`)
+  }
+}
+
+function badChunk(what: string): GatewayError {
+  return new GatewayError('BAD_CHUNK', `invalid request: ${what}`)
+}
+
+function hexOf(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const lower = byte | 32
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1
+}
+
+/** What RFC 9110 lets a field value hold: visible bytes, space, tab and the upper half. */
+function isText(byte: number): boolean {
+  return (byte >= 32 && byte !== 127) || byte === 9
+}
+
+const TOKEN = new Uint8Array(256)
+for (const c of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+  TOKEN[c.charCodeAt(0)] = 1
+
+function isToken(byte: number): boolean {
+  return TOKEN[byte] === 1
+}

@@ -1,0 +1,312 @@
+// Bytes → head. llhttp judges the grammar; what it lets pass but a proxy must not, is refused here, so
+// that the backend can never read a request differently than we did.
+
+import { GatewayError } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
+import { RequestHead, ResponseHead } from './head.ts'
+import type { Fields } from './head.ts'
+import {
+  METHOD_INVALID,
+  PAUSED,
+  RECORDER_FULL,
+  VERSION_INVALID,
+  faultOf,
+  isShared,
+  llhttp,
+  readAddress,
+  readBuffer,
+  requestParser,
+  resetSpans,
+  responseParser,
+  scratchAddress,
+  scratchBuffer,
+  spans,
+} from './memory.ts'
+
+export interface HeadLimits {
+  maxHeadBytes: number
+  maxHeaders: number
+}
+
+const CR = 13
+const LF = 10
+const SPACE = 32
+const TAB = 9
+
+/** Index behind the head parsed last: where its body starts. One parse at a time, so one place is enough. */
+let headEnd = 0
+
+export function endOfHead(): number {
+  return headEnd
+}
+
+/** The request head at `from`, or null while it is incomplete. Throws what the client is to be told. */
+export function parseRequestHead(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  limits: HeadLimits,
+): RequestHead | null {
+  let start = from
+  while (start + 1 < to && bytes[start] === CR && bytes[start + 1] === LF) start += 2
+  if (bytes[start] === LF) throw new GatewayError('BAD_HEAD', 'invalid request: bare LF')
+  const base = run(requestParser, bytes, start, to, limits, 'client')
+  if (base < 0) return null
+  const text = bytes.latin1Slice(start, headEnd)
+  const offset = base + start
+  const head = new RequestHead(text, fieldSpans(text, 6, offset, limits), firstFieldOf(text))
+  head.keepAlive = spans[2] === 1
+  requestLine(head, text, spans[4]! - offset, spans[5]!)
+  const host = readFields(head, spans[1] === 1)
+  checkHost(head, host)
+  if (head.version === 'HTTP/1.0' && head.chunked)
+    throw new GatewayError('BAD_FRAMING', 'invalid request: transfer-encoding in HTTP/1.0')
+  return head
+}
+
+/** The response head at `from`, or null while it is incomplete. Throws BACKEND_INVALID. */
+export function parseResponseHead(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  limits: HeadLimits,
+): ResponseHead | null {
+  const base = run(responseParser, bytes, from, to, limits, 'backend')
+  if (base < 0) return null
+  const text = bytes.latin1Slice(from, headEnd)
+  const offset = base + from
+  const head = new ResponseHead(text, fieldSpans(text, 4, offset, limits), firstFieldOf(text))
+  head.status = spans[0]!
+  head.keepAlive = spans[2] === 1
+  const line = text.substring(0, head.firstField - 2)
+  if (!STATUS_LINE.test(line)) throw invalidResponse('malformed status line')
+  head.version = line.startsWith('HTTP/1.0') ? 'HTTP/1.0' : 'HTTP/1.1'
+  head.reason = line.substring(13)
+  readFields(head, head.status === 101)
+  return head
+}
+
+const STATUS_LINE = /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?$/
+
+function invalidResponse(what: string): GatewayError {
+  return new GatewayError('BACKEND_INVALID', `upstream call failed: invalid response: ${what}`)
+}
+
+/** Parses with llhttp; the address that index 0 of `bytes` has for it, or -1 for an incomplete head. */
+function run(
+  parser: number,
+  bytes: Buffer,
+  from: number,
+  to: number,
+  limits: HeadLimits,
+  side: 'client' | 'backend',
+): number {
+  let base = bytes === readBuffer ? readAddress : scratchAddress
+  const length = Math.min(to - from, limits.maxHeadBytes)
+  if (!isShared(bytes)) {
+    bytes.copy(scratchBuffer, 0, from, from + length)
+    base -= from
+  }
+  const result = llhttp.llhttp_execute(parser, base + from, length)
+  if (result === PAUSED) {
+    headEnd = llhttp.llhttp_get_error_pos(parser) - base
+    const version = llhttp.llhttp_get_http_major(parser) * 10 + llhttp.llhttp_get_http_minor(parser)
+    llhttp.llhttp_reset(parser)
+    if (version === 11 || version === 10) return base
+    throw side === 'client'
+      ? new GatewayError('VERSION_UNKNOWN', 'http version not supported')
+      : invalidResponse('unknown HTTP version')
+  }
+  const fault = result === 0 ? '' : faultOf(parser)
+  llhttp.llhttp_reset(parser)
+  resetSpans()
+  if (result === 0 && to - from < limits.maxHeadBytes) return -1
+  if (result === 0 || result === RECORDER_FULL) throw tooLarge(limits, side)
+  if (side === 'backend') throw invalidResponse(fault)
+  throw new GatewayError(codeOf(result, bytes, from, to), `invalid request: ${fault}`)
+}
+
+function tooLarge(limits: HeadLimits, side: 'client' | 'backend'): GatewayError {
+  return side === 'client'
+    ? new GatewayError(
+        'HEAD_TOO_LARGE',
+        `request head too large: more than ${limits.maxHeadBytes} bytes (frontendPolicies.http.maxHeadBytes)` +
+          ` or ${limits.maxHeaders} fields (frontendPolicies.http.http1MaxHeaders)`,
+      )
+    : invalidResponse(`head larger than ${limits.maxHeadBytes} bytes`)
+}
+
+const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ /
+
+function codeOf(result: number, bytes: Buffer, from: number, to: number): ErrorCode {
+  if (result === VERSION_INVALID) {
+    const line = bytes.latin1Slice(from, Math.max(from, bytes.indexOf(LF, from)))
+    return / HTTP\/\d\.\d\r?$/.test(line) && !/\/1\.[01]/.test(line)
+      ? 'VERSION_UNKNOWN'
+      : 'BAD_HEAD'
+  }
+  if (result === METHOD_INVALID && METHOD_TOKEN.test(bytes.latin1Slice(from, Math.min(to, from + 64))))
+    return 'METHOD_UNKNOWN'
+  return 'BAD_HEAD'
+}
+
+function firstFieldOf(text: string): number {
+  return text.indexOf('\r\n') + 2
+}
+
+/** llhttp's address pairs from `first` on, as offsets into the text, without white space behind values. */
+function fieldSpans(text: string, first: number, offset: number, limits: HeadLimits): number[] {
+  const last = spans[3]! >> 2
+  if ((last - first) >> 2 > limits.maxHeaders) throw tooLarge(limits, first === 6 ? 'client' : 'backend')
+  const found: number[] = []
+  for (let i = first; i < last; i += 4) {
+    const name = spans[i]! - offset
+    const value = spans[i + 2]! - offset
+    let end = value + spans[i + 3]!
+    while (end > value) {
+      const c = text.charCodeAt(end - 1)
+      if (c !== SPACE && c !== TAB) break
+      end--
+    }
+    found.push(name, name + spans[i + 1]!, value, end)
+  }
+  return found
+}
+
+/** Method, target and version, from where llhttp saw the target. */
+function requestLine(head: RequestHead, text: string, at: number, length: number): void {
+  const line = head.firstField - 2
+  // llhttp takes several spaces and RTSP; the backend may not, so neither do we.
+  if (text.indexOf(' ') !== at - 1 || line - at - length !== 9 || !text.startsWith(' HTTP/1.', at + length))
+    throw new GatewayError('BAD_HEAD', 'invalid request: malformed request line')
+  head.method = text.substring(0, at - 1)
+  head.version = text.charCodeAt(line - 1) === 48 ? 'HTTP/1.0' : 'HTTP/1.1'
+  const target = text.substring(at, at + length)
+  if (target.charCodeAt(0) === 47 && !target.includes('#')) {
+    head.target = target
+    return
+  }
+  if (head.method === 'CONNECT')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
+  if (target === '*' && head.method === 'OPTIONS') {
+    head.target = target
+    return
+  }
+  const absolute = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i.exec(target)
+  if (absolute === null) throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
+  // RFC 9112 3.2.2: the authority of an absolute target wins over Host.
+  head.authority = absolute[1]!
+  const rest = absolute[2] ?? '/'
+  head.target = rest.charCodeAt(0) === 63 ? '/' + rest : rest
+}
+
+/**
+ * Reads what the fields say about framing and connection and takes out what belongs to one hop only.
+ * Returns the index of Host, -1 without one, -2 with several.
+ */
+function readFields(head: RequestHead | ResponseHead, mayUpgrade: boolean): number {
+  const { text, spans: at } = head
+  let host = -1
+  let named = ''
+  for (let i = 0; i < at.length; i += 4) {
+    const from = at[i]!
+    const length = at[i + 1]! - from
+    // By length first: most fields are told apart without looking at a letter.
+    switch (length) {
+      case 2:
+        if (is(text, from, 'te')) head.removeAt(i)
+        break
+      case 4:
+        if (is(text, from, 'host')) host = host === -1 ? i : -2
+        break
+      case 7:
+        if (is(text, from, 'upgrade')) {
+          if (mayUpgrade) head.upgrade = text.substring(at[i + 2]!, at[i + 3])
+          head.removeAt(i)
+        }
+        break
+      case 10:
+        if (is(text, from, 'connection')) {
+          const value = text.substring(at[i + 2]!, at[i + 3]).toLowerCase()
+          if (value !== 'keep-alive' && value !== 'close') named += ',' + value
+          head.removeAt(i)
+        } else if (is(text, from, 'keep-alive')) {
+          if (head instanceof ResponseHead)
+            head.keepAliveHint = keepAliveHint(text.substring(at[i + 2]!, at[i + 3]))
+          head.removeAt(i)
+        }
+        break
+      case 14:
+        if (is(text, from, 'content-length')) head.length = lengthOf(head, text.substring(at[i + 2]!, at[i + 3]))
+        break
+      case 16:
+        if (is(text, from, 'proxy-connection')) head.removeAt(i)
+        break
+      case 17:
+        if (is(text, from, 'transfer-encoding')) {
+          if (text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
+            throw badFraming(head, 'unknown transfer coding')
+          head.chunked = true
+        }
+        break
+    }
+  }
+  if (named !== '') removeNamed(head, named)
+  // An h2c upgrade would tunnel requests past every policy.
+  if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
+  return host
+}
+
+function is(text: string, from: number, name: string): boolean {
+  return (
+    (text.charCodeAt(from) | 32) === name.charCodeAt(0) &&
+    text.substring(from, from + name.length).toLowerCase() === name
+  )
+}
+
+/** Fields that Connection may name but a proxy cannot do without. */
+const KEPT = new Set(['host', 'content-length', 'transfer-encoding', 'close', 'keep-alive', 'upgrade', ''])
+
+function removeNamed(head: Fields, named: string): void {
+  for (const token of named.split(',')) {
+    const name = token.trim()
+    if (!KEPT.has(name)) head.remove(name)
+  }
+}
+
+function keepAliveHint(value: string): number {
+  const found = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)
+  return found === null ? -1 : Number(found[1]) * 1000
+}
+
+function lengthOf(head: Fields, value: string): number {
+  const length = Number(value)
+  if (Number.isSafeInteger(length)) return length
+  throw badFraming(head, 'content-length out of range')
+}
+
+function badFraming(head: Fields, what: string): GatewayError {
+  return head instanceof RequestHead
+    ? new GatewayError('BAD_FRAMING', `invalid request: ${what}`)
+    : invalidResponse(what)
+}
+
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
+
+function checkHost(head: RequestHead, at: number): void {
+  if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
+  if (!HOST.test(head.authority)) throw malformedHost()
+  if (at === -1) {
+    if (head.version === 'HTTP/1.1') throw new GatewayError('BAD_HOST', 'invalid request: no Host')
+    if (head.authority !== '') head.set('host', head.authority)
+    return
+  }
+  const host = head.text.substring(head.spans[at + 2]!, head.spans[at + 3])
+  if (!HOST.test(host)) throw malformedHost()
+  if (head.authority === '') head.authority = host
+  else if (head.authority !== host) head.set('host', head.authority)
+}
+
+function malformedHost(): GatewayError {
+  return new GatewayError('BAD_HOST', 'invalid request: malformed Host')
+}
