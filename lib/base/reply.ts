@@ -1,0 +1,58 @@
+// Replies the gateway makes itself: refusals, redirects, direct responses.
+
+import { STATUS_CODES } from 'node:http'
+import type { Body, Form, Framing, Reply, Sink } from './types.ts'
+import { ResponseHead } from './wire/head.ts'
+
+/** A body that is there already. */
+export class BytesBody implements Body {
+  readonly framing: Framing
+  readonly length: number
+  readonly #bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.length = bytes.length
+    this.framing = bytes.length === 0 ? 'none' : 'length'
+  }
+
+  start(sink: Sink, _form: Form): void {
+    if (this.length > 0) sink.write(this.#bytes, 0, this.length)
+    sink.end(null)
+  }
+
+  pause(): void {}
+  resume(): void {}
+  cancel(): void {}
+}
+
+const EMPTY = new BytesBody(Buffer.alloc(0))
+
+/** A head with no text of its own; fields in lower case. */
+export function headOf(status: number, fields: Iterable<readonly [string, string]>): ResponseHead {
+  const head = new ResponseHead('', [], 0)
+  head.status = status
+  head.reason = STATUS_CODES[status] ?? ''
+  for (const [name, value] of fields) head.add(name, value)
+  return head
+}
+
+/** A whole answer; content-length and date are added here. */
+export function replyOf(
+  status: number,
+  fields: Iterable<readonly [string, string]>,
+  content: Buffer | string = '',
+): Reply {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  const head = headOf(status, fields)
+  if (status !== 204 && status !== 304) {
+    head.add('content-length', String(bytes.length))
+    head.length = bytes.length
+  }
+  head.add('date', new Date().toUTCString())
+  return { head, body: bytes.length === 0 ? EMPTY : new BytesBody(bytes), tunnel: null }
+}
+
+export function textReply(status: number, text: string): Reply {
+  return replyOf(status, [['content-type', 'text/plain']], text)
+}
