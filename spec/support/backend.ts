@@ -1,0 +1,165 @@
+// A backend that follows a script and notes what it hears: raw bytes over TCP, no HTTP of its own.
+
+import { createServer } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { deadline } from './deadline.ts'
+
+const WAIT_MS = 5000
+
+export type Step =
+  /** Until this arrived behind what earlier waits consumed; a number counts bytes. */
+  | { wait: RegExp | number }
+  | { send: Buffer | string }
+  | { sleep: number }
+  /** Until `release` is called. */
+  | { hold: true }
+  | { reset: true }
+  | { close: true }
+  /** From the first step again. */
+  | { again: true }
+
+export class Connection {
+  readonly socket: Socket
+  /** Everything received, as latin1. */
+  received = ''
+  end: 'open' | 'ended' | 'closed' = 'open'
+  #heard = 0
+  #wake: (() => void)[] = []
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    socket.unref()
+    socket.on('data', (bytes) => {
+      this.received += bytes.toString('latin1')
+      this.notify()
+    })
+    socket.on('end', () => this.#ended('ended'))
+    socket.on('error', () => this.#ended('closed'))
+    socket.on('close', () => this.#ended('closed'))
+  }
+
+  /** Moves behind the match; false when the connection ends before there is one. */
+  async hear(what: RegExp | number): Promise<boolean> {
+    for (;;) {
+      const rest = this.received.substring(this.#heard)
+      const length = typeof what === 'number' ? what : lengthThrough(what, rest)
+      if (length >= 0 && rest.length >= length) {
+        this.#heard += length
+        return true
+      }
+      if (this.end !== 'open') return false
+      await this.change()
+    }
+  }
+
+  async change(): Promise<void> {
+    await new Promise<void>((resolve) => this.#wake.push(resolve))
+  }
+
+  notify(): void {
+    const woken = this.#wake
+    this.#wake = []
+    for (const wake of woken) wake()
+  }
+
+  #ended(how: 'ended' | 'closed'): void {
+    if (this.end !== 'closed') this.end = how
+    this.notify()
+  }
+}
+
+export class Backend {
+  readonly connections: Connection[] = []
+  readonly #server: Server
+  #scripts: Step[][]
+  #holds: (() => void)[] = []
+  /** Releases that came before their hold. */
+  #credit = 0
+
+  private constructor(scripts: Step[][]) {
+    this.#scripts = scripts
+    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
+      const connection = new Connection(socket)
+      const script = this.#scripts[Math.min(this.connections.length, this.#scripts.length - 1)]
+      this.connections.push(connection)
+      void this.#play(connection, script ?? [])
+    })
+    this.#server.unref()
+  }
+
+  /** One script per connection, in order; the last also serves all that follow. */
+  static async start(...scripts: Step[][]): Promise<Backend> {
+    const backend = new Backend(scripts)
+    const listening = new Promise<void>((resolve, reject) => {
+      backend.#server.once('error', reject)
+      backend.#server.listen(0, '127.0.0.1', resolve)
+    })
+    await deadline(listening, WAIT_MS, 'the backend to listen')
+    return backend
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get received(): string {
+    return this.connections.map((connection) => connection.received).join('')
+  }
+
+  /** Lets the connection that waits longest in a `hold` go on. */
+  release(): void {
+    const held = this.#holds.shift()
+    if (held === undefined) this.#credit++
+    else held()
+  }
+
+  /** Waits until what all connections received fits. */
+  async until(fits: (received: string) => boolean, ms = WAIT_MS): Promise<string> {
+    const until = performance.now() + ms
+    while (!fits(this.received)) {
+      const left = until - performance.now()
+      if (left <= 0) throw new Error(`backend heard ${JSON.stringify(this.received)}`)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    return this.received
+  }
+
+  async close(): Promise<void> {
+    for (const connection of this.connections) connection.socket.destroy()
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    await deadline(closed, WAIT_MS, 'the backend to close')
+  }
+
+  async #play(connection: Connection, script: Step[]): Promise<void> {
+    for (let i = 0; i < script.length; i++) {
+      const step = script[i]!
+      const { socket } = connection
+      if ('wait' in step) {
+        if (!(await connection.hear(step.wait))) {
+          socket.end()
+          return
+        }
+      } else if ('send' in step)
+        socket.write(typeof step.send === 'string' ? Buffer.from(step.send, 'latin1') : step.send)
+      else if ('sleep' in step) await new Promise((resolve) => setTimeout(resolve, step.sleep))
+      else if ('hold' in step) await this.#hold()
+      else if ('reset' in step) socket.resetAndDestroy()
+      else if ('close' in step) socket.end()
+      else i = -1
+      if (socket.destroyed) return
+    }
+    // Nothing more to say: end when the other side does, so that nobody waits for us.
+    while (connection.end === 'open') await connection.change()
+    connection.socket.end()
+  }
+
+  async #hold(): Promise<void> {
+    if (this.#credit > 0) this.#credit--
+    else await new Promise<void>((resolve) => this.#holds.push(resolve))
+  }
+}
+
+function lengthThrough(what: RegExp, text: string): number {
+  const found = what.exec(text)
+  return found === null ? -1 : found.index + found[0].length
+}
