@@ -9,6 +9,12 @@ type Kind = 'none' | 'length' | 'chunked' | 'close'
 type State =
   | 'size'
   | 'extension'
+  | 'extensionName'
+  | 'extensionValue'
+  | 'bare'
+  | 'quoted'
+  | 'escaped'
+  | 'unquoted'
   | 'sizeEnd'
   | 'data'
   | 'dataCr'
@@ -22,8 +28,11 @@ type State =
 
 const CR = 13
 const LF = 10
+const QUOTE = 34
 const COLON = 58
 const SEMICOLON = 59
+const EQUALS = 61
+const BACKSLASH = 92
 /** 2^48: far above any real chunk, far below where doubles lose count. */
 const MAX_CHUNK = 281_474_976_710_656
 
@@ -34,6 +43,7 @@ export class Framer {
   #state: State = 'over'
   /** Bytes left of the length or of the chunk. */
   #left = 0
+  /** Digits of the size, or letters of the trailer's name, so far. */
   #digits = 0
   #extra = 0
   #trailers: string[] | null = null
@@ -107,16 +117,51 @@ export class Framer {
     throw badChunk('malformed chunk size')
   }
 
-  private extension(): 'extension' | 'sizeEnd' {
-    const byte = this.#bytes[this.#at++]!
-    this.#spend()
-    if (byte === CR) return 'sizeEnd'
+  // Extensions are handed on unread, so whoever reads them must not be able to see another end of the line
+  // than we do: their grammar is held to the letter, without the white space RFC 9112 calls bad.
+  private extension(): 'extensionName' {
+    if (!isToken(this.#extensionByte())) throw badChunk('chunk extension without a name')
+    return 'extensionName'
+  }
+
+  private extensionName(): 'extensionName' | 'extensionValue' | 'extension' | 'sizeEnd' {
+    const byte = this.#extensionByte()
+    if (isToken(byte)) return 'extensionName'
+    return byte === EQUALS ? 'extensionValue' : afterExtension(byte)
+  }
+
+  private extensionValue(): 'bare' | 'quoted' {
+    const byte = this.#extensionByte()
+    if (byte === QUOTE) return 'quoted'
+    if (!isToken(byte)) throw badChunk('chunk extension without a value')
+    return 'bare'
+  }
+
+  private bare(): 'bare' | 'extension' | 'sizeEnd' {
+    const byte = this.#extensionByte()
+    return isToken(byte) ? 'bare' : afterExtension(byte)
+  }
+
+  private quoted(): 'quoted' | 'escaped' | 'unquoted' {
+    const byte = this.#extensionByte()
+    if (byte === QUOTE) return 'unquoted'
+    if (byte === BACKSLASH) return 'escaped'
     if (!isText(byte)) throw badChunk('control byte in a chunk extension')
-    return 'extension'
+    return 'quoted'
+  }
+
+  private escaped(): 'quoted' {
+    if (!isText(this.#extensionByte())) throw badChunk('control byte in a chunk extension')
+    return 'quoted'
+  }
+
+  private unquoted(): 'extension' | 'sizeEnd' {
+    return afterExtension(this.#extensionByte())
   }
 
   private sizeEnd(): 'data' | 'line' {
     if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk size')
+    this.#digits = 0
     return this.#left === 0 ? 'line' : 'data'
   }
 
@@ -136,7 +181,6 @@ export class Framer {
 
   private dataLf(): 'size' {
     if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk')
-    this.#digits = 0
     return 'size'
   }
 
@@ -149,7 +193,11 @@ export class Framer {
 
   private trailerName(): 'trailerName' | 'trailerValue' {
     const byte = this.#trailerByte()
-    if (byte === COLON && this.#digits > 0) return 'trailerValue'
+    if (byte === COLON && this.#digits > 0) {
+      const name = this.#trailers!.slice(-1 - this.#digits, -1).join('')
+      if (NOT_A_TRAILER.has(name.toLowerCase())) throw badChunk('forbidden trailer')
+      return 'trailerValue'
+    }
     if (!isToken(byte)) throw badChunk('malformed trailer name')
     this.#digits++
     return 'trailerName'
@@ -177,6 +225,11 @@ export class Framer {
     throw new Error('a body that is over takes no bytes')
   }
 
+  #extensionByte(): number {
+    this.#spend()
+    return this.#bytes[this.#at++]!
+  }
+
   #trailerByte(): number {
     const byte = this.#bytes[this.#at++]!
     this.#spend()
@@ -188,6 +241,15 @@ export class Framer {
     if (++this.#extra > CHUNK_EXTRA_BYTES)
       throw badChunk(`chunk extensions and trailers above ${CHUNK_EXTRA_BYTES} bytes`)
   }
+}
+
+/** A backend that merges trailers into the head must not come to frame or route the message anew. */
+const NOT_A_TRAILER = new Set(['content-length', 'transfer-encoding', 'host', 'connection'])
+
+function afterExtension(byte: number): 'extension' | 'sizeEnd' {
+  if (byte === CR) return 'sizeEnd'
+  if (byte === SEMICOLON) return 'extension'
+  throw badChunk('malformed chunk extension')
 }
 
 function badChunk(what: string): GatewayError {

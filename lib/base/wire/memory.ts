@@ -43,6 +43,8 @@ export const PAUSED = 21
 export const RECORDER_FULL = 24
 export const METHOD_INVALID = 6
 export const VERSION_INVALID = 9
+/** HPE_UNEXPECTED_CONTENT_LENGTH, HPE_INVALID_CONTENT_LENGTH, HPE_INVALID_TRANSFER_ENCODING. */
+export const FRAMING_INVALID: ReadonlySet<number> = new Set([4, 11, 15])
 
 function instantiate<T>(bytes: Uint8Array, imports?: Record<string, Record<string, unknown>>): T {
   // The exports are whatever the bytes say; the spec checks them against these interfaces.
@@ -66,8 +68,8 @@ export const llhttp = instantiate<Llhttp>(binary, {
 })
 
 // Everything is allocated here and never again: growing the memory would detach the buffers.
-export const readAddress = llhttp.malloc(READ_BUFFER_BYTES)
-export const scratchAddress = llhttp.malloc(READ_BUFFER_BYTES)
+const readAddress = llhttp.malloc(READ_BUFFER_BYTES)
+const scratchAddress = llhttp.malloc(READ_BUFFER_BYTES)
 export const requestParser = llhttp.llhttp_alloc(1)
 export const responseParser = llhttp.llhttp_alloc(2)
 

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../errors.ts'
 import { RequestHead, ResponseHead } from './head.ts'
 import type { Fields } from './head.ts'
 import {
+  FRAMING_INVALID,
   METHOD_INVALID,
   PAUSED,
   RECORDER_FULL,
@@ -13,12 +14,9 @@ import {
   faultOf,
   isShared,
   llhttp,
-  readAddress,
-  readBuffer,
   requestParser,
   resetSpans,
   responseParser,
-  scratchAddress,
   scratchBuffer,
   spans,
 } from './memory.ts'
@@ -47,9 +45,8 @@ export function parseRequestHead(
   to: number,
   limits: HeadLimits,
 ): RequestHead | null {
-  let start = from
-  while (start + 1 < to && bytes[start] === CR && bytes[start + 1] === LF) start += 2
-  if (bytes[start] === LF) throw new GatewayError('BAD_HEAD', 'invalid request: bare LF')
+  const start = skipEmptyLines(bytes, from, to, limits)
+  if (start < 0) return null
   const base = run(requestParser, bytes, start, to, limits, 'client')
   if (base < 0) return null
   const text = bytes.latin1Slice(start, headEnd)
@@ -62,6 +59,18 @@ export function parseRequestHead(
   if (head.version === 'HTTP/1.0' && head.chunked)
     throw new GatewayError('BAD_FRAMING', 'invalid request: transfer-encoding in HTTP/1.0')
   return head
+}
+
+/** RFC 9112 2.2: empty lines before a request line are ignored. -1 while nothing else has come. */
+function skipEmptyLines(bytes: Buffer, from: number, to: number, limits: HeadLimits): number {
+  let at = from
+  while (at + 1 < to && bytes[at] === CR && bytes[at + 1] === LF) at += 2
+  if (at - from >= limits.maxHeadBytes) throw tooLarge(limits, 'client')
+  if (at === to) return -1
+  const first = bytes[at]
+  if (first !== CR && first !== LF) return at
+  if (first === CR && at + 1 === to) return -1
+  throw new GatewayError('BAD_HEAD', 'invalid request: bare CR or LF before the request line')
 }
 
 /** The response head at `from`, or null while it is incomplete. Throws BACKEND_INVALID. */
@@ -83,10 +92,12 @@ export function parseResponseHead(
   head.version = line.startsWith('HTTP/1.0') ? 'HTTP/1.0' : 'HTTP/1.1'
   head.reason = line.substring(13)
   readFields(head, head.status === 101)
+  // RFC 9112 6.1: such framing is not to be trusted beyond this message.
+  if (head.version === 'HTTP/1.0' && head.chunked) head.keepAlive = false
   return head
 }
 
-const STATUS_LINE = /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
 function invalidResponse(what: string): GatewayError {
   return new GatewayError('BACKEND_INVALID', `upstream call failed: invalid response: ${what}`)
@@ -101,11 +112,11 @@ function run(
   limits: HeadLimits,
   side: 'client' | 'backend',
 ): number {
-  let base = bytes === readBuffer ? readAddress : scratchAddress
   const length = Math.min(to - from, limits.maxHeadBytes)
+  let base = bytes.byteOffset
   if (!isShared(bytes)) {
     bytes.copy(scratchBuffer, 0, from, from + length)
-    base -= from
+    base = scratchBuffer.byteOffset - from
   }
   const result = llhttp.llhttp_execute(parser, base + from, length)
   if (result === PAUSED) {
@@ -123,7 +134,9 @@ function run(
   if (result === 0 && to - from < limits.maxHeadBytes) return -1
   if (result === 0 || result === RECORDER_FULL) throw tooLarge(limits, side)
   if (side === 'backend') throw invalidResponse(fault)
-  throw new GatewayError(codeOf(result, bytes, from, to), `invalid request: ${fault}`)
+  const code = codeOf(result, bytes.latin1Slice(from, from + length))
+  if (code === null) return -1
+  throw new GatewayError(code, `invalid request: ${fault}`)
 }
 
 function tooLarge(limits: HeadLimits, side: 'client' | 'backend'): GatewayError {
@@ -136,18 +149,27 @@ function tooLarge(limits: HeadLimits, side: 'client' | 'backend'): GatewayError 
     : invalidResponse(`head larger than ${limits.maxHeadBytes} bytes`)
 }
 
-const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ /
+const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/
+const VERSION = / HTTP\/\d\.\d\r$/
+const VERSION_START = / HTTP\/(?:\d(?:\.(?:\d\r?)?)?)?$/
 
-function codeOf(result: number, bytes: Buffer, from: number, to: number): ErrorCode {
-  if (result === VERSION_INVALID) {
-    const line = bytes.latin1Slice(from, Math.max(from, bytes.indexOf(LF, from)))
-    return / HTTP\/\d\.\d\r?$/.test(line) && !/\/1\.[01]/.test(line)
-      ? 'VERSION_UNKNOWN'
-      : 'BAD_HEAD'
+/**
+ * What to call a fault of llhttp's. Null while the bytes that decide it are still to come: what a client
+ * is told must not depend on how its bytes were split.
+ */
+function codeOf(result: number, seen: string): ErrorCode | null {
+  if (result === METHOD_INVALID) {
+    const method = METHOD_TOKEN.exec(seen)?.[0].length ?? 0
+    if (method === 0 || method === 64) return 'BAD_HEAD'
+    if (method === seen.length) return null
+    return seen.charCodeAt(method) === SPACE ? 'METHOD_UNKNOWN' : 'BAD_HEAD'
   }
-  if (result === METHOD_INVALID && METHOD_TOKEN.test(bytes.latin1Slice(from, Math.min(to, from + 64))))
-    return 'METHOD_UNKNOWN'
-  return 'BAD_HEAD'
+  if (result === VERSION_INVALID) {
+    const end = seen.indexOf('\n')
+    if (end < 0) return VERSION_START.test(seen) ? null : 'BAD_HEAD'
+    return VERSION.test(seen.substring(0, end)) ? 'VERSION_UNKNOWN' : 'BAD_HEAD'
+  }
+  return FRAMING_INVALID.has(result) ? 'BAD_FRAMING' : 'BAD_HEAD'
 }
 
 function firstFieldOf(text: string): number {
@@ -157,7 +179,8 @@ function firstFieldOf(text: string): number {
 /** llhttp's address pairs from `first` on, as offsets into the text, without white space behind values. */
 function fieldSpans(text: string, first: number, offset: number, limits: HeadLimits): number[] {
   const last = spans[3]! >> 2
-  if ((last - first) >> 2 > limits.maxHeaders) throw tooLarge(limits, first === 6 ? 'client' : 'backend')
+  if ((last - first) >> 2 > limits.maxHeaders)
+    throw tooLarge(limits, first === 6 ? 'client' : 'backend')
   const found: number[] = []
   for (let i = first; i < last; i += 4) {
     const name = spans[i]! - offset
@@ -177,23 +200,28 @@ function fieldSpans(text: string, first: number, offset: number, limits: HeadLim
 function requestLine(head: RequestHead, text: string, at: number, length: number): void {
   const line = head.firstField - 2
   // llhttp takes several spaces and RTSP; the backend may not, so neither do we.
-  if (text.indexOf(' ') !== at - 1 || line - at - length !== 9 || !text.startsWith(' HTTP/1.', at + length))
+  if (
+    text.indexOf(' ') !== at - 1 ||
+    line - at - length !== 9 ||
+    !text.startsWith(' HTTP/1.', at + length)
+  )
     throw new GatewayError('BAD_HEAD', 'invalid request: malformed request line')
   head.method = text.substring(0, at - 1)
   head.version = text.charCodeAt(line - 1) === 48 ? 'HTTP/1.0' : 'HTTP/1.1'
+  if (head.method === 'CONNECT')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
   const target = text.substring(at, at + length)
   if (target.charCodeAt(0) === 47 && !target.includes('#')) {
     head.target = target
     return
   }
-  if (head.method === 'CONNECT')
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
   if (target === '*' && head.method === 'OPTIONS') {
     head.target = target
     return
   }
   const absolute = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i.exec(target)
-  if (absolute === null) throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
+  if (absolute === null)
+    throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
   // RFC 9112 3.2.2: the authority of an absolute target wins over Host.
   head.authority = absolute[1]!
   const rest = absolute[2] ?? '/'
@@ -237,14 +265,16 @@ function readFields(head: RequestHead | ResponseHead, mayUpgrade: boolean): numb
         }
         break
       case 14:
-        if (is(text, from, 'content-length')) head.length = lengthOf(head, text.substring(at[i + 2]!, at[i + 3]))
+        if (is(text, from, 'content-length'))
+          head.length = lengthOf(head, text.substring(at[i + 2]!, at[i + 3]))
         break
       case 16:
         if (is(text, from, 'proxy-connection')) head.removeAt(i)
         break
       case 17:
         if (is(text, from, 'transfer-encoding')) {
-          if (text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
+          // Twice `chunked` is a coding of its own, too.
+          if (head.chunked || text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
             throw badFraming(head, 'unknown transfer coding')
           head.chunked = true
         }
@@ -265,7 +295,15 @@ function is(text: string, from: number, name: string): boolean {
 }
 
 /** Fields that Connection may name but a proxy cannot do without. */
-const KEPT = new Set(['host', 'content-length', 'transfer-encoding', 'close', 'keep-alive', 'upgrade', ''])
+const KEPT = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'close',
+  'keep-alive',
+  'upgrade',
+  '',
+])
 
 function removeNamed(head: Fields, named: string): void {
   for (const token of named.split(',')) {
