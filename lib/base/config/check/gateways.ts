@@ -1,0 +1,118 @@
+// `gateways` → listeners by port, before routes are hung on them.
+
+import type { Path } from '../error.ts'
+import { Secret } from '../secret.ts'
+import type { GatewayShape, ListenerShape, TlsShape } from '../shape/gateway.ts'
+import type { GatewayConfig, ListenerConfig, ListenerTls, RouteConfig } from '../types.ts'
+import type { Context } from './context.ts'
+
+export interface OpenListener extends ListenerConfig {
+  readonly routes: RouteConfig[]
+}
+
+export interface OpenGateway extends GatewayConfig {
+  readonly listeners: readonly OpenListener[]
+}
+
+/** Dual stack: IPv4 as well. */
+const ANY_ADDRESS = '::'
+
+export function checkGateways(
+  context: Context,
+  written: ReadonlyMap<string, GatewayShape | undefined>,
+): OpenGateway[] {
+  const gateways: OpenGateway[] = []
+  const ports = new Map<number, string>()
+  for (const [name, shape] of written) {
+    if (!/^[^/\s]+$/.test(name))
+      context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
+    if (shape === undefined) continue
+    checkPort(context, name, shape.port, ports)
+    const { port, address = ANY_ADDRESS } = shape
+    gateways.push({ name, port, address, listeners: listenersOf(context, name, shape) })
+  }
+  return gateways
+}
+
+function checkPort(context: Context, name: string, port: number, ports: Map<number, string>): void {
+  const other = ports.get(port)
+  if (other === undefined || port === 0) ports.set(port, name)
+  else {
+    const both = `gateways.${other} and gateways.${name}`
+    const message = `port ${port} is configured by both ${both}, expected a port of its own for each`
+    context.problem(['gateways', name, 'port'], message)
+  }
+}
+
+function listenersOf(context: Context, name: string, shape: GatewayShape): OpenListener[] {
+  const path = ['gateways', name]
+  const { listeners } = shape
+  if (listeners === undefined)
+    return [listenerOf(context, path, shape, { key: `gateway/${name}`, name })]
+  for (const field of ['protocol', 'tls'] as const)
+    if (shape[field] !== undefined)
+      context.problem(
+        [...path, field],
+        `got ${field} beside listeners, expected only port and address`,
+        'key',
+      )
+  const made = listeners.map((listener, index) => {
+    const own = listener.name ?? `listener${index}`
+    const key = `gateway/${name}/${own}`
+    return listenerOf(context, [...path, 'listeners', index], listener, { key, name: own })
+  })
+  checkApart(context, path, made)
+  return made
+}
+
+function checkApart(context: Context, path: Path, listeners: readonly OpenListener[]): void {
+  listeners.forEach((listener, index) => {
+    const place = [...path, 'listeners', index]
+    const before = listeners.slice(0, index)
+    if (before.some(({ name }) => name === listener.name))
+      context.problem(
+        place,
+        `got a second listener named '${listener.name}', expected names to differ`,
+      )
+    if (before.some(({ hostname }) => hostname === listener.hostname))
+      context.problem(place, 'got the hostname of another listener, expected hostnames to differ')
+    if (listener.protocol !== listeners[0]!.protocol)
+      context.problem(
+        place,
+        'got HTTP and HTTPS on one port, expected one protocol for all listeners',
+      )
+  })
+}
+
+function listenerOf(
+  context: Context,
+  path: Path,
+  shape: ListenerShape,
+  names: { key: string; name: string },
+): OpenListener {
+  const { tls, hostname = '' } = shape
+  const protocol = shape.protocol ?? (tls === undefined ? 'HTTP' : 'HTTPS')
+  if (protocol === 'HTTP' && tls !== undefined)
+    context.problem(path, 'protocol HTTP cannot set tls')
+  if (protocol === 'HTTPS' && tls === undefined)
+    context.problem(path, 'protocol HTTPS requires tls')
+  const checked = tls === undefined ? null : tlsOf(context, [...path, 'tls'], tls)
+  return { ...names, hostname, protocol, tls: checked, routes: [] }
+}
+
+const VERSIONS = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
+
+function tlsOf(context: Context, path: Path, shape: TlsShape): ListenerTls {
+  const { minTLSVersion = 'TLS_V1_2', maxTLSVersion = 'TLS_V1_3' } = shape
+  if (minTLSVersion > maxTLSVersion)
+    context.problem(path, 'got minTLSVersion above maxTLSVersion, expected it not to be')
+  const cert = context.read([...path, 'cert'], shape.cert)
+  const key = context.read([...path, 'key'], shape.key)
+  context.checkTls(path, { cert, key })
+  return {
+    cert,
+    key: new Secret(key),
+    minVersion: VERSIONS[minTLSVersion],
+    maxVersion: VERSIONS[maxTLSVersion],
+  }
+}

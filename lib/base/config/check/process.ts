@@ -1,0 +1,44 @@
+// `config` and `frontendPolicies` → with their defaults.
+
+import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
+import type { BackendLimits, WireLimits } from '../../limits.ts'
+import type { FrontendShape, ProcessShape } from '../shape/process.ts'
+import type { ProcessConfig } from '../types.ts'
+
+const ADMIN_PORT = 15_000
+
+export function processOf(shape: ProcessShape): ProcessConfig {
+  const { level = 'info', format = 'text' } = shape.logging ?? {}
+  return {
+    admin: shape.adminAddr ?? { kind: 'localhost', port: ADMIN_PORT },
+    logging: { level: [level].flat().join(','), format },
+    sensitiveHeaders: shape.sensitiveHeaders ?? [],
+    terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
+  }
+}
+
+export function backendLimitsOf(shape: ProcessShape): BackendLimits {
+  const written = shape.backend ?? {}
+  return {
+    connectTimeout: written.connectTimeout ?? BACKEND_LIMITS.connectTimeout,
+    poolIdleTimeout: written.poolIdleTimeout ?? BACKEND_LIMITS.poolIdleTimeout,
+    poolMaxSize: written.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
+    poolMaxWaiting: written.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
+    bodyIdleTimeout: written.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
+  }
+}
+
+export function wireLimitsOf(shape: FrontendShape): WireLimits {
+  const { http = {}, tls = {} } = shape
+  return {
+    maxHeadBytes: http.maxHeadBytes ?? WIRE_LIMITS.maxHeadBytes,
+    maxHeaders: http.http1MaxHeaders ?? WIRE_LIMITS.maxHeaders,
+    headTimeout: http.headTimeout ?? WIRE_LIMITS.headTimeout,
+    bodyIdleTimeout: http.bodyIdleTimeout ?? WIRE_LIMITS.bodyIdleTimeout,
+    responseIdleTimeout: http.responseIdleTimeout ?? WIRE_LIMITS.responseIdleTimeout,
+    keepAliveTimeout: http.http1IdleTimeout ?? WIRE_LIMITS.keepAliveTimeout,
+    maxConnections: http.maxConnections ?? WIRE_LIMITS.maxConnections,
+    maxStreams: http.http2MaxStreams ?? WIRE_LIMITS.maxStreams,
+    handshakeTimeout: tls.handshakeTimeout ?? WIRE_LIMITS.handshakeTimeout,
+  }
+}

@@ -1,0 +1,14 @@
+// Durations as users write them: `500ms`, `10s`, `1m`, `1h30m`.
+
+export const DURATION = /^(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/
+
+/** Beyond this a Node timer overflows and fires at once. */
+export const MAX_DURATION = 24 * 86_400_000
+
+/** Milliseconds, or undefined for text that is no duration. */
+export function parseDuration(text: string): number | undefined {
+  const parts = DURATION.exec(text)
+  if (parts === null) return undefined
+  const [hours, minutes, seconds, milliseconds] = parts.slice(1).map((part) => Number(part ?? 0))
+  return hours! * 3_600_000 + minutes! * 60_000 + seconds! * 1000 + milliseconds!
+}

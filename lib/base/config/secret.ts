@@ -1,0 +1,29 @@
+// Text that must not be printed: whatever prints or serialises it shows `<redacted>`.
+
+import { inspect } from 'node:util'
+
+const SHOWN = '<redacted>'
+
+export class Secret {
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  reveal(): string {
+    return this.#text
+  }
+
+  toString(): string {
+    return SHOWN
+  }
+
+  toJSON(): string {
+    return SHOWN
+  }
+
+  [inspect.custom](): string {
+    return SHOWN
+  }
+}

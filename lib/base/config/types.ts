@@ -1,0 +1,210 @@
+// What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
+
+import type { BackendLimits, WireLimits } from '../limits.ts'
+import type { Secret } from './secret.ts'
+
+export interface Config {
+  /** The file it came from, as the user named it. */
+  readonly file: string
+  /** Absolute paths of every other file that was read for it: certificates and keys. */
+  readonly files: readonly string[]
+  readonly process: ProcessConfig
+  /** `config.backend` */
+  readonly backend: BackendLimits
+  /** `frontendPolicies` */
+  readonly wire: WireLimits
+  readonly gateways: readonly GatewayConfig[]
+}
+
+/** `config`: read at start only. */
+export interface ProcessConfig {
+  readonly admin: AdminAddress
+  readonly logging: LoggingConfig
+  /** In lower case. */
+  readonly sensitiveHeaders: readonly string[]
+  /** How long running requests may finish after SIGTERM, in milliseconds. */
+  readonly terminationDeadline: number
+}
+
+/** `localhost` stands for both loopback addresses. */
+export type AdminAddress =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'localhost'; readonly port: number }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
+
+export interface LoggingConfig {
+  /** One filter, such as `info` or `info,accept=debug`. */
+  readonly level: string
+  readonly format: 'text' | 'json'
+}
+
+/** One port and who answers on it. */
+export interface GatewayConfig {
+  readonly name: string
+  readonly port: number
+  readonly address: string
+  /** All speak one protocol; they differ by hostname. */
+  readonly listeners: readonly ListenerConfig[]
+}
+
+export interface ListenerConfig {
+  /** `gateway/<gateway>` or `gateway/<gateway>/<listener>` */
+  readonly key: string
+  readonly name: string
+  /** Exact or `*.suffix`, in lower case; '' for any. */
+  readonly hostname: string
+  readonly protocol: 'HTTP' | 'HTTPS'
+  readonly tls: ListenerTls | null
+  readonly routes: readonly RouteConfig[]
+}
+
+export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
+
+export interface ListenerTls {
+  /** PEM */
+  readonly cert: string
+  readonly key: Secret
+  readonly minVersion: TlsVersion
+  readonly maxVersion: TlsVersion
+}
+
+/** A route as it hangs on one listener; on a second listener it is a second one with another key. */
+export interface RouteConfig {
+  /** `<listener key>/default/<name>` */
+  readonly key: string
+  readonly name: string
+  /** Exact or `*.suffix`, in lower case; none means any. */
+  readonly hostnames: readonly string[]
+  /** At least one; any of them is enough. */
+  readonly matches: readonly RouteMatch[]
+  readonly policies: RoutePolicies
+  readonly backends: readonly BackendConfig[]
+}
+
+/** All parts must hold. */
+export interface RouteMatch {
+  readonly path: PathMatch
+  /** '' for any. */
+  readonly method: string
+  /** Names in lower case, or pseudo: `:authority`, `:method`, `:path`, `:scheme`. */
+  readonly headers: readonly NamedMatch[]
+  readonly query: readonly NamedMatch[]
+}
+
+/** A regex holds for the whole value only; `value` is the text the user wrote. */
+export type PathMatch =
+  | { readonly kind: 'exact'; readonly value: string }
+  | { readonly kind: 'prefix'; readonly value: string }
+  | { readonly kind: 'regex'; readonly value: string; readonly regex: RegExp }
+
+export type ValueMatch =
+  | { readonly kind: 'exact'; readonly value: string }
+  | { readonly kind: 'regex'; readonly value: string; readonly regex: RegExp }
+
+export interface NamedMatch {
+  readonly name: string
+  readonly value: ValueMatch
+}
+
+export interface BackendConfig {
+  /** `<route key>/backend<index>` */
+  readonly key: string
+  readonly endpoint: Endpoint
+  readonly weight: number
+}
+
+/** `host` of an IPv6 address is without brackets. */
+export type Endpoint =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
+
+/** What is not set is null. */
+export interface RoutePolicies {
+  readonly cors: CorsConfig | null
+  readonly requestHeaderModifier: HeaderModifierConfig | null
+  readonly responseHeaderModifier: HeaderModifierConfig | null
+  readonly urlRewrite: UrlRewriteConfig | null
+  readonly requestRedirect: RedirectConfig | null
+  readonly directResponse: DirectResponseConfig | null
+  readonly timeout: TimeoutConfig | null
+  readonly retry: RetryConfig | null
+  readonly backendTLS: BackendTlsConfig | null
+}
+
+export type HeaderField = readonly [name: string, value: string]
+
+/** Names in lower case; no name occurs twice. */
+export interface HeaderModifierConfig {
+  readonly add: readonly HeaderField[]
+  readonly set: readonly HeaderField[]
+  readonly remove: readonly string[]
+}
+
+export type AuthorityRewrite =
+  | { readonly kind: 'full'; readonly value: string }
+  | { readonly kind: 'host'; readonly host: string }
+  | { readonly kind: 'port'; readonly port: number }
+
+/** `prefix` replaces the pathPrefix that matched. */
+export type PathRewrite =
+  | { readonly kind: 'full'; readonly value: string }
+  | { readonly kind: 'prefix'; readonly value: string }
+
+export interface UrlRewriteConfig {
+  /** `auto`: the backend's own name; `none`: what the client sent; null: the gateway's default rule. */
+  readonly authority: AuthorityRewrite | 'auto' | 'none' | null
+  readonly path: PathRewrite | null
+}
+
+export interface RedirectConfig {
+  readonly scheme: 'http' | 'https' | null
+  readonly authority: AuthorityRewrite | null
+  readonly path: PathRewrite | null
+  readonly status: 301 | 302 | 303 | 307 | 308
+}
+
+export interface DirectResponseConfig {
+  readonly status: number
+  readonly body: string
+  readonly headers: readonly HeaderField[]
+}
+
+/** A lone `*` in a list stands for everything. */
+export interface CorsConfig {
+  readonly allowCredentials: boolean
+  readonly allowHeaders: readonly string[]
+  readonly allowMethods: readonly string[]
+  readonly allowOrigins: readonly string[]
+  readonly exposeHeaders: readonly string[]
+  /** Milliseconds, or null to say nothing. */
+  readonly maxAge: number | null
+}
+
+/** Milliseconds, or null for none. */
+export interface TimeoutConfig {
+  readonly requestTimeout: number | null
+  readonly backendRequestTimeout: number | null
+}
+
+export interface RetryConfig {
+  /** Tries after the first one. */
+  readonly attempts: number
+  /** Milliseconds between two tries. */
+  readonly backoff: number
+  /** Statuses worth another try, beside failures to get any answer. */
+  readonly codes: readonly number[]
+}
+
+export interface BackendTlsConfig {
+  /** PEM of the client certificate, with its key; both or neither. */
+  readonly cert: string | null
+  readonly key: Secret | null
+  /** PEM of the authorities to trust instead of the system's. */
+  readonly root: string | null
+  /** Name to ask for and to verify instead of the backend's host. */
+  readonly hostname: string | null
+  /** Verify nothing. */
+  readonly insecure: boolean
+  readonly alpn: readonly string[]
+}

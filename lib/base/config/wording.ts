@@ -1,0 +1,118 @@
+// Words for what a shape refuses: what was there, and what was expected instead.
+
+import type { z } from 'zod'
+import { pathText } from './error.ts'
+import type { Source } from './source.ts'
+import { nearest } from './nearest.ts'
+
+type RawIssue = z.core.$ZodRawIssue
+type Issue = z.core.$ZodIssue
+
+const REQUIRED = 'is required'
+
+/** The error map for every shape. Unknown fields get one line for each. */
+export function wording(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? REQUIRED : wrongType(issue.input, issue.expected)
+    case 'invalid_value':
+      return issue.input === undefined ? REQUIRED : wrongValue(issue.input, issue.values)
+    case 'unrecognized_keys': {
+      const known = namesOf(issue.inst)
+      return issue.keys.map((key) => unknownField(key, known)).join('\n')
+    }
+    case 'too_small':
+      if (issue.origin === 'array') return 'got an empty list, expected at least one entry'
+      if (issue.origin === 'string') return 'got empty text, expected some'
+      return `got ${String(issue.input)}, expected at least ${issue.minimum}`
+    case 'too_big':
+      return `got ${String(issue.input)}, expected at most ${issue.maximum}`
+    default:
+      return undefined
+  }
+}
+
+/** Tells the source about every issue, each at its own place. */
+export function report(source: Source, issues: readonly Issue[], base: Issue['path'] = []): void {
+  const unknown = issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path)
+  for (const issue of issues) {
+    const path = [...base, ...issue.path].map((key) =>
+      typeof key === 'number' ? key : String(key),
+    )
+    if (issue.code === 'unrecognized_keys') {
+      const lines = issue.message.split('\n')
+      issue.keys.forEach((key, at) => source.problem([...path, key], lines[at]!, 'key'))
+    } else if (issue.code === 'invalid_key') {
+      for (const { message } of issue.issues) source.problem(path, message, 'key')
+    } else if (issue.code === 'invalid_union') {
+      const meant = issue.errors.find((branch) => branch.every(isInside))
+      if (meant === undefined) source.problem(path, issue.message)
+      else report(source, meant, path)
+    } else if (issue.message === REQUIRED) {
+      source.problem(path, `${pathText(path)} ${REQUIRED}`)
+    } else if (issue.code !== 'custom' || !unknown.some((other) => isSame(other, issue.path))) {
+      source.problem(path, issue.message)
+    }
+  }
+}
+
+/** What an object lacks or has too much of is told by its unknown fields already. */
+function isSame(a: Issue['path'], b: Issue['path']): boolean {
+  return a.length === b.length && a.every((key, at) => key === b[at])
+}
+
+/** Of several forms, the user meant the one that fits at the top and goes wrong only further in. */
+function isInside(issue: Issue): boolean {
+  return issue.path.length > 0 || issue.code === 'unrecognized_keys' || issue.code === 'custom'
+}
+
+function unknownField(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known)
+  if (meant !== undefined) return `unknown field '${key}', did you mean '${meant}'?`
+  return `unknown field '${key}', expected ${oneOf(known)}`
+}
+
+function namesOf(schema: unknown): string[] {
+  const shape = (schema as z.core.$ZodObject | undefined)?._zod.def.shape
+  return shape === undefined ? [] : Object.keys(shape)
+}
+
+const KINDS: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  null: 'nothing',
+}
+
+/** Only the type: the value may be a secret. */
+function wrongType(input: unknown, expected: string): string {
+  const got = kindOf(input)
+  const quote =
+    expected === 'string' && /^(?:number|boolean)$/.test(typeof input) ? ' (quote it)' : ''
+  return `got ${got}, expected ${KINDS[expected] ?? expected}${quote}`
+}
+
+export function kindOf(input: unknown): string {
+  if (input === null) return 'nothing'
+  if (Array.isArray(input)) return 'a list'
+  if (typeof input === 'number' && !Number.isInteger(input)) return 'a fraction'
+  return typeof input === 'boolean' ? String(input) : (KINDS[typeof input] ?? typeof input)
+}
+
+function wrongValue(input: unknown, values: readonly unknown[]): string {
+  const known = values.map(String)
+  if (typeof input !== 'string')
+    return `got ${typeof input === 'number' ? input : kindOf(input)}, expected ${oneOf(known)}`
+  const meant = nearest(input, known)
+  const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+  return `got '${input}', expected ${oneOf(known)}${hint}`
+}
+
+export function oneOf(names: readonly string[]): string {
+  const quoted = names.map((name) => `'${name}'`)
+  return quoted.length > 1 ? `one of ${quoted.join(', ')}` : (quoted[0] ?? 'nothing')
+}
