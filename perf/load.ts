@@ -1,0 +1,112 @@
+// Two ways to load a peer with the small POST: as fast as it goes, or at a fixed rate.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Caller } from './client.ts'
+import { Deferred } from './deferred.ts'
+import { nowMicros } from './fixtures.ts'
+import { Pacer } from './pacer.ts'
+import { Latencies } from './stats.ts'
+
+/** What was seen in the measured window. Latencies in µs, ascending. */
+export type Window = { seconds: number; answers: number; latencies: Float64Array }
+
+export type Plan = {
+  port: number
+  connections: number
+  warmSeconds: number
+  seconds: number
+  /** Called at the window's two edges: the place to read the proxy's clocks. */
+  edge: () => void
+}
+
+/** Closed loop: every connection sends again as soon as it is answered. */
+export async function fullSpeed(plan: Plan): Promise<Window> {
+  return observe(plan, (record) => ({
+    begin: (callers) => callers.forEach((caller) => caller.send(nowMicros())),
+    answered: (caller) => {
+      const now = nowMicros()
+      record(now - caller.sentAt)
+      caller.send(now)
+    },
+    end: async () => {},
+  }))
+}
+
+/** Open loop: requests leave by the clock; one that finds no idle connection waits, and that counts. */
+export async function fixedRate(plan: Plan, perSecond: number): Promise<Window> {
+  return observe(plan, (record) => {
+    const idle: Caller[] = []
+    const queue: number[] = []
+    const period = 1e6 / perSecond
+    let due = 0
+    const pacer = new Pacer(() => {
+      // The pacer may wake a little late; a request counts from when it could leave.
+      const now = nowMicros()
+      for (; due <= now; due += period) {
+        const caller = idle.shift()
+        if (caller === undefined) queue.push(now)
+        else caller.send(now)
+      }
+    })
+    return {
+      begin: (callers) => {
+        idle.push(...callers)
+        due = nowMicros()
+        pacer.every(period)
+      },
+      answered: (caller) => {
+        record(nowMicros() - caller.sentAt)
+        const waiting = queue.shift()
+        if (waiting === undefined) idle.push(caller)
+        else caller.send(waiting)
+      },
+      end: () => pacer.stop(),
+    }
+  })
+}
+
+type Style = {
+  begin: (callers: readonly Caller[]) => void
+  answered: (caller: Caller) => void
+  end: () => Promise<void>
+}
+
+async function observe(
+  plan: Plan,
+  make: (record: (micros: number) => void) => Style,
+): Promise<Window> {
+  const latencies = new Latencies()
+  let stage: 'warming' | 'measuring' | 'over' = 'warming'
+  const failure = new Deferred()
+  const style = make((micros) => {
+    if (stage === 'measuring') latencies.add(micros)
+  })
+  const events = {
+    answered: (caller: Caller) => {
+      if (stage !== 'over') style.answered(caller)
+    },
+    failed: failure.reject,
+  }
+  const callers = Array.from({ length: plan.connections }, () => new Caller(plan.port, events))
+  try {
+    await Promise.all(callers.map((caller) => caller.ready()))
+    style.begin(callers)
+    await failure.guard(sleep(plan.warmSeconds * 1000))
+    stage = 'measuring'
+    plan.edge()
+    const began = nowMicros()
+    await failure.guard(sleep(plan.seconds * 1000))
+    const seconds = (nowMicros() - began) / 1e6
+    plan.edge()
+    return { seconds, answers: latencies.count, latencies: latencies.sorted() }
+  } finally {
+    stage = 'over'
+    await style.end()
+    for (const caller of callers) caller.socket.destroy()
+  }
+}
+
+/** A few requests first, so that code loaded on first use is not counted as growth of memory. */
+export async function warm(port: number): Promise<void> {
+  await fullSpeed({ port, connections: 8, warmSeconds: 0, seconds: 0.2, edge: () => {} })
+  await sleep(200)
+}

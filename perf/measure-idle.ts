@@ -1,0 +1,32 @@
+// What an open but idle event stream weighs in resident memory.
+import { warm } from './load.ts'
+import type { Measure } from './measure.ts'
+import { StreamCrowd } from './stream-crowd.ts'
+
+const STREAMS = 5000
+const INTERVAL_MS = 5000
+
+export const idle: Measure = {
+  title: `${STREAMS.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s`,
+  columns: [
+    { key: 'before', title: 'RSS before MiB', digits: 1 },
+    { key: 'after', title: 'RSS with streams MiB', digits: 1 },
+    { key: 'each', title: 'KiB per stream', digits: 1 },
+  ],
+  leading: 'each',
+  fresh: true,
+  direct: false,
+  round: async ({ proxy, options }) => {
+    await warm(proxy.port)
+    const before = proxy.rssKib()
+    const crowd = new StreamCrowd()
+    try {
+      await crowd.open(proxy.port, STREAMS, INTERVAL_MS)
+      await crowd.during(options.settleSeconds)
+      const after = proxy.rssKib()
+      return { before: before / 1024, after: after / 1024, each: (after - before) / STREAMS }
+    } finally {
+      crowd.leave()
+    }
+  },
+}

@@ -1,0 +1,64 @@
+// The command line of `npm run perf`.
+import { parseArgs } from 'node:util'
+
+export const MEASURES = ['small', 'wrk', 'rate', 'sse', 'stall', 'idle'] as const
+export type MeasureName = (typeof MEASURES)[number]
+
+export type Options = {
+  only: readonly MeasureName[]
+  rounds: number
+  seconds: number
+  /** How long the stalled reader stalls, and how long idle streams are left alone before weighing. */
+  stallSeconds: number
+  settleSeconds: number
+  install: boolean
+  write: boolean
+  gatewayCommand: readonly string[] | undefined
+}
+
+export const USAGE = `npm run perf -- [options]
+  --only a,b         measure only these: ${MEASURES.join(', ')}
+  --rounds n         interleaved rounds per measure (5; quick 1)
+  --seconds s        measured seconds per round (2; quick 1)
+  --quick            one short round of everything: for a look, not for RESULTS.md
+  --install          try apt-get for nginx, haproxy and wrk where they are missing
+  --gateway-cmd c    start the gateway with this command; "-f <config>" is added
+A run with --only or --quick prints its table and leaves RESULTS.md alone; --write overrides that.`
+
+export function parseOptions(argv: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      only: { type: 'string' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      install: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      'gateway-cmd': { type: 'string' },
+    },
+  })
+  const { quick } = values
+  return {
+    only: values.only === undefined ? MEASURES : values.only.split(',').map(measureName),
+    rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '5'))),
+    seconds: positive('--seconds', values.seconds ?? (quick ? '1' : '2')),
+    stallSeconds: quick ? 1 : 2,
+    settleSeconds: quick ? 1 : 6,
+    install: values.install,
+    write: values.write || (!quick && values.only === undefined),
+    gatewayCommand: values['gateway-cmd']?.split(' ').filter((word) => word !== ''),
+  }
+}
+
+function measureName(text: string): MeasureName {
+  const name = MEASURES.find((known) => known === text)
+  if (name === undefined) throw new Error(`--only: unknown measure "${text}"`)
+  return name
+}
+
+function positive(option: string, text: string): number {
+  const value = Number(text)
+  if (!(value > 0)) throw new Error(`${option}: "${text}" is not a positive number`)
+  return value
+}

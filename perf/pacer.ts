@@ -1,0 +1,31 @@
+// A metronome finer than Node's 1 ms timers: a worker sleeps, wakes and posts a tick.
+import { Worker } from 'node:worker_threads'
+import { join } from 'node:path'
+
+/** Cells of the shared array: the period in µs (0 = rest), and whether a tick is still unheard. */
+export const PERIOD = 0
+export const PENDING = 1
+
+export class Pacer {
+  readonly #cells = new Int32Array(new SharedArrayBuffer(8))
+  readonly #worker: Worker
+
+  constructor(tick: () => void) {
+    const file = join(import.meta.dirname, 'pacer-worker.js')
+    this.#worker = new Worker(file, { workerData: this.#cells })
+    this.#worker.on('message', () => {
+      Atomics.store(this.#cells, PENDING, 0)
+      tick()
+    })
+  }
+
+  /** Ticks each so many microseconds from now on; 0 rests. */
+  every(micros: number): void {
+    Atomics.store(this.#cells, PERIOD, Math.round(micros))
+    Atomics.notify(this.#cells, PERIOD)
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate()
+  }
+}

@@ -1,0 +1,81 @@
+// Turns medians and verdicts into Markdown: the printed table and RESULTS.md are the same text.
+import type { Column, Measure } from './measure.ts'
+import type { MeasureName } from './options.ts'
+import type { PeerName } from './peers.ts'
+import { medians, spread, type Sample } from './stats.ts'
+import type { Results, verdicts } from './targets.ts'
+
+/** All rounds of one measure, or the reason why a peer has none. */
+export type Outcome = { measure: Measure; rounds: Map<PeerName, Sample[]>; failures: string[] }
+
+/** The medians, with what each peer adds to the direct connection's latency. */
+export function resultsOf(outcomes: ReadonlyMap<MeasureName, Outcome>): Results {
+  const results = new Map<MeasureName, Map<PeerName, Sample>>()
+  for (const [name, { rounds }] of outcomes) {
+    const rows = new Map<PeerName, Sample>()
+    for (const [peer, samples] of rounds) rows.set(peer, medians(samples))
+    const direct = rows.get('direct')
+    for (const [peer, row] of rows) if (direct !== undefined) rows.set(peer, added(row, direct))
+    results.set(name, rows)
+  }
+  return results
+}
+
+function added(row: Sample, direct: Sample): Sample {
+  const over = (key: string): number => (row[key] ?? Number.NaN) - (direct[key] ?? Number.NaN)
+  return { ...row, addedP50: over('p50'), addedP99: over('p99') }
+}
+
+export function measureText(outcome: Outcome, rows: ReadonlyMap<PeerName, Sample>): string {
+  const { measure, rounds, failures } = outcome
+  const titles = ['peer', ...measure.columns.map(({ title }) => title), 'spread %']
+  const lines = [...rows].map(([peer, row]) => {
+    const leading = (rounds.get(peer) ?? []).map((sample) => sample[measure.leading] ?? Number.NaN)
+    const cells = measure.columns.map((column) => cell(peer, row, column))
+    return [peer, ...cells, (spread(leading) * 100).toFixed(0)]
+  })
+  const notes = failures.map((failure) => `- ${failure}\n`).join('')
+  return `## ${measure.title}\n\n${table([titles, ...lines])}${notes === '' ? '' : `\n${notes}`}`
+}
+
+/** Without a proxy the processor time is the backend's own, which would read as a proxy's. */
+function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {
+  const isProxyOnly = key === 'cpu' || key === 'busy' || key.startsWith('added')
+  if (peer === 'direct' && isProxyOnly) return '–'
+  return number(row[key] ?? Number.NaN, digits)
+}
+
+export function verdictText(list: ReturnType<typeof verdicts>): string {
+  const lines = list.map(({ name, sense, bound, value, state }) => [
+    name,
+    number(value, 2),
+    bound === undefined ? '–' : `${sense} ${bound}`,
+    state === 'missed' ? '**missed**' : state,
+  ])
+  return `## Targets\n\n${table([['', 'measured', 'target', 'verdict'], ...lines])}`
+}
+
+export function number(value: number, digits: number): string {
+  if (Number.isNaN(value)) return '–'
+  return value.toLocaleString('en', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })
+}
+
+/** A Markdown table that also reads well as plain text: the first row is the head. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const head = rows[0] ?? []
+  const widths = head.map((_, at) => Math.max(3, ...rows.map((row) => (row[at] ?? '').length)))
+  const line = (row: readonly string[]): string => {
+    const cells = widths.map((width, at) => {
+      const text = row[at] ?? ''
+      return at === 0 ? text.padEnd(width) : text.padStart(width)
+    })
+    return `| ${cells.join(' | ')} |\n`
+  }
+  const rule = widths.map((width, at) =>
+    at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
+  )
+  return line(head) + line(rule) + rows.slice(1).map(line).join('')
+}

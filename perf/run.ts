@@ -1,0 +1,144 @@
+// `npm run perf`: starts the peers side by side, measures in interleaved rounds, reports.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Measure, Subject } from './measure.ts'
+import { idle } from './measure-idle.ts'
+import { rate, small, wrk } from './measure-small.ts'
+import { sse } from './measure-sse.ts'
+import { stall } from './measure-stall.ts'
+import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
+import { findPeers, provided, type Peer, type PeerName } from './peers.ts'
+import {
+  PINNING,
+  PROXY_CORE,
+  endChildrenAtExit,
+  leaveProxyCore,
+  start,
+  type Running,
+} from './process.ts'
+import { measureText, resultsOf, verdictText, type Outcome } from './report.ts'
+import { verdicts } from './targets.ts'
+
+const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, stall, idle }
+/** A run that takes longer than this is stuck; nothing may be left running behind it. */
+const RUN_DEADLINE_MS = 20 * 60_000
+
+type Bench = { options: Options; folder: string; peers: readonly Peer[] }
+
+async function main(): Promise<void> {
+  const options = parseOptions(process.argv.slice(2))
+  const folder = mkdtempSync(join(tmpdir(), 'perf-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  endChildrenAtExit()
+  leaveProxyCore()
+  setTimeout(() => {
+    console.error('the run took too long and was given up')
+    process.exit(1)
+  }, RUN_DEADLINE_MS).unref()
+
+  const { peers, missing } = findPeers(options, folder)
+  const names = options.only.filter((name) => name !== 'wrk' || provided('wrk', options.install))
+  if (names.length < options.only.length) missing.push('wrk is not on PATH: skipped')
+  for (const line of missing) console.log(line)
+
+  const outcomes = new Map<MeasureName, Outcome>()
+  for (const name of names) {
+    console.error(`measuring ${name}`)
+    outcomes.set(name, await measured(MEASURES[name], { options, folder, peers }))
+  }
+  const text = reportText(options, outcomes, missing)
+  console.log(text)
+  if (!options.write) return
+  const root = join(import.meta.dirname, '../../perf')
+  const notes = join(root, 'NOTES.md')
+  const tail = existsSync(notes) ? `\n${readFileSync(notes, 'utf8')}` : ''
+  writeFileSync(join(root, 'RESULTS.md'), text + tail)
+}
+
+function reportText(
+  options: Options,
+  outcomes: ReadonlyMap<MeasureName, Outcome>,
+  missing: readonly string[],
+): string {
+  const results = resultsOf(outcomes)
+  const processor = cpus()[0]?.model ?? 'unknown processor'
+  const intro =
+    `# Results\n\nWritten by \`npm run perf\` on ${new Date().toISOString().slice(0, 10)}; ` +
+    `README.md says how to read it.\n\n` +
+    `Node ${process.version}, ${cpus().length} × ${processor}, ${process.arch}; ${PINNING}; ` +
+    `medians of ${options.rounds} rounds of ${options.seconds} s.\n` +
+    missing.map((line) => `\n${line}\n`).join('')
+  const sections = [...outcomes].map(([name, outcome]) =>
+    measureText(outcome, results.get(name) ?? new Map()),
+  )
+  return [intro, verdictText(verdicts(results)), ...sections].join('\n')
+}
+
+async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
+  const outcome: Outcome = { measure, rounds: new Map(), failures: [] }
+  const backendFile = join(import.meta.dirname, 'backend.js')
+  const backend = await start((port) => [process.execPath, backendFile, `${port}`], undefined)
+  try {
+    if (measure.fresh) await weigh(outcome, bench, backend)
+    else await race(outcome, bench, backend)
+  } finally {
+    await backend.stop()
+  }
+  return outcome
+}
+
+/** Every peer in a process of its own, once: memory hardly varies, and has no rounds. */
+async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
+  for (const peer of bench.peers) {
+    const proxy = await started(outcome, peer, backend)
+    if (proxy === undefined) continue
+    await once(outcome, { name: peer.name, proxy, ...bench })
+    await proxy.stop()
+  }
+}
+
+/** All peers started, then round by round each in turn, so that noise meets all of them alike. */
+async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
+  const subjects: Subject[] = [{ name: 'direct', proxy: backend, ...bench }]
+  for (const peer of bench.peers) {
+    const proxy = await started(outcome, peer, backend)
+    if (proxy !== undefined) subjects.push({ name: peer.name, proxy, ...bench })
+  }
+  // The first pass compiles the peers' hot code and is thrown away.
+  const rehearsal: Outcome = { ...outcome, rounds: new Map() }
+  for (const subject of subjects) await once(rehearsal, subject)
+  for (let round = 0; round < bench.options.rounds; round++) {
+    for (const subject of subjects) await once(outcome, subject)
+  }
+  for (const { proxy } of subjects.slice(1)) await proxy.stop()
+}
+
+async function started(
+  outcome: Outcome,
+  peer: Peer,
+  backend: Running,
+): Promise<Running | undefined> {
+  try {
+    return await start((port) => peer.command(port, backend.port), PROXY_CORE)
+  } catch (error) {
+    outcome.failures.push(`${peer.name} did not start: ${String(error)}`)
+    return undefined
+  }
+}
+
+async function once(outcome: Outcome, subject: Subject): Promise<void> {
+  const name: PeerName = subject.name
+  try {
+    const sample = await outcome.measure.round(subject)
+    outcome.rounds.set(name, [...(outcome.rounds.get(name) ?? []), sample])
+  } catch (error) {
+    const line = `${name} failed a round: ${String(error)}`
+    if (!outcome.failures.includes(line)) outcome.failures.push(line)
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
+  process.exitCode = 1
+})

@@ -1,0 +1,108 @@
+// What the gateway is held to, judged on the medians of one run.
+import type { MeasureName } from './options.ts'
+import type { PeerName } from './peers.ts'
+import type { Sample } from './stats.ts'
+
+/** Medians per measure and peer. */
+export type Results = ReadonlyMap<MeasureName, ReadonlyMap<PeerName, Sample>>
+
+/** `bound` undefined: a ratio that is only reported. */
+export type Verdict = {
+  name: string
+  value: number
+  bound: number | undefined
+  state: 'met' | 'missed' | 'reported' | 'not measured'
+}
+
+type Target = {
+  name: string
+  sense: 'at least' | 'at most'
+  bound: number | undefined
+  value: (figure: Figure) => number
+}
+
+/** A median, or NaN if it was not measured. */
+type Figure = (measure: MeasureName, peer: PeerName, key: string) => number
+
+const TARGETS: readonly Target[] = [
+  fast('small POST: req/s, gateway ÷ pipe', 'pipe', 4),
+  fast('small POST: req/s, gateway ÷ relay', 'relay', 0.55),
+  fast('small POST: req/s, gateway ÷ nginx', 'nginx', undefined),
+  fast('small POST: req/s, gateway ÷ haproxy', 'haproxy', undefined),
+  {
+    name: 'small POST: CPU per request, relay ÷ gateway',
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) => {
+      const by = judge(figure)
+      return figure(by, 'relay', 'cpu') / figure(by, 'gateway', 'cpu')
+    },
+  },
+  {
+    name: 'SSE: CPU per chunk, gateway ÷ pipe',
+    sense: 'at most',
+    bound: 0.55,
+    value: (figure) => figure('sse', 'gateway', 'cpu') / figure('sse', 'pipe', 'cpu'),
+  },
+  {
+    name: 'SSE: p50 per chunk, gateway ÷ haproxy',
+    sense: 'at most',
+    bound: 1.2,
+    value: (figure) => figure('sse', 'gateway', 'p50') / figure('sse', 'haproxy', 'p50'),
+  },
+  {
+    name: 'download of 64 MiB, reader stalled: growth, MiB',
+    sense: 'at most',
+    bound: 16,
+    value: (figure) => figure('stall', 'gateway', 'down'),
+  },
+  {
+    name: 'upload of 64 MiB, backend stalled: growth, MiB',
+    sense: 'at most',
+    bound: 16,
+    value: (figure) => figure('stall', 'gateway', 'up'),
+  },
+  {
+    name: '5,000 idle SSE streams: KiB each',
+    sense: 'at most',
+    bound: 14,
+    value: (figure) => figure('idle', 'gateway', 'each'),
+  },
+]
+
+/** wrk's figures where there are any: our own client leaves fast peers less of the load's core. */
+function judge(figure: Figure): MeasureName {
+  return Number.isNaN(figure('wrk', 'gateway', 'rate')) ? 'small' : 'wrk'
+}
+
+function fast(name: string, peer: PeerName, bound: number | undefined): Target {
+  return {
+    name,
+    sense: 'at least',
+    bound,
+    value: (figure) => {
+      const by = judge(figure)
+      return figure(by, 'gateway', 'rate') / figure(by, peer, 'rate')
+    },
+  }
+}
+
+export function verdicts(results: Results): (Verdict & Pick<Target, 'sense'>)[] {
+  const figure: Figure = (measure, peer, key) =>
+    results.get(measure)?.get(peer)?.[key] ?? Number.NaN
+  return TARGETS.map(({ name, sense, bound, value: valueOf }) => {
+    const value = valueOf(figure)
+    return { name, sense, bound, value, state: stateOf(value, sense, bound) }
+  })
+}
+
+function stateOf(
+  value: number,
+  sense: Target['sense'],
+  bound: number | undefined,
+): Verdict['state'] {
+  if (Number.isNaN(value)) return 'not measured'
+  if (bound === undefined) return 'reported'
+  const isMet = sense === 'at least' ? value >= bound : value <= bound
+  return isMet ? 'met' : 'missed'
+}
