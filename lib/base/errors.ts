@@ -28,6 +28,7 @@ const TABLE = {
   // The backend could not be reached, or did not answer as HTTP.
   UPGRADE_FAILED: [502, 'backend'],
   BACKEND_CONNECT: [503, 'backend'],
+  CONNECT_TIMEOUT: [503, 'backend'],
   BACKEND_CLOSED: [503, 'backend'],
   BACKEND_INVALID: [503, 'backend'],
   BACKEND_TIMEOUT: [504, 'backend'],

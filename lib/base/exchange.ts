@@ -3,14 +3,14 @@
 
 import assert from 'node:assert'
 import { GatewayError } from './errors.ts'
-import type { Body, Call, Client, Origin, Outcome, Policy, Reply, Steps } from './types.ts'
+import type { Body, Call, Client, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
 import type { RequestHead } from './wire/head.ts'
 
 /** Which verb has the exchange in hand. */
 export type Phase = 'choose' | 'forward' | 'relay' | 'settled'
 
 export class Exchange {
-  readonly source: Origin
+  readonly source: Peer
   readonly request: RequestHead
   readonly body: Body
   readonly client: Client
@@ -22,6 +22,12 @@ export class Exchange {
   route = ''
   /** Where the backend was reached: host:port. */
   endpoint = ''
+  /** The path prefix by which the route matched, for policies that replace it. */
+  matchedPrefix = ''
+  /** What Host says to the backend by a policy's word; null leaves it to the backend's rule. */
+  hostRewrite: string | null = null
+  /** The request's Origin once `cors` has let it in; a later policy may remove the header. */
+  allowedOrigin = ''
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */
@@ -33,7 +39,7 @@ export class Exchange {
   /** Runs out with the route's `timeout.requestTimeout`. */
   timer: NodeJS.Timeout | null = null
 
-  constructor(source: Origin, request: RequestHead, body: Body, client: Client, steps: Steps) {
+  constructor(source: Peer, request: RequestHead, body: Body, client: Client, steps: Steps) {
     this.source = source
     this.request = request
     this.body = body
@@ -94,9 +100,17 @@ export class Exchange {
 
 /** What an error means for the log when no client's departure or shutdown explains it better. */
 function outcomeOf(error: GatewayError): Outcome {
-  if (error.code === 'BACKEND_TIMEOUT' || error.code === 'REQUEST_TIMEOUT') return 'backend_timeout'
-  if (error.code === 'HEAD_TIMEOUT' || error.code === 'BODY_TIMEOUT') return 'idle'
-  if (error.code === 'SHUTTING_DOWN') return 'shutdown'
+  switch (error.code) {
+    case 'CONNECT_TIMEOUT':
+    case 'BACKEND_TIMEOUT':
+    case 'REQUEST_TIMEOUT':
+      return 'backend_timeout'
+    case 'HEAD_TIMEOUT':
+    case 'BODY_TIMEOUT':
+      return 'idle'
+    case 'SHUTTING_DOWN':
+      return 'shutdown'
+  }
   if (error.source === 'backend') return 'backend_reset'
   return error.source === 'client' ? 'client_error' : 'complete'
 }

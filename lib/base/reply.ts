@@ -26,7 +26,7 @@ export class BytesBody implements Body {
   cancel(): void {}
 }
 
-const EMPTY = new BytesBody(Buffer.alloc(0))
+export const EMPTY_BODY: Body = new BytesBody(Buffer.alloc(0))
 
 /** A head with no text of its own; fields in lower case. */
 export function headOf(status: number, fields: Iterable<readonly [string, string]>): ResponseHead {
@@ -50,7 +50,7 @@ export function replyOf(
     head.length = bytes.length
   }
   head.add('date', new Date().toUTCString())
-  return { head, body: bytes.length === 0 ? EMPTY : new BytesBody(bytes), tunnel: null }
+  return { head, body: bytes.length === 0 ? EMPTY_BODY : new BytesBody(bytes), tunnel: null }
 }
 
 export function textReply(status: number, text: string): Reply {

@@ -1,21 +1,19 @@
-// Deadlines without a timer each: members carry a time, and one interval looks at all of them. Setting a
+// Deadlines without a timer each: one interval asks every member whether its time has come. Setting a
 // deadline is then an assignment, which the hot path does several times a request.
 
 export interface Swept {
-  /** Milliseconds on the clock of `performance.now()`; 0 means none. */
-  deadline: number
-  /** Called once when the deadline has passed; sets a new one or leaves it at 0. */
-  expired(now: number): void
+  /** `now` is on the clock of `performance.now()`. */
+  sweep(now: number): void
 }
 
-/** Sweeps come four times within the shortest deadline, in this range. */
+/** Sweeps come four times within the shortest deadline, in this range (ms). */
 const MIN_INTERVAL = 10
 const MAX_INTERVAL = 1_000
 
 export class Sweeper<T extends Swept> {
   readonly members = new Set<T>()
-  #timer: NodeJS.Timeout | null = null
   readonly #interval: number
+  #timer: NodeJS.Timeout | null = null
 
   constructor(shortest: number) {
     this.#interval = Math.min(MAX_INTERVAL, Math.max(MIN_INTERVAL, shortest / 4))
@@ -35,10 +33,6 @@ export class Sweeper<T extends Swept> {
 
   #sweep(): void {
     const now = performance.now()
-    for (const member of this.members) {
-      if (member.deadline === 0 || member.deadline > now) continue
-      member.deadline = 0
-      member.expired(now)
-    }
+    for (const member of this.members) member.sweep(now)
   }
 }

@@ -49,8 +49,10 @@ export interface Sink {
   cut(outcome: Outcome): void
 }
 
-/** Two raw byte streams to be joined after an upgrade. */
-export interface Tunnel extends Body, Sink {}
+/** The backend's end of an upgraded connection: what the client sends from now on goes there as it is. */
+export interface Tunnel {
+  join(source: Body): void
+}
 
 /** What a policy, the gateway itself or a backend answers. */
 export interface Reply {
@@ -73,10 +75,18 @@ export interface Call {
   cancel(): void
 }
 
+/** One try at having an exchange answered; the exchange itself is the plain one. */
+export interface Attempt {
+  readonly body: Body
+  answer(reply: Reply): void
+  fail(error: GatewayError): void
+}
+
 export interface Backend {
-  readonly name: string
-  /** Answers by `exchange.answer(reply)` or `exchange.fail(error)`, now or later. */
-  call(exchange: Exchange): void
+  /** Where it is, as the log tells it: host:port. */
+  readonly endpoint: string
+  /** Ends in `attempt.answer` or `attempt.fail`, now or later. */
+  call(exchange: Exchange, attempt: Attempt): void
 }
 
 /** What the gateway does with an exchange as it moves on; one object serves all exchanges. */
@@ -94,8 +104,10 @@ export interface Policy {
 }
 
 /** Where the bytes of an exchange came from. */
-export interface Origin {
+export interface Peer {
   readonly address: string
   readonly port: number
+  /** Both, as the log tells them. */
+  readonly label: string
   readonly secure: boolean
 }

@@ -5,8 +5,7 @@ import { Socket } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { STRING_WRITE_BYTES } from '../limits.ts'
-import { isShared, readBuffer } from './memory.ts'
+import { readBuffer } from './memory.ts'
 
 export interface SocketOwner {
   /** The bytes are valid only until this returns. */
@@ -21,6 +20,7 @@ export interface SocketOwner {
 export class Wire {
   readonly socket: Socket
   #error: Error | null = null
+  #wasConnected = false
 
   private constructor(socket: Socket) {
     this.socket = socket
@@ -38,8 +38,13 @@ export class Wire {
     return wire.#listen(owner)
   }
 
-  static dial(options: NetConnectOpts, owner: SocketOwner): Wire {
+  /** What is written before the connection stands leaves as soon as it does. */
+  static dial(options: NetConnectOpts, owner: SocketOwner, connected: () => void): Wire {
     const wire = new Wire(connect({ ...options, noDelay: true, onread: onread(owner) } as NetConnectOpts))
+    wire.socket.once('connect', () => {
+      wire.#wasConnected = true
+      connected()
+    })
     return wire.#listen(owner)
   }
 
@@ -57,6 +62,10 @@ export class Wire {
     return this
   }
 
+  get wasConnected(): boolean {
+    return this.#wasConnected
+  }
+
   /** Hands the socket to somebody else (HTTP/2), with bytes that were read already. */
   release(unread: Buffer): Socket {
     const internals = this.socket as unknown as { _handle: unknown }
@@ -69,22 +78,12 @@ export class Wire {
     return socket
   }
 
-  /** Text in latin1; false when the peer is slow. */
-  writeText(text: string): boolean {
+  /** Text goes out as latin1. False when the peer is slow. */
+  put(part: string | Buffer): boolean {
     const { socket } = this
-    return socket.write(text, 'latin1') || socket.writableLength === 0
-  }
-
-  /** Text (may be '') and bytes behind it, in one write where they are small; false when the peer is slow. */
-  write(text: string, bytes: Buffer, from: number, to: number): boolean {
-    const { socket } = this
-    if (to - from <= STRING_WRITE_BYTES)
-      return (
-        socket.write(text + bytes.latin1Slice(from, to), 'latin1') || socket.writableLength === 0
-      )
-    if (text !== '') socket.write(text, 'latin1')
-    const part = bytes.subarray(from, to)
-    return socket.write(isShared(bytes) ? copyOf(part) : part) || socket.writableLength === 0
+    const ok = typeof part === 'string' ? socket.write(part, 'latin1') : socket.write(part)
+    // Node says false for every large write; what the kernel took at once needs no wait.
+    return ok || socket.writableLength === 0
   }
 
   pause(): void {

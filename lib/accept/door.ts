@@ -1,0 +1,24 @@
+// What a connection needs to know of the place it came in by.
+
+import type { Socket } from 'node:net'
+import type { Exchange } from '../base/exchange.ts'
+import type { WireLimits } from '../base/limits.ts'
+import type { Sweeper, Swept } from '../base/sweeper.ts'
+import type { Steps } from '../base/types.ts'
+
+/** A connection as the listener sees it: to be swept, drained, and cut at the end. */
+export interface Connection extends Swept {
+  drain(): void
+  shutDown(): void
+}
+
+export interface Door {
+  readonly limits: WireLimits
+  readonly steps: Steps
+  readonly isSecure: boolean
+  readonly isDraining: boolean
+  readonly connections: Sweeper<Connection>
+  serve(exchange: Exchange): void
+  /** Takes over a connection that speaks HTTP/2; what was read of it is put back first. */
+  http2(socket: Socket): void
+}

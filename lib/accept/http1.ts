@@ -1,0 +1,279 @@
+// One client's HTTP/1 connection: requests in, one at a time, answers out in the same order. The two
+// halves move on their own; this file joins them, keeps the deadlines and ends the connection.
+
+import { GatewayError } from '../base/errors.ts'
+import { Exchange } from '../base/exchange.ts'
+import { LINGER_MS } from '../base/limits.ts'
+import type { Swept } from '../base/sweeper.ts'
+import type { Body, Client, Outcome, Peer, Reply, Tunnel } from '../base/types.ts'
+import { RequestHead } from '../base/wire/head.ts'
+import type { ResponseHead } from '../base/wire/head.ts'
+import { endOfHead, parseRequestHead } from '../base/wire/parse-head.ts'
+import { Reader } from '../base/wire/reader.ts'
+import type { ReaderOwner } from '../base/wire/reader.ts'
+import { Writer } from '../base/wire/writer.ts'
+import type { Mode, WriterOwner } from '../base/wire/writer.ts'
+import { copyOf } from '../base/wire/socket.ts'
+import type { SocketOwner, Wire } from '../base/wire/socket.ts'
+import type { Door } from './door.ts'
+import { peerOf } from './peer.ts'
+import { PREFACE, tellsHttp2 } from './preface.ts'
+
+/**
+ * `head`: part of a head is there. `answering`: a request is in work. `closing`: the last answer is out, and what
+ * still comes is dropped.
+ */
+type State = 'idle' | 'head' | 'answering' | 'tunnel' | 'closing' | 'closed'
+
+const MOVES: Record<State, readonly State[]> = {
+  idle: ['head', 'answering', 'closing', 'closed'],
+  head: ['answering', 'closing', 'closed'],
+  answering: ['idle', 'tunnel', 'closing', 'closed'],
+  tunnel: ['closing', 'closed'],
+  closing: ['closed'],
+  closed: [],
+}
+
+export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, Client, Swept {
+  readonly #door: Door
+  readonly #reader: Reader
+  readonly #writer = new Writer(this)
+  #wire!: Wire
+  #state: State = 'idle'
+  #exchange: Exchange | null = null
+  #source: Peer | null = null
+  /** Whether another request may follow the one in work. */
+  #persists = true
+  #served = 0
+  /** On the clock of `performance.now()`; 0 for none. */
+  #readBy: number
+  #writeBy = 0
+
+  constructor(door: Door) {
+    this.#door = door
+    this.#reader = new Reader(this, door.limits.maxHeadBytes)
+    this.#readBy = performance.now() + door.limits.headTimeout
+  }
+
+  attach(wire: Wire): this {
+    this.#wire = wire
+    this.#reader.attach(wire)
+    this.#writer.attach(wire)
+    this.#door.connections.add(this)
+    return this
+  }
+
+  /** What is in work, for shutdown and inspection. */
+  get exchange(): Exchange | null {
+    return this.#exchange
+  }
+
+  /** No more requests: at once when idle, otherwise behind the answer in work. */
+  drain(): void {
+    this.#persists = false
+    if (this.#state === 'idle' || this.#state === 'head') this.#close()
+  }
+
+  /** The time is up. */
+  shutDown(): void {
+    this.#exchange?.cut('shutdown')
+    this.#wire.destroy()
+  }
+
+  // --- bytes from the socket
+
+  data(bytes: Buffer, from: number, to: number): void {
+    this.#reader.data(bytes, from, to)
+    if (this.#reader.state === 'body')
+      this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
+  }
+
+  drained(): void {
+    this.#writeBy = 0
+    this.#writer.drained()
+  }
+
+  ended(): void {
+    if (this.#reader.ended()) return
+    // A client that shuts its side has left: nobody could tell it from one that is gone.
+    this.#exchange?.abandon('client_closed')
+    this.#wire.destroy()
+  }
+
+  closed(): void {
+    this.#door.connections.delete(this)
+    this.#writer.abort()
+    const exchange = this.#exchange
+    this.#exchange = null
+    // A tunnel whose client said goodbye delivers what is still on its way.
+    if (this.#state === 'tunnel' && !this.#reader.isStarted) exchange?.settle('complete')
+    else exchange?.abandon('client_closed')
+    this.#move('closed')
+  }
+
+  // --- the reading half
+
+  head(bytes: Buffer, from: number, to: number): boolean {
+    if (this.#served === 0 && tellsHttp2(bytes, from, to)) return this.#handOver(bytes, from, to)
+    const head = parseRequestHead(bytes, from, to, this.#door.limits)
+    if (head === null) {
+      // The clock starts with the head's first byte and is not set back by more of them.
+      if (this.#state === 'idle') {
+        this.#move('head')
+        this.#readBy = performance.now() + this.#door.limits.headTimeout
+      }
+      return false
+    }
+    this.#served++
+    this.#readBy = 0
+    this.#reader.expect(
+      endOfHead(),
+      head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none',
+      head.length,
+    )
+    this.#begin(head)
+    this.#door.serve(this.#exchange!)
+    return true
+  }
+
+  messageOver(): void {
+    this.#readBy = 0
+  }
+
+  fault(error: GatewayError): void {
+    this.#persists = false
+    if (this.#exchange === null) this.#begin(unreadable())
+    this.#exchange?.fail(error)
+  }
+
+  bodyCancelled(): void {}
+
+  // --- the writing half
+
+  inform(head: ResponseHead): void {
+    if (this.#exchange?.request.version !== 'HTTP/1.1' || this.#state !== 'answering') return
+    this.#wire.put(`HTTP/1.1 ${head.status} ${head.reason}\r\n${head.fieldsText()}\r\n`)
+  }
+
+  respond(exchange: Exchange, reply: Reply): void {
+    const { head, tunnel } = reply
+    const { version, method, keepAlive } = exchange.request
+    if (tunnel !== null) return this.#upgrade(head, reply.body, tunnel)
+    // A request body that nobody reads must end here, or the next head could not be found.
+    const isRead = this.#reader.state === 'over' || this.#reader.isStarted || this.#reader.skip()
+    if (!keepAlive || !isRead || this.#door.isDraining) this.#persists = false
+    const mode = modeOf(reply, method, version)
+    if (version === 'HTTP/1.0') {
+      if (mode === 'encode' || reply.body.framing === 'chunked') this.#persists = false
+      if (reply.body.framing === 'chunked') head.remove('transfer-encoding')
+    } else if (mode === 'encode') head.set('transfer-encoding', 'chunked')
+    const start = `HTTP/1.1 ${head.status} ${head.reason}\r\n`
+    const connection = this.#persists
+      ? version === 'HTTP/1.0'
+        ? 'connection: keep-alive\r\n\r\n'
+        : '\r\n'
+      : 'connection: close\r\n\r\n'
+    const text = start + head.fieldsText() + connection
+    this.#writer.send(text, reply.body, version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode)
+  }
+
+  sent(): void {
+    const exchange = this.#exchange
+    this.#exchange = null
+    exchange?.settle('complete')
+    if (!this.#persists || this.#reader.state !== 'over' || this.#door.isDraining) return this.#close()
+    this.#move('idle')
+    this.#readBy = performance.now() + this.#door.limits.keepAliveTimeout
+    this.#reader.next()
+  }
+
+  sendCut(outcome: Outcome): void {
+    this.#exchange?.cut(outcome)
+  }
+
+  stalled(): void {
+    this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
+  }
+
+  cut(): void {
+    this.#wire.destroy()
+  }
+
+  // --- time
+
+  sweep(now: number): void {
+    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
+    if (this.#readBy === 0 || now <= this.#readBy) return
+    this.#readBy = 0
+    if (this.#state === 'closing') return this.#wire.destroy()
+    if (this.#state === 'idle') return this.#close()
+    if (this.#state === 'head') return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
+    if (this.#reader.state !== 'body') return
+    // A body that waits for the backend is not the client's delay.
+    if (this.#reader.isHeld) this.#readBy = now + this.#door.limits.bodyIdleTimeout
+    else this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
+  }
+
+  #expireWrite(): void {
+    this.#writeBy = 0
+    if (this.#exchange === null) this.#wire.destroy()
+    else this.#exchange.cut('idle')
+  }
+
+  // --- moves
+
+  #begin(head: RequestHead): void {
+    this.#source ??= peerOf(this.#wire.socket, this.#door.isSecure)
+    this.#move('answering')
+    this.#exchange = new Exchange(this.#source, head, this.#reader, this, this.#door.steps)
+  }
+
+  #handOver(bytes: Buffer, from: number, to: number): boolean {
+    if (to - from < PREFACE.length) return false
+    this.#reader.expectHead(to)
+    this.#door.connections.delete(this)
+    this.#move('closed')
+    this.#door.http2(this.#wire.release(copyOf(bytes.subarray(from, to))))
+    return true
+  }
+
+  #upgrade(head: ResponseHead, body: Body, tunnel: Tunnel): void {
+    this.#move('tunnel')
+    this.#persists = false
+    this.#readBy = 0
+    const fields = `${head.fieldsText()}connection: upgrade\r\nupgrade: ${head.upgrade}\r\n`
+    this.#writer.send(`HTTP/1.1 101 ${head.reason}\r\n${fields}\r\n`, body, 'content')
+    this.#reader.becomeTunnel()
+    tunnel.join(this.#reader)
+  }
+
+  /** Says goodbye, and reads on for a moment so that the client sees our last words and not a reset. */
+  #close(): void {
+    this.#move('closing')
+    this.#wire.end()
+    this.#readBy = performance.now() + LINGER_MS
+    this.#reader.discard()
+  }
+
+  #move(to: State): void {
+    if (!MOVES[this.#state].includes(to)) throw new Error(`http1 connection: ${this.#state} → ${to}`)
+    this.#state = to
+  }
+}
+
+function modeOf(reply: Reply, method: string, version: string): Mode {
+  const { framing } = reply.body
+  const { status } = reply.head
+  if (method === 'HEAD' || status === 204 || status === 304 || framing === 'none') return 'none'
+  if (framing === 'length') return 'content'
+  return framing === 'chunked' && version !== 'HTTP/1.0' ? 'wire' : 'encode'
+}
+
+/** Stands for a request whose head could not be read, so that its refusal is answered and logged like any. */
+function unreadable(): RequestHead {
+  const head = new RequestHead('', [], 0)
+  head.method = '-'
+  head.target = '-'
+  head.keepAlive = false
+  return head
+}

@@ -1,0 +1,115 @@
+// One open port: accepts connections, keeps count of them, and lets them go when the gateway stops.
+
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
+import type { Exchange } from '../base/exchange.ts'
+import type { WireLimits } from '../base/limits.ts'
+import { Sweeper } from '../base/sweeper.ts'
+import type { Steps } from '../base/types.ts'
+import { Wire } from '../base/wire/socket.ts'
+import type { Connection, Door } from './door.ts'
+import { Http1Connection } from './http1.ts'
+import { Http2Connection } from './http2.ts'
+import { tlsOptions } from './tls.ts'
+import type { Certificate } from './tls.ts'
+
+export interface ListenerOptions {
+  address: string
+  port: number
+  /** Empty for a plain listener. */
+  certificates: readonly Certificate[]
+  limits: WireLimits
+  steps: Steps
+  serve(exchange: Exchange): void
+}
+
+/** Connections the kernel holds for us while we are busy. */
+const BACKLOG = 4096
+/** A client whose machine vanished is noticed by probes after this. */
+const TCP_KEEPALIVE_MS = 60_000
+
+export class Listener implements Door {
+  readonly limits: WireLimits
+  readonly steps: Steps
+  readonly isSecure: boolean
+  readonly connections: Sweeper<Connection>
+  readonly serve: (exchange: Exchange) => void
+  readonly #server: Server
+  readonly #options: ListenerOptions
+  #state: 'open' | 'draining' | 'closed' = 'open'
+
+  constructor(options: ListenerOptions) {
+    const { limits } = options
+    this.#options = options
+    this.limits = limits
+    this.steps = options.steps
+    this.serve = options.serve
+    this.isSecure = options.certificates.length > 0
+    this.connections = new Sweeper(
+      Math.min(limits.headTimeout, limits.bodyIdleTimeout, limits.responseIdleTimeout, limits.keepAliveTimeout),
+    )
+    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    this.#server = this.isSecure
+      ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) => this.#secured(socket))
+      : createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
+    this.#server.maxConnections = limits.maxConnections
+  }
+
+  get isDraining(): boolean {
+    return this.#state !== 'open'
+  }
+
+  /** Opens the port; a machine without IPv6 gets `0.0.0.0` for `::`. */
+  async listen(): Promise<void> {
+    const { address, port } = this.#options
+    try {
+      await this.#listenOn(address, port)
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code
+      if (address !== '::' || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error
+      await this.#listenOn('0.0.0.0', port)
+    }
+  }
+
+  /** Stops accepting; idle connections end now, busy ones behind their last answer. */
+  drain(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'draining'
+    this.#server.close()
+    for (const connection of this.connections.members) connection.drain()
+  }
+
+  /** The time is up: what still runs is cut. */
+  cut(): void {
+    this.#state = 'closed'
+    for (const connection of this.connections.members) connection.shutDown()
+  }
+
+  http2(socket: Socket): void {
+    new Http2Connection(this, socket)
+  }
+
+  #accepted(socket: Socket): void {
+    if (this.#state !== 'open') return void socket.destroy()
+    const connection = new Http1Connection(this)
+    connection.attach(Wire.accepted(socket, connection))
+  }
+
+  #secured(socket: TLSSocket): void {
+    if (socket.alpnProtocol === 'h2') return this.http2(socket)
+    const connection = new Http1Connection(this)
+    connection.attach(Wire.secured(socket, connection))
+  }
+
+  #listenOn(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen({ host, port, backlog: BACKLOG }, () => {
+        this.#server.off('error', reject)
+        resolve()
+      })
+    })
+  }
+}

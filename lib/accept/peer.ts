@@ -1,0 +1,12 @@
+// Who is at the other end of an accepted socket.
+
+import type { Socket } from 'node:net'
+import type { Peer } from '../base/types.ts'
+
+export function peerOf(socket: Socket, secure: boolean): Peer {
+  const raw = socket.remoteAddress ?? ''
+  // A dual-stack listener shows IPv4 clients in IPv6's clothes.
+  const address = raw.startsWith('::ffff:') ? raw.substring(7) : raw
+  const port = socket.remotePort ?? 0
+  return { address, port, label: address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, secure }
+}

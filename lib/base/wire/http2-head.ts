@@ -1,0 +1,115 @@
+// Heads between HTTP/2 and our own form. An HTTP/2 head is laid out as HTTP/1 text once, so that routes,
+// policies and HTTP/1 peers see one kind of head.
+
+import { STATUS_CODES } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
+import { GatewayError } from '../errors.ts'
+import { Fields, RequestHead, ResponseHead } from './head.ts'
+
+/** Fields that speak of one HTTP/1 connection and are malformed in HTTP/2. */
+const CONNECTION_FIELDS = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'te',
+])
+
+/** Fields node:http2 takes only one value of. */
+const SINGLE = new Set(['content-length', 'content-type', 'date', 'etag', 'location', 'retry-after', 'age'])
+
+const PATH = /^[\x21\x22\x24-\x7e]+$/
+const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
+
+/** A request head from the raw name, value list of a stream. Throws what the client is to be told. */
+export function requestHeadFrom(raw: readonly string[]): RequestHead {
+  const pseudo = new Map<string, string>()
+  let host = ''
+  let cookies = ''
+  const fields: [string, string][] = []
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!
+    const value = raw[i + 1]!
+    if (name.startsWith(':')) pseudo.set(name, value)
+    else if (name === 'host') host = value
+    // RFC 9113 8.2.3: crumbs are one field again outside HTTP/2.
+    else if (name === 'cookie') cookies += (cookies === '' ? '' : '; ') + value
+    else if (!CONNECTION_FIELDS.has(name)) fields.push([name, value])
+  }
+  if (cookies !== '') fields.push(['cookie', cookies])
+  const authority = pseudo.get(':authority') ?? host
+  const method = pseudo.get(':method') ?? ''
+  const target = pseudo.get(':path') ?? ''
+  if (method === 'CONNECT') throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
+  const isOrigin = target.startsWith('/') || (target === '*' && method === 'OPTIONS')
+  if (!isOrigin || !PATH.test(target))
+    throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
+  if (!HOST.test(authority)) throw new GatewayError('BAD_HOST', 'invalid request: malformed Host')
+  const head = laidOut(RequestHead, [['host', authority], ...fields])
+  head.method = method
+  head.target = target
+  head.authority = authority
+  head.version = 'HTTP/2'
+  head.length = lengthOf(head)
+  return head
+}
+
+/** A response head from a backend's stream. */
+export function responseHeadFrom(headers: IncomingHttpHeaders): ResponseHead {
+  const fields: [string, string][] = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(':') || value === undefined || CONNECTION_FIELDS.has(name)) continue
+    for (const one of Array.isArray(value) ? value : [value]) fields.push([name, one])
+  }
+  const head = laidOut(ResponseHead, fields)
+  head.status = Number((headers as Record<string, unknown>)[':status'])
+  head.reason = STATUS_CODES[head.status] ?? ''
+  head.version = 'HTTP/2'
+  head.length = lengthOf(head)
+  return head
+}
+
+/** The fields as node:http2 takes them, without pseudo ones. */
+export function http2Fields(fields: Fields): OutgoingHttpHeaders {
+  const out: Record<string, string | string[]> = {}
+  for (const [name, value] of fields.entries()) {
+    if (CONNECTION_FIELDS.has(name)) continue
+    const before = out[name]
+    if (before === undefined) out[name] = value
+    else if (SINGLE.has(name)) continue
+    else if (Array.isArray(before)) before.push(value)
+    else out[name] = [before, value]
+  }
+  return out
+}
+
+/** Trailers as they came on a stream. */
+export function trailersFrom(headers: IncomingHttpHeaders): Fields {
+  const fields = new Fields('', [], 0)
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(':') || value === undefined) continue
+    for (const one of Array.isArray(value) ? value : [value]) fields.add(name, one)
+  }
+  return fields
+}
+
+function laidOut<T>(
+  Head: new (text: string, spans: number[], firstField: number) => T,
+  fields: readonly (readonly [string, string])[],
+): T {
+  let text = ''
+  const spans: number[] = []
+  for (const [name, value] of fields) {
+    const at = text.length
+    text += `${name}: ${value}\r\n`
+    spans.push(at, at + name.length, at + name.length + 2, text.length - 2)
+  }
+  return new Head(text + '\r\n', spans, 0)
+}
+
+function lengthOf(head: Fields): number {
+  const value = head.get('content-length')
+  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : -1
+}

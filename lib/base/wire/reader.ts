@@ -1,0 +1,281 @@
+// The reading half of an HTTP/1 connection, client's or backend's: heads to its owner, bodies to a sink.
+// Bytes nobody can take yet are kept, and the socket paused, until somebody can.
+
+import assert from 'node:assert'
+import { GatewayError } from '../errors.ts'
+import { LINGER_BYTES } from '../limits.ts'
+import type { Body, Form, Framing, Sink } from '../types.ts'
+import { Framer } from './framer.ts'
+import { Fields } from './head.ts'
+import type { Wire } from './socket.ts'
+import { copyOf } from './socket.ts'
+
+/** `over`: the message is read; the next waits until its owner calls `next`. */
+type State = 'head' | 'body' | 'over' | 'tunnel' | 'discard'
+
+export interface ReaderOwner {
+  /** Parses the head at `from` and calls `expect`; false while it is incomplete. May throw. */
+  head(bytes: Buffer, from: number, to: number): boolean
+  /** The last byte of the message has been read. */
+  messageOver(): void
+  /** Head or body cannot be right, or we are not: what was being read is lost. */
+  fault(error: GatewayError): void
+  /** Nobody wants the rest of the body. */
+  bodyCancelled(): void
+}
+
+const LF = 10
+const NOTHING = Buffer.alloc(0)
+
+export class Reader implements Body {
+  framing: Framing = 'none'
+  length = -1
+  readonly #owner: ReaderOwner
+  readonly #maxHeadBytes: number
+  readonly #framer = new Framer()
+  #wire!: Wire
+  #state: State = 'head'
+  #sink: Sink | null = null
+  #form: Form = 'wire'
+  /** Whether the sink has room. */
+  #flow: 'running' | 'paused' = 'running'
+  /** Read but not taken by anybody; owned, never the shared buffer. */
+  #kept: Buffer | null = null
+  #socket: 'reading' | 'held' = 'reading'
+  /** The bytes in hand, while `#take` works through them; only `#from` moves. */
+  #bytes: Buffer = NOTHING
+  #from = 0
+  #to = 0
+  #hand: 'empty' | 'full' = 'empty'
+  #discarded = 0
+
+  constructor(owner: ReaderOwner, maxHeadBytes: number) {
+    this.#owner = owner
+    this.#maxHeadBytes = maxHeadBytes
+  }
+
+  attach(wire: Wire): void {
+    this.#wire = wire
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** Bytes behind the message, or of a head that is not complete. */
+  get hasUnread(): boolean {
+    return this.#kept !== null || this.#from < this.#to
+  }
+
+  /** Somebody takes the body. */
+  get isStarted(): boolean {
+    return this.#sink !== null
+  }
+
+  /** No byte can come because we do not let it. */
+  get isHeld(): boolean {
+    return this.#socket === 'held'
+  }
+
+  data(bytes: Buffer, from: number, to: number): void {
+    const kept = this.#kept
+    if (kept === null) return this.#take(bytes, from, to)
+    const fresh = bytes.subarray(from, to)
+    const joined = Buffer.concat([kept, fresh])
+    this.#kept = joined
+    // A head that comes byte by byte is parsed again only when a line has ended.
+    if (this.#state !== 'head' || fresh.includes(LF) || joined.length >= this.#maxHeadBytes)
+      this.#continue()
+  }
+
+  /** Called from the owner's `head`: where the head ends, and what follows it. */
+  expect(end: number, framing: 'none' | 'length' | 'chunked' | 'close', length: number): void {
+    this.#from = end
+    this.#framer.start(framing, length)
+    const isOver = this.#framer.isOver
+    this.framing = isOver ? 'none' : framing === 'close' ? 'open' : framing
+    this.length = framing === 'length' ? length : -1
+    this.#state = isOver ? 'over' : 'body'
+    if (isOver) this.#owner.messageOver()
+  }
+
+  /** Called from the owner's `head`: it was an interim one, and another head follows. */
+  expectHead(end: number): void {
+    this.#from = end
+  }
+
+  /** The owner is ready for another message. */
+  next(): void {
+    assert(this.#state === 'over', 'a message is read to its end before the next')
+    this.#state = 'head'
+    // With bytes in hand, the loop that holds them goes on: a recursion here would be as deep as the pipeline.
+    if (this.#hand === 'empty') this.#continue()
+  }
+
+  start(sink: Sink, form: Form): void {
+    if (this.#state !== 'body' && this.#state !== 'tunnel') return sink.end(null)
+    this.#sink = sink
+    this.#form = form
+    if (form === 'content' && this.#state === 'body')
+      this.#framer.onContent = (bytes, from, to) => {
+        if (!sink.write(bytes, from, to)) this.#flow = 'paused'
+      }
+    this.#continue()
+  }
+
+  /** From now on bytes are framed by nothing and go to whoever starts this body. */
+  becomeTunnel(): void {
+    this.#state = 'tunnel'
+    this.framing = 'open'
+    this.length = -1
+  }
+
+  /** Reads and drops what still comes, so that the peer can finish writing and see our answer. */
+  discard(): void {
+    this.#state = 'discard'
+    this.#sink = null
+    this.#flow = 'running'
+    this.#continue()
+  }
+
+  /** Drops a body nobody started, as far as it is here already; true when the message is over. */
+  skip(): boolean {
+    if (this.#state === 'body' && this.#sink === null) {
+      this.start(DROP, 'wire')
+      if (this.#sink === DROP) this.#sink = null
+    }
+    return this.#state === 'over'
+  }
+
+  pause(): void {
+    this.#flow = 'paused'
+    this.#hold()
+  }
+
+  resume(): void {
+    if (this.#flow === 'running') return
+    this.#flow = 'running'
+    this.#continue()
+  }
+
+  cancel(): void {
+    this.#owner.bodyCancelled()
+  }
+
+  /** The peer ended. True when that completes what was being read; otherwise it is cut short. */
+  ended(): boolean {
+    if (this.#state === 'tunnel') this.takeSink()?.end(null)
+    else if (this.#state === 'body' && this.#framer.endsWithClose) this.#finish(null)
+    else return false
+    return true
+  }
+
+  /** The sink of a body or tunnel under way; whoever takes it must end or cut it. */
+  takeSink(): Sink | null {
+    const sink = this.#sink
+    this.#sink = null
+    return sink
+  }
+
+  /** Something changed: goes on with the bytes in hand, or with those that were kept. */
+  #continue(): void {
+    if (this.#hand === 'full') return this.#run()
+    const kept = this.#kept
+    this.#kept = null
+    if (kept !== null) this.#take(kept, 0, kept.length)
+    else this.#hold()
+  }
+
+  #take(bytes: Buffer, from: number, to: number): void {
+    this.#bytes = bytes
+    this.#from = from
+    this.#to = to
+    this.#hand = 'full'
+    this.#run()
+    this.#hand = 'empty'
+    if (this.#from < this.#to) this.#kept = copyOf(bytes.subarray(this.#from, this.#to))
+    this.#bytes = NOTHING
+    this.#from = this.#to
+    this.#hold()
+  }
+
+  /** May run inside itself, when a head's owner starts the body at once: they share the bytes in hand. */
+  #run(): void {
+    try {
+      while (this.#from < this.#to && this.#step()) continue
+    } catch (error) {
+      this.#from = this.#to
+      this.#owner.fault(
+        error instanceof GatewayError
+          ? error
+          : new GatewayError('INTERNAL', 'internal error', { cause: error }),
+      )
+    }
+  }
+
+  /** One state's work on the bytes in hand; false when the rest must wait. */
+  #step(): boolean {
+    switch (this.#state) {
+      case 'head':
+        return this.#owner.head(this.#bytes, this.#from, this.#to)
+      case 'body':
+        return this.#sink !== null && this.#flow === 'running' && this.#body(this.#sink)
+      case 'tunnel': {
+        if (this.#sink === null || this.#flow === 'paused') return false
+        const from = this.#from
+        this.#from = this.#to
+        if (!this.#sink.write(this.#bytes, from, this.#to)) this.#flow = 'paused'
+        return true
+      }
+      case 'discard':
+        this.#discarded += this.#to - this.#from
+        this.#from = this.#to
+        if (this.#discarded > LINGER_BYTES) this.#wire.destroy()
+        return true
+      case 'over':
+        return false
+    }
+  }
+
+  #body(sink: Sink): boolean {
+    const from = this.#from
+    const end = this.#framer.eat(this.#bytes, from, this.#to)
+    this.#from = end
+    if (this.#form === 'wire' && end > from && !sink.write(this.#bytes, from, end))
+      this.#flow = 'paused'
+    if (this.#framer.isOver) this.#finish(trailersOf(this.#framer.trailerText))
+    return true
+  }
+
+  #finish(trailers: Fields | null): void {
+    const sink = this.#sink
+    this.#state = 'over'
+    this.#sink = null
+    this.#flow = 'running'
+    // The owner first: a backend's connection is free again before the client's next request looks for one.
+    this.#owner.messageOver()
+    sink?.end(trailers)
+  }
+
+  /** Lets the socket read just when the bytes could go somewhere, or would tell that the peer has left. */
+  #hold(): void {
+    const wanted =
+      this.#flow === 'paused' || (this.#kept !== null && this.#state !== 'head') ? 'held' : 'reading'
+    if (wanted === this.#socket) return
+    this.#socket = wanted
+    if (wanted === 'held') this.#wire.pause()
+    else this.#wire.resume()
+  }
+}
+
+const DROP: Sink = { write: () => true, end() {}, cut() {} }
+
+function trailersOf(text: string): Fields | null {
+  if (text === '') return null
+  const fields = new Fields('', [], 0)
+  for (const line of text.split('\r\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) fields.add(line.substring(0, colon).toLowerCase(), line.substring(colon + 1).trim())
+  }
+  return fields
+}

@@ -1,0 +1,134 @@
+// The writing half of an HTTP/1 connection: a head and the body behind it, in as few writes as possible,
+// each in the tick in which its bytes came.
+
+import { REPLAY_BYTES, STRING_WRITE_BYTES } from '../limits.ts'
+import type { Body, Outcome, Sink } from '../types.ts'
+import type { Fields } from './head.ts'
+import { isShared } from './memory.ts'
+import type { Wire } from './socket.ts'
+import { copyOf } from './socket.ts'
+
+/** `none`: head only. `encode`: content goes out chunked. `wire`/`content`: as it comes. */
+export type Mode = 'none' | 'wire' | 'content' | 'encode'
+
+export interface WriterOwner {
+  /** Head and body are out. */
+  sent(): void
+  /** The body's source died before its end. */
+  sendCut(outcome: Outcome): void
+  /** The peer takes no more for now; `drained` follows when it does. */
+  stalled(): void
+}
+
+export class Writer implements Sink {
+  readonly #owner: WriterOwner
+  #wire!: Wire
+  #body: Body | null = null
+  #mode: Mode = 'none'
+  /** A head that waits for the first bytes behind it, within one tick. */
+  #head = ''
+  /** What was written, so that it can be written again elsewhere; null when nobody asked or it grew too long. */
+  #memory: (string | Buffer)[] | null = null
+  #remembered = 0
+
+  constructor(owner: WriterOwner) {
+    this.#owner = owner
+  }
+
+  attach(wire: Wire): void {
+    this.#wire = wire
+  }
+
+  /** Starts to keep what goes out, up to REPLAY_BYTES. */
+  remember(): void {
+    this.#memory = []
+    this.#remembered = 0
+  }
+
+  /** The whole message as it went out, if it was kept. */
+  recall(): readonly (string | Buffer)[] | null {
+    const memory = this.#memory
+    this.#memory = null
+    return this.#body === null ? memory : null
+  }
+
+  forget(): void {
+    this.#memory = null
+  }
+
+  send(head: string, body: Body, mode: Mode): void {
+    if (mode === 'none') {
+      this.#put(head)
+      return this.#owner.sent()
+    }
+    this.#head = head
+    this.#body = body
+    this.#mode = mode
+    body.start(this, mode === 'wire' ? 'wire' : 'content')
+    if (this.#head === '') return
+    this.#head = ''
+    this.#room(this.#put(head))
+  }
+
+  /** Parts of a message that went out elsewhere before. */
+  sendAgain(parts: readonly (string | Buffer)[]): void {
+    for (const part of parts) this.#put(part)
+    this.#owner.sent()
+  }
+
+  write(bytes: Buffer, from: number, to: number): boolean {
+    // After an abort the source may not have heard yet.
+    if (this.#body === null) return true
+    let text = this.#head
+    this.#head = ''
+    if (this.#mode === 'encode') text += (to - from).toString(16) + '\r\n'
+    const tail = this.#mode === 'encode' ? '\r\n' : ''
+    if (to - from <= STRING_WRITE_BYTES)
+      return this.#room(this.#put(text + bytes.latin1Slice(from, to) + tail))
+    if (text !== '') this.#put(text)
+    const part = bytes.subarray(from, to)
+    const ok = this.#put(isShared(bytes) ? copyOf(part) : part)
+    return this.#room(tail === '' ? ok : this.#put(tail))
+  }
+
+  end(trailers: Fields | null): void {
+    if (this.#body === null) return
+    let text = this.#head
+    this.#head = ''
+    this.#body = null
+    if (this.#mode === 'encode') text += '0\r\n' + (trailers?.fieldsText() ?? '') + '\r\n'
+    if (text !== '') this.#put(text)
+    this.#owner.sent()
+  }
+
+  cut(outcome: Outcome): void {
+    if (this.#body === null) return
+    this.abort()
+    this.#owner.sendCut(outcome)
+  }
+
+  /** Drops what was not written; the body is somebody else's to cancel. */
+  abort(): void {
+    this.#head = ''
+    this.#body = null
+    this.#memory = null
+  }
+
+  drained(): void {
+    this.#body?.resume()
+  }
+
+  #room(ok: boolean): boolean {
+    if (!ok) this.#owner.stalled()
+    return ok
+  }
+
+  #put(part: string | Buffer): boolean {
+    if (this.#memory !== null) {
+      this.#remembered += part.length
+      if (this.#remembered > REPLAY_BYTES) this.#memory = null
+      else this.#memory.push(part)
+    }
+    return this.#wire.put(part)
+  }
+}

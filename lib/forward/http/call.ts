@@ -1,0 +1,73 @@
+// One attempt's way through a pool: waiting for a connection, sent, answered. Whatever happens to the
+// connection, the attempt hears of it exactly once.
+
+import type { GatewayError } from '../../base/errors.ts'
+import type { Exchange } from '../../base/exchange.ts'
+import type { Attempt, Call, Reply } from '../../base/types.ts'
+import { backendFault } from './fault.ts'
+
+/** Something that carries a call and can be told to stop. */
+export interface Carrier {
+  abort(call: HttpCall): void
+}
+
+export class HttpCall implements Call {
+  readonly exchange: Exchange
+  readonly attempt: Attempt
+  /** What Host says to the backend; null to leave it as the client sent it. */
+  readonly host: string | null
+  #carrier: Carrier | null = null
+  #timer: NodeJS.Timeout | null = null
+  #state: 'open' | 'over' = 'open'
+
+  constructor(exchange: Exchange, attempt: Attempt, host: string | null) {
+    this.exchange = exchange
+    this.attempt = attempt
+    this.host = host
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'over'
+  }
+
+  /** The route's `timeout.backendRequestTimeout`, to the answer's head. */
+  limit(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const carrier = this.#carrier
+      this.failed(backendTimeout())
+      carrier?.abort(this)
+    }, ms)
+  }
+
+  carriedBy(carrier: Carrier): void {
+    this.#carrier = carrier
+  }
+
+  cancel(): void {
+    if (!this.#finish()) return
+    this.#carrier?.abort(this)
+  }
+
+  answered(reply: Reply): void {
+    if (this.#finish()) this.attempt.answer(reply)
+    else reply.body.cancel()
+  }
+
+  failed(error: GatewayError): void {
+    if (this.#finish()) this.attempt.fail(error)
+  }
+
+  #finish(): boolean {
+    if (this.#state === 'over') return false
+    this.#state = 'over'
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    return true
+  }
+}
+
+function backendTimeout(): GatewayError {
+  const error = backendFault('BACKEND_TIMEOUT', 'timed out')
+  // reference.md 2.10 gives this one a text of its own.
+  error.message = 'upstream call timeout'
+  return error
+}

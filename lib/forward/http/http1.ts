@@ -1,0 +1,266 @@
+// One HTTP/1 connection to a backend: carries one call at a time and goes back to its pool when both
+// halves are through with it.
+
+import assert from 'node:assert'
+import { GatewayError } from '../../base/errors.ts'
+import { KEEP_ALIVE_MARGIN, LINGER_MS, READ_BUFFER_BYTES } from '../../base/limits.ts'
+import type { BackendLimits } from '../../base/limits.ts'
+import { EMPTY_BODY } from '../../base/reply.ts'
+import type { Swept } from '../../base/sweeper.ts'
+import type { Body, Outcome, Tunnel } from '../../base/types.ts'
+import type { ResponseHead } from '../../base/wire/head.ts'
+import { endOfHead, parseResponseHead } from '../../base/wire/parse-head.ts'
+import { Reader } from '../../base/wire/reader.ts'
+import type { ReaderOwner } from '../../base/wire/reader.ts'
+import type { SocketOwner, Wire } from '../../base/wire/socket.ts'
+import { Writer } from '../../base/wire/writer.ts'
+import type { WriterOwner } from '../../base/wire/writer.ts'
+import type { Carrier, HttpCall } from './call.ts'
+import { backendFault } from './fault.ts'
+import { modeOf, requestText } from './request-text.ts'
+
+/** `asking`: no byte of the answer is there. `answering`: it has begun. */
+type State = 'idle' | 'asking' | 'answering' | 'tunnel' | 'closed'
+
+const MOVES: Record<State, readonly State[]> = {
+  idle: ['asking', 'closed'],
+  asking: ['answering', 'closed'],
+  answering: ['idle', 'tunnel', 'closed'],
+  tunnel: ['closed'],
+  closed: [],
+}
+
+/** What a backend may say before its body. */
+const HEAD_LIMITS = { maxHeadBytes: READ_BUFFER_BYTES, maxHeaders: 1_000 }
+/** Interim answers to one request; a backend that sends more is not well. */
+const MAX_INTERIM = 16
+
+/** Where a connection belongs. */
+export interface Home {
+  readonly limits: BackendLimits
+  free(connection: Http1Backend): void
+  gone(connection: Http1Backend): void
+  /** Carries a call whose connection died before a byte of the answer was there. */
+  again(call: HttpCall, parts: readonly (string | Buffer)[]): void
+}
+
+export class Http1Backend
+  implements SocketOwner, ReaderOwner, WriterOwner, Carrier, Tunnel, Swept
+{
+  readonly #home: Home
+  readonly #reader = new Reader(this, HEAD_LIMITS.maxHeadBytes)
+  readonly #writer = new Writer(this)
+  #wire!: Wire
+  #state: State = 'idle'
+  #request: 'going' | 'gone' = 'gone'
+  #call: HttpCall | null = null
+  #carried = 0
+  #interim = 0
+  /** How long it may idle: the origin's own word, less a margin, or ours. */
+  #idleTime: number
+  #keeps = true
+  #deadline: number
+  #timedOut: Outcome | null = null
+
+  constructor(home: Home) {
+    this.#home = home
+    this.#idleTime = home.limits.poolIdleTimeout
+    this.#deadline = performance.now() + home.limits.connectTimeout
+  }
+
+  attach(wire: Wire): this {
+    this.#wire = wire
+    this.#reader.attach(wire)
+    this.#writer.attach(wire)
+    return this
+  }
+
+  send(call: HttpCall): void {
+    this.#begin(call)
+    const { body } = call.attempt
+    const mode = modeOf(body)
+    if (this.#carried > 1) this.#writer.remember()
+    this.#writer.send(requestText(call.exchange.request, call.host, mode), body, mode)
+  }
+
+  /** The same bytes that went out on another connection in vain. */
+  sendAgain(call: HttpCall, parts: readonly (string | Buffer)[]): void {
+    this.#begin(call)
+    this.#writer.sendAgain(parts)
+  }
+
+  /** The client is gone or tired of waiting: an HTTP/1 call ends only with its connection. */
+  abort(): void {
+    this.#call = null
+    this.#writer.abort()
+    this.#wire.destroy()
+  }
+
+  // --- bytes from the socket
+
+  data(bytes: Buffer, from: number, to: number): void {
+    if (this.#state === 'asking') {
+      this.#move('answering')
+      this.#writer.forget()
+    } else if (this.#state === 'idle') return this.#wire.destroy()
+    this.#reader.data(bytes, from, to)
+    if (this.#reader.state === 'body') this.#awaitBody()
+  }
+
+  drained(): void {
+    this.#writer.drained()
+  }
+
+  ended(): void {
+    this.#keeps = false
+    if (!this.#reader.ended()) this.#wire.destroy()
+  }
+
+  closed(error: Error | null): void {
+    const call = this.#call
+    const wasAsking = this.#state === 'asking'
+    this.#call = null
+    this.#move('closed')
+    this.#home.gone(this)
+    const parts = this.#carried > 1 && wasAsking ? this.#writer.recall() : null
+    this.#writer.abort()
+    this.#reader.takeSink()?.cut(this.#timedOut ?? 'backend_reset')
+    if (call === null || call.isOver) return
+    if (parts !== null && parts.length > 0) return this.#home.again(call, parts)
+    call.failed(this.#faultOf(error))
+  }
+
+  // --- the reading half: the answer
+
+  head(bytes: Buffer, from: number, to: number): boolean {
+    const call = this.#call
+    assert(call !== null, 'an answer belongs to a call')
+    const head = parseResponseHead(bytes, from, to, HEAD_LIMITS)
+    if (head === null) return false
+    if (head.status === 101) return this.#upgrade(call, head)
+    if (head.status < 200) return this.#inform(call, head)
+    if (head.keepAliveHint >= 0)
+      this.#idleTime = Math.max(0, Math.min(this.#idleTime, head.keepAliveHint - KEEP_ALIVE_MARGIN))
+    this.#keeps = head.keepAlive
+    this.#expect(call.exchange.request.method, head)
+    const body = this.#reader.state === 'body' ? this.#reader : EMPTY_BODY
+    this.#call = null
+    call.answered({ head, body, tunnel: null })
+    return true
+  }
+
+  messageOver(): void {
+    this.#call = null
+    const isClean = this.#keeps && this.#request === 'gone' && !this.#reader.hasUnread
+    if (!isClean) return this.abort()
+    this.#move('idle')
+    this.#deadline = performance.now() + this.#idleTime
+    this.#home.free(this)
+  }
+
+  fault(error: GatewayError): void {
+    const call = this.#call
+    this.#call = null
+    const sink = this.#reader.takeSink()
+    this.#wire.destroy()
+    sink?.cut('backend_reset')
+    call?.failed(error.source === 'client' ? backendFault('BACKEND_INVALID', error.message) : error)
+  }
+
+  bodyCancelled(): void {
+    this.#reader.takeSink()
+    this.#wire.destroy()
+  }
+
+  // --- the writing half: the request
+
+  sent(): void {
+    this.#request = 'gone'
+    if (this.#state === 'tunnel') {
+      this.#wire.end()
+      this.#deadline = performance.now() + LINGER_MS
+    }
+  }
+
+  sendCut(): void {
+    this.abort()
+  }
+
+  stalled(): void {}
+
+  /** After an upgrade: what the client sends. */
+  join(source: Body): void {
+    this.#writer.send('', source, 'content')
+  }
+
+  // --- time
+
+  sweep(now: number): void {
+    if (this.#deadline === 0 || now <= this.#deadline) return
+    if (this.#reader.isHeld) return this.#awaitBody()
+    this.#deadline = 0
+    this.#timedOut = 'backend_timeout'
+    this.#wire.destroy()
+  }
+
+  /** The socket is connected: no deadline to the answer's head but the route's own. */
+  connected(): void {
+    if (this.#state === 'asking') this.#deadline = 0
+  }
+
+  #awaitBody(): void {
+    this.#deadline = performance.now() + this.#home.limits.bodyIdleTimeout
+  }
+
+  // --- moves
+
+  #begin(call: HttpCall): void {
+    this.#move('asking')
+    this.#call = call
+    call.carriedBy(this)
+    this.#request = 'going'
+    this.#interim = 0
+    if (this.#carried++ > 0) {
+      this.#deadline = 0
+      this.#reader.next()
+    }
+  }
+
+  #expect(method: string, head: ResponseHead): void {
+    const isBare = method === 'HEAD' || head.status === 204 || head.status === 304
+    if (isBare) this.#reader.expect(endOfHead(), 'none', 0)
+    else if (head.chunked) this.#reader.expect(endOfHead(), 'chunked', 0)
+    else if (head.length >= 0) this.#reader.expect(endOfHead(), 'length', head.length)
+    else this.#reader.expect(endOfHead(), 'close', 0)
+  }
+
+  #inform(call: HttpCall, head: ResponseHead): boolean {
+    if (++this.#interim > MAX_INTERIM)
+      throw backendFault('BACKEND_INVALID', 'too many interim responses')
+    this.#reader.expectHead(endOfHead())
+    call.exchange.client.inform(head)
+    return true
+  }
+
+  #upgrade(call: HttpCall, head: ResponseHead): boolean {
+    if (head.upgrade === '' || call.exchange.request.upgrade === '')
+      throw new GatewayError('UPGRADE_FAILED', 'upstream call failed: unexpected upgrade')
+    this.#reader.expectHead(endOfHead())
+    this.#move('tunnel')
+    this.#call = null
+    this.#deadline = 0
+    this.#reader.becomeTunnel()
+    call.answered({ head, body: this.#reader, tunnel: this })
+    return true
+  }
+
+  #faultOf(error: Error | null): GatewayError {
+    if (this.#timedOut !== null) return backendFault('CONNECT_TIMEOUT', 'connect timed out')
+    return backendFault(this.#wire.wasConnected ? 'BACKEND_CLOSED' : 'BACKEND_CONNECT', error)
+  }
+
+  #move(to: State): void {
+    assert(MOVES[this.#state].includes(to), `http1 backend: ${this.#state} → ${to}`)
+    this.#state = to
+  }
+}

@@ -1,0 +1,32 @@
+// A place that answers HTTP: where it is, how it is reached, and what its connections have in common.
+
+import { isIP } from 'node:net'
+import type { NetConnectOpts } from 'node:net'
+import type { BackendTlsConfig, Endpoint } from '../../base/config/types.ts'
+
+export interface Origin {
+  /** Tells one pool from another: the same address with other TLS settings is another origin. */
+  readonly key: string
+  /** As the log tells it. */
+  readonly label: string
+  readonly connect: NetConnectOpts
+  /** The name to send as Host; '' for addresses and sockets, which keep the client's. */
+  readonly name: string
+  readonly tls: BackendTlsConfig | null
+}
+
+export function originOf(endpoint: Endpoint, tls: BackendTlsConfig | null): Origin {
+  const secured = tls === null ? '' : ` ${JSON.stringify({ ...tls, key: tls.key?.reveal() })}`
+  if (endpoint.kind === 'unix')
+    return {
+      key: `unix:${endpoint.path}${secured}`,
+      label: `unix:${endpoint.path}`,
+      connect: { path: endpoint.path },
+      name: '',
+      tls,
+    }
+  const { host, port } = endpoint
+  const family = isIP(host)
+  const label = family === 6 ? `[${host}]:${port}` : `${host}:${port}`
+  return { key: label + secured, label, connect: { host, port }, name: family === 0 ? host : '', tls }
+}

@@ -1,0 +1,31 @@
+// The request head as it goes to an HTTP/1 backend: the received text, minus what belongs to the client's
+// hop, plus what belongs to ours.
+
+import type { Body } from '../../base/types.ts'
+import type { RequestHead } from '../../base/wire/head.ts'
+import type { Mode } from '../../base/wire/writer.ts'
+
+/** How the body goes out behind the head; chunked bodies pass as they stand. */
+export function modeOf(body: Body): Mode {
+  switch (body.framing) {
+    case 'none':
+      return 'none'
+    case 'length':
+      return 'content'
+    case 'chunked':
+      return 'wire'
+    case 'open':
+      return 'encode'
+  }
+}
+
+export function requestText(head: RequestHead, host: string | null, mode: Mode): string {
+  if (host !== null) head.set('host', host)
+  // HTTP/1.1 wants a Host even when the client, speaking 1.0, sent none.
+  else if (head.version === 'HTTP/1.0' && !head.has('host')) head.add('host', head.authority)
+  if (mode === 'encode') head.set('transfer-encoding', 'chunked')
+  const line = head.method + ' ' + head.target + ' HTTP/1.1\r\n'
+  const upgrade =
+    head.upgrade === '' ? '\r\n' : 'connection: upgrade\r\nupgrade: ' + head.upgrade + '\r\n\r\n'
+  return line + head.fieldsText() + upgrade
+}

@@ -1,0 +1,41 @@
+// One line a request, written when its last byte is out or never will be (reference.md 8.6).
+
+import type { Exchange } from '../base/exchange.ts'
+import type { Log } from '../base/log.ts'
+
+export function logAccess(log: Log, exchange: Exchange): void {
+  if (!log.allows('info', 'request')) return
+  const { request, source, error } = exchange
+  log.line('info', 'request', 'request', [
+    'gateway',
+    'default/default',
+    'listener',
+    exchange.listener || undefined,
+    'route',
+    exchange.route || undefined,
+    'endpoint',
+    exchange.endpoint || undefined,
+    'src.addr',
+    source.label,
+    'http.method',
+    request.method,
+    'http.host',
+    request.authority || undefined,
+    'http.path',
+    request.path,
+    'http.version',
+    request.version,
+    'http.status',
+    exchange.status === 0 ? undefined : exchange.status,
+    'protocol',
+    'http',
+    'outcome',
+    exchange.outcome,
+    'error',
+    error?.message,
+    'reason',
+    error?.code,
+    'duration',
+    `${Math.round(performance.now() - exchange.started)}ms`,
+  ])
+}
