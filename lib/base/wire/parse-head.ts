@@ -256,7 +256,9 @@ function readFields(head: RequestHead | ResponseHead, mayUpgrade: boolean): numb
       case 10:
         if (is(text, from, 'connection')) {
           const value = text.substring(at[i + 2]!, at[i + 3]).toLowerCase()
-          if (value !== 'keep-alive' && value !== 'close') named += ',' + value
+          // This llhttp misses `close` with a tab behind it.
+          if (value === 'close') head.keepAlive = false
+          else if (value !== 'keep-alive') named += ',' + value
           head.removeAt(i)
         } else if (is(text, from, 'keep-alive')) {
           if (head instanceof ResponseHead)
@@ -305,9 +307,10 @@ const KEPT = new Set([
   '',
 ])
 
-function removeNamed(head: Fields, named: string): void {
+function removeNamed(head: RequestHead | ResponseHead, named: string): void {
   for (const token of named.split(',')) {
     const name = token.trim()
+    if (name === 'close') head.keepAlive = false
     if (!KEPT.has(name)) head.remove(name)
   }
 }
