@@ -146,7 +146,7 @@ export type AuthorityRewrite =
   | { readonly kind: 'host'; readonly host: string }
   | { readonly kind: 'port'; readonly port: number }
 
-/** `prefix` replaces the pathPrefix that matched. */
+/** `prefix` replaces the pathPrefix that matched; it has no slash at its end. */
 export type PathRewrite =
   | { readonly kind: 'full'; readonly value: string }
   | { readonly kind: 'prefix'; readonly value: string }

@@ -8,6 +8,12 @@ import type { Context } from './context.ts'
 
 export function checkPolicies(context: Context, path: Path, shape: PoliciesShape): RoutePolicies {
   const { urlRewrite, requestRedirect, cors, timeout, backendTLS } = shape
+  if (urlRewrite !== undefined && requestRedirect !== undefined)
+    context.problem(
+      [...path, 'urlRewrite'],
+      'got urlRewrite and requestRedirect, expected one of them: a redirect reaches no backend',
+      'key',
+    )
   return {
     cors: cors === undefined ? null : { ...cors, maxAge: cors.maxAge ?? null },
     requestHeaderModifier: shape.requestHeaderModifier ?? null,

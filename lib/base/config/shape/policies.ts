@@ -79,8 +79,10 @@ const authorityRewrite = choice({ full: authority, host, port }).transform(
 )
 
 const pathRewrite = choice({ full: path, prefix: replacement }).transform(
-  ({ full, prefix }): PathRewrite =>
-    full === undefined ? { kind: 'prefix', value: prefix ?? '' } : { kind: 'full', value: full },
+  ({ full, prefix = '' }): PathRewrite =>
+    full === undefined
+      ? { kind: 'prefix', value: prefix.replace(/\/+$/, '') }
+      : { kind: 'full', value: full },
 )
 
 const urlRewrite = z.strictObject({

@@ -1,0 +1,53 @@
+// What the gateway serves when it is started without a file: enough to see it answer, on loopback only.
+
+export const QUICKSTART_FILE = '<quickstart>'
+
+export const QUICKSTART = `# The configuration that runs when no file is given.
+gateways:
+  default:
+    port: 3000
+    address: 127.0.0.1
+
+routes:
+  - name: hello
+    matches:
+      - path: { exact: /hello }
+    policies:
+      directResponse:
+        status: 200
+        headers: { content-type: application/json }
+        body: |
+          {"hello":"from the gateway"}
+
+  - name: moved
+    matches:
+      - path: { pathPrefix: /hi }
+    policies:
+      requestRedirect:
+        path: { full: /hello }
+        status: 302
+
+  - name: welcome
+    matches:
+      - path: { pathPrefix: / }
+    policies:
+      directResponse:
+        status: 200
+        headers: { content-type: text/html; charset=utf-8 }
+        body: |
+          <!doctype html>
+          <title>The gateway runs</title>
+          <h1>The gateway runs</h1>
+          <p>It serves its built-in configuration. Try <a href="/hello">/hello</a>,
+          or <a href="/hi">/hi</a>, which redirects there.</p>
+          <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
+`
+
+export const QUICKSTART_HINTS = [
+  'no config file given: serving the built-in quickstart on http://127.0.0.1:3000',
+  'try:',
+  '  curl http://127.0.0.1:3000/',
+  '  curl http://127.0.0.1:3000/hello',
+  '  curl -L http://127.0.0.1:3000/hi',
+  'then: gateway -f config.yaml',
+].join('\n')
