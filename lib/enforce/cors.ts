@@ -2,7 +2,7 @@
 
 import type { CorsConfig } from '../base/config/types.ts'
 import { replyOf } from '../base/reply.ts'
-import type { Policy } from '../base/types.ts'
+import type { Policy, Reply } from '../base/types.ts'
 import type { RequestHead, ResponseHead } from '../base/wire/head.ts'
 import { Origins } from './origins.ts'
 
@@ -16,7 +16,7 @@ export function cors(config: CorsConfig): Policy {
       if (origin === undefined) return undefined
       if (origins.allows(origin)) exchange.allowedOrigin = origin
       if (request.method !== 'OPTIONS') return undefined
-      if (exchange.allowedOrigin !== '') return replyOf(200, preflight(config, request))
+      if (exchange.allowedOrigin !== '') return preflight(config, request, origin)
       return request.has('access-control-request-method') ? replyOf(200, []) : undefined
     },
     response(exchange, head) {
@@ -28,8 +28,7 @@ export function cors(config: CorsConfig): Policy {
   }
 }
 
-/** What only the answer to a preflight says; `permit` adds the rest, as to every answer. */
-function preflight(config: CorsConfig, request: RequestHead): [string, string][] {
+function preflight(config: CorsConfig, request: RequestHead, origin: string): Reply {
   const fields: [string, string][] = []
   const { allowMethods, allowHeaders, allowCredentials, maxAge } = config
   const methods = request.get('access-control-request-method')
@@ -40,7 +39,9 @@ function preflight(config: CorsConfig, request: RequestHead): [string, string][]
   says('access-control-allow-methods', allowed(allowMethods, methods, allowCredentials))
   says('access-control-allow-headers', allowed(allowHeaders, headers, allowCredentials))
   if (maxAge !== null) fields.push(['access-control-max-age', String(Math.floor(maxAge / 1000))])
-  return fields
+  const reply = replyOf(200, fields)
+  permit(config, origin, reply.head)
+  return reply
 }
 
 /** A star grants what was asked for; with credentials a literal star would be read as a name. */
