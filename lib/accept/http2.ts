@@ -50,7 +50,7 @@ export class Http2Connection implements Connection {
   }
 
   shutDown(): void {
-    for (const stream of this.#streams) stream.shutDown('shutdown')
+    for (const stream of this.#streams) stream.shutDown()
     this.#session.destroy()
   }
 

@@ -56,15 +56,18 @@ export function requestHeadFrom(raw: readonly string[]): RequestHead {
   return head
 }
 
+/** As node:http2 hands them over. */
+export type StatusHeaders = Record<string, string | string[] | number | undefined>
+
 /** A response head from a backend's stream. */
-export function responseHeadFrom(headers: IncomingHttpHeaders): ResponseHead {
+export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
   const fields: [string, string][] = []
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(':') || value === undefined || CONNECTION_FIELDS.has(name)) continue
-    for (const one of Array.isArray(value) ? value : [value]) fields.push([name, one])
+    for (const one of Array.isArray(value) ? value : [String(value)]) fields.push([name, one])
   }
   const head = laidOut(ResponseHead, fields)
-  head.status = Number((headers as Record<string, unknown>)[':status'])
+  head.status = Number(headers[':status'])
   head.reason = STATUS_CODES[head.status] ?? ''
   head.version = 'HTTP/2'
   head.length = lengthOf(head)

@@ -205,7 +205,7 @@ export class Http1Backend
 
   /** The socket is connected: no deadline to the answer's head but the route's own. */
   connected(): void {
-    if (this.#state === 'asking') this.#deadline = 0
+    if (this.#carried <= 1) this.#deadline = 0
   }
 
   #awaitBody(): void {

@@ -1,22 +1,29 @@
 // The connections to one origin: idle ones first, new ones within a bound, and a bounded queue behind it.
 // A connection that does not come about fails the one call it was for and holds up nobody else.
 
+import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import type { Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
+import { TlsDial } from './dial-tls.ts'
 import { Http1Backend } from './http1.ts'
 import type { Home } from './http1.ts'
+import { Http2Backend } from './http2.ts'
+import type { SessionHome } from './http2.ts'
 import type { Origin } from './origin.ts'
 
-export class Pool implements Home, Carrier {
+export class Pool implements Home, SessionHome, Carrier {
   readonly limits: BackendLimits
   readonly origin: Origin
   readonly #sweeper: Sweeper<Swept>
   /** The one used last is used next, so that the others can grow old and go. */
   readonly #idle: Http1Backend[] = []
+  /** Those that negotiated HTTP/2. */
+  readonly #sessions: Http2Backend[] = []
   readonly #waiting: HttpCall[] = []
+  /** Connections of either kind, and those under way. */
   #open = 0
 
   constructor(origin: Origin, limits: BackendLimits, sweeper: Sweeper<Swept>) {
@@ -29,7 +36,9 @@ export class Pool implements Home, Carrier {
   take(call: HttpCall): void {
     const connection = this.#idle.pop()
     if (connection !== undefined) return connection.send(call)
-    if (this.#open < this.limits.poolMaxSize) return this.#dial().send(call)
+    const session = this.#sessions.find((candidate) => candidate.hasRoom)
+    if (session !== undefined) return session.send(call)
+    if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
     if (this.#waiting.length >= this.limits.poolMaxWaiting)
       return call.failed(
         new GatewayError('POOL_EXHAUSTED', 'upstream call failed: too many requests are waiting'),
@@ -46,7 +55,9 @@ export class Pool implements Home, Carrier {
 
   again(call: HttpCall, parts: readonly (string | Buffer)[]): void {
     // Not from the idle ones: what ended this connection may have ended them too.
-    this.#dial().sendAgain(call, parts)
+    if (this.origin.tls === null) return this.#connect().sendAgain(call, parts)
+    const secured = (socket: TLSSocket): void => this.#secure(socket).sendAgain(call, parts)
+    this.#dialTls(call, ['http/1.1'], secured)
   }
 
   free(connection: Http1Backend): void {
@@ -56,20 +67,64 @@ export class Pool implements Home, Carrier {
   }
 
   gone(connection: Http1Backend): void {
-    this.#open--
     this.#sweeper.delete(connection)
     const at = this.#idle.lastIndexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
-    const call = this.#waiting.shift()
-    if (call !== undefined) this.take(call)
+    this.#left()
   }
 
   /** Ends the idle connections; those in use end with their calls. */
   close(): void {
     for (const connection of this.#idle.splice(0)) connection.abort()
+    for (const session of this.#sessions) session.close()
   }
 
-  #dial(): Http1Backend {
+  sessionGone(session: Http2Backend): void {
+    const at = this.#sessions.indexOf(session)
+    if (at < 0) return
+    this.#sessions.splice(at, 1)
+    this.#sweeper.delete(session)
+    this.#left()
+  }
+
+  #dial(call: HttpCall): void {
+    const { tls } = this.origin
+    if (tls === null) return this.#connect().send(call)
+    this.#dialTls(call, tls.alpn, (socket) => {
+      if (socket.alpnProtocol === 'h2') this.#session(socket).send(call)
+      else this.#secure(socket).send(call)
+    })
+  }
+
+  #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
+    this.#open++
+    const { origin } = this
+    const failed = (): void => this.#left()
+    new TlsDial({ origin, call, alpn, timeout: this.limits.connectTimeout, secured, failed })
+  }
+
+  #session(socket: TLSSocket): Http2Backend {
+    const session = new Http2Backend(this, socket)
+    this.#sessions.push(session)
+    this.#sweeper.add(session)
+    return session
+  }
+
+  #secure(socket: TLSSocket): Http1Backend {
+    const connection = new Http1Backend(this)
+    this.#sweeper.add(connection)
+    connection.attach(Wire.secured(socket, connection))
+    connection.connected()
+    return connection
+  }
+
+  #left(): void {
+    this.#open--
+    const call = this.#waiting.shift()
+    if (call !== undefined) this.take(call)
+  }
+
+  #connect(): Http1Backend {
     const connection = new Http1Backend(this)
     this.#open++
     this.#sweeper.add(connection)

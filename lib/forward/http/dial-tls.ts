@@ -1,0 +1,82 @@
+// Connects to a backend by TLS for one call; what was negotiated decides how the call is carried.
+
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import type { BackendTlsConfig } from '../../base/config/types.ts'
+import type { GatewayError } from '../../base/errors.ts'
+import type { Carrier, HttpCall } from './call.ts'
+import { backendFault } from './fault.ts'
+import type { Origin } from './origin.ts'
+
+export interface Dial {
+  readonly origin: Origin
+  readonly call: HttpCall
+  readonly alpn: readonly string[]
+  readonly timeout: number
+  secured(socket: TLSSocket): void
+  /** Nothing came of it; the call hears by itself. */
+  failed(): void
+}
+
+export class TlsDial implements Carrier {
+  readonly #dial: Dial
+  readonly #socket: TLSSocket
+  readonly #timer: NodeJS.Timeout
+  #state: 'dialling' | 'over' = 'dialling'
+
+  constructor(dial: Dial) {
+    const { call } = dial
+    this.#dial = dial
+    call.carriedBy(this)
+    const socket = connect(optionsOf(dial))
+    this.#socket = socket
+    socket.setNoDelay(true)
+    socket.once('error', (error) => this.#fail(backendFault('BACKEND_CONNECT', error)))
+    socket.once('close', () => this.#fail(backendFault('BACKEND_CONNECT', null)))
+    this.#timer = setTimeout(() => {
+      this.#fail(backendFault('CONNECT_TIMEOUT', 'connect timed out'))
+      socket.destroy()
+    }, dial.timeout)
+    socket.once('secureConnect', () => {
+      clearTimeout(this.#timer)
+      socket.removeAllListeners('error').removeAllListeners('close')
+      this.#state = 'over'
+      dial.secured(socket)
+    })
+  }
+
+  abort(): void {
+    this.#stop()
+    this.#socket.on('error', () => {})
+    this.#socket.destroy()
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#stop()) this.#dial.call.failed(error)
+  }
+
+  #stop(): boolean {
+    if (this.#state === 'over') return false
+    this.#state = 'over'
+    clearTimeout(this.#timer)
+    this.#dial.failed()
+    return true
+  }
+}
+
+function optionsOf(dial: Dial): ConnectionOptions {
+  const { origin, alpn } = dial
+  const tls: BackendTlsConfig = origin.tls!
+  const name = tls.hostname ?? origin.name
+  return {
+    ...origin.connect,
+    ALPNProtocols: [...alpn],
+    rejectUnauthorized: !tls.insecure,
+    // An address is no server name (RFC 6066).
+    ...(name !== '' && isIP(name) === 0 && { servername: name }),
+    ...(tls.root !== null && { ca: tls.root }),
+    ...(tls.cert !== null && { cert: tls.cert }),
+    ...(tls.key !== null && { key: tls.key.reveal() }),
+  }
+}

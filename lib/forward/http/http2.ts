@@ -1,0 +1,169 @@
+// An HTTP/2 session to a backend that negotiated it, and the calls it carries.
+
+import { connect, constants } from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { GatewayError } from '../../base/errors.ts'
+import type { BackendLimits } from '../../base/limits.ts'
+import { EMPTY_BODY } from '../../base/reply.ts'
+import type { Swept } from '../../base/sweeper.ts'
+import type { Body, Outcome } from '../../base/types.ts'
+import { StreamBody, StreamSink, mayTrail } from '../../base/wire/http2-body.ts'
+import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
+import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
+import type { StatusHeaders } from '../../base/wire/http2-head.ts'
+import type { Carrier, HttpCall } from './call.ts'
+import { backendFault } from './fault.ts'
+
+/** Streams on one session, if the backend allows that many. */
+const MAX_STREAMS = 256
+/** What a backend may send ahead on one stream before the client takes it. */
+const STREAM_WINDOW = 262_144
+
+export interface SessionHome {
+  readonly limits: BackendLimits
+  sessionGone(session: Http2Backend): void
+}
+
+export class Http2Backend implements Swept {
+  readonly #home: SessionHome
+  readonly #session: ClientHttp2Session
+  readonly #calls = new Set<Http2Call>()
+  #idleBy = 0
+
+  constructor(home: SessionHome, socket: TLSSocket) {
+    this.#home = home
+    this.#session = connect('https://backend', {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
+    })
+    this.#session.on('error', () => {})
+    this.#session.on('goaway', () => home.sessionGone(this))
+    this.#session.on('close', () => home.sessionGone(this))
+  }
+
+  get hasRoom(): boolean {
+    const { closed, destroyed, remoteSettings } = this.#session
+    const most = Math.min(MAX_STREAMS, remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
+    return !closed && !destroyed && this.#calls.size < most
+  }
+
+  send(call: HttpCall): void {
+    this.#idleBy = 0
+    const carried = new Http2Call(call, this.#home.limits, this.#session)
+    this.#calls.add(carried)
+    carried.stream.once('close', () => {
+      this.#calls.delete(carried)
+      if (this.#calls.size === 0) this.#idleBy = performance.now() + this.#home.limits.poolIdleTimeout
+    })
+  }
+
+  close(): void {
+    this.#session.close()
+  }
+
+  sweep(now: number): void {
+    for (const call of this.#calls) call.sweep(now)
+    if (this.#idleBy !== 0 && now > this.#idleBy) this.#session.close()
+  }
+}
+
+class Http2Call implements Carrier, StreamSinkOwner, Swept {
+  readonly stream: ClientHttp2Stream
+  readonly #call: HttpCall
+  readonly #limits: BackendLimits
+  readonly #sink: StreamSink
+  #body: StreamBody | null = null
+  #moveBy = 0
+  #outcome: Outcome = 'backend_reset'
+
+  constructor(call: HttpCall, limits: BackendLimits, session: ClientHttp2Session) {
+    this.#call = call
+    this.#limits = limits
+    call.carriedBy(this)
+    const { body } = call.attempt
+    const { request } = call.exchange
+    const fields = http2Fields(request)
+    delete fields['host']
+    const isGrpc = request.get('content-type')?.startsWith('application/grpc') ?? false
+    const stream = session.request(
+      {
+        ':method': request.method,
+        ':path': request.target,
+        ':scheme': 'https',
+        ':authority': call.host ?? request.authority,
+        ...fields,
+        ...(isGrpc && { te: 'trailers' }),
+      },
+      { endStream: body.framing === 'none', waitForTrailers: mayTrail(body) },
+    )
+    this.stream = stream
+    this.#sink = new StreamSink(stream, this)
+    stream.on('error', () => {})
+    stream.on('continue', () => this.#inform({ ':status': 100 }))
+    stream.on('headers', (headers) => this.#inform(headers))
+    stream.on('response', (headers, flags) => this.#answer(headers, flags))
+    stream.on('close', () => this.#closed())
+    if (body.framing !== 'none') this.#sink.send(body)
+  }
+
+  abort(): void {
+    this.#sink.abort()
+    this.stream.close(constants.NGHTTP2_CANCEL)
+  }
+
+  sent(): void {}
+
+  sendCut(): void {
+    this.abort()
+  }
+
+  stalled(): void {}
+
+  sweep(now: number): void {
+    if (this.#moveBy === 0 || now <= this.#moveBy) return
+    if (this.#body?.isHeld === true) return this.#awaitBody()
+    this.#outcome = 'backend_timeout'
+    this.abort()
+  }
+
+  #inform(headers: StatusHeaders): void {
+    if (!this.#call.isOver) this.#call.exchange.client.inform(responseHeadFrom(headers))
+  }
+
+  #answer(headers: StatusHeaders, flags: number): void {
+    const head = responseHeadFrom(headers)
+    const isBare = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+    if (isBare && head.length < 0 && head.status !== 204 && head.status !== 304)
+      head.add('content-length', '0')
+    this.#call.answered({ head, body: isBare ? EMPTY_BODY : this.#open(head.length), tunnel: null })
+  }
+
+  #open(length: number): Body {
+    this.#awaitBody()
+    this.#body = new StreamBody(this.stream, {
+      framing: length >= 0 ? 'length' : 'open',
+      length,
+      cancel: () => this.abort(),
+      moved: () => this.#awaitBody(),
+      over: () => (this.#moveBy = 0),
+    })
+    return this.#body
+  }
+
+  #closed(): void {
+    this.#moveBy = 0
+    this.#sink.abort()
+    this.#body?.takeSink()?.cut(this.#outcome)
+    const { rstCode } = this.stream
+    this.#call.failed(
+      rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM || rstCode === constants.NGHTTP2_REFUSED_STREAM
+        ? new GatewayError('BACKEND_CLOSED', 'upstream call failed: stream refused')
+        : backendFault('BACKEND_CLOSED', 'stream closed'),
+    )
+  }
+
+  #awaitBody(): void {
+    this.#moveBy = performance.now() + this.#limits.bodyIdleTimeout
+  }
+}

@@ -1,0 +1,62 @@
+// The `retry` policy: tries again, before a byte has reached the client, when a backend fails or answers with one
+// of the configured codes. Every try may pick another backend.
+
+import type { RetryConfig } from '../base/config/types.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Exchange } from '../base/exchange.ts'
+import type { Attempt, Backend, Reply } from '../base/types.ts'
+import { ReplayBody } from './replay-body.ts'
+
+export function callWithRetry(exchange: Exchange, retry: RetryConfig, pick: () => Backend): void {
+  new Tries(exchange, retry, pick).next()
+}
+
+class Tries implements Attempt {
+  readonly body: ReplayBody
+  readonly #exchange: Exchange
+  readonly #retry: RetryConfig
+  readonly #pick: () => Backend
+  #tried = 0
+
+  constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend) {
+    this.#exchange = exchange
+    this.#retry = retry
+    this.#pick = pick
+    this.body = new ReplayBody(exchange.body)
+  }
+
+  next(): void {
+    const exchange = this.#exchange
+    const backend = this.#pick()
+    if (this.#tried++ > 0) exchange.request.set('x-retry-attempt', String(this.#tried - 1))
+    exchange.endpoint = backend.endpoint
+    backend.call(exchange, this)
+  }
+
+  answer(reply: Reply): void {
+    if (!this.#retry.codes.includes(reply.head.status) || !this.#again())
+      return this.#exchange.answer(reply)
+    reply.body.cancel()
+  }
+
+  fail(error: GatewayError): void {
+    if (error.source !== 'backend' || !this.#again()) this.#exchange.fail(error)
+  }
+
+  #try(): void {
+    if (this.#exchange.phase === 'settled') return
+    // What came while no backend listened may have been more than can be kept.
+    if (this.body.isReplayable) return this.next()
+    this.#exchange.fail(new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'))
+  }
+
+  /** Arranges for another try, if one is left and the request can be sent again. */
+  #again(): boolean {
+    if (this.#tried > this.#retry.attempts || !this.body.isReplayable) return false
+    if (this.#exchange.phase === 'settled') return false
+    this.body.release()
+    const timer = setTimeout(() => this.#try(), this.#retry.backoff)
+    this.#exchange.call = { cancel: () => clearTimeout(timer) }
+    return true
+  }
+}
