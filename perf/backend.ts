@@ -103,4 +103,3 @@ function numberIn(path: string, key: string): number {
 }
 
 serve((adopt) => new Connection(adopt)).listen(Number(process.argv[2]), '127.0.0.1', 4096)
-process.stdin.on('end', () => process.exit()).resume()

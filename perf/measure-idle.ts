@@ -15,7 +15,6 @@ export const idle: Measure = {
   ],
   leading: 'each',
   fresh: true,
-  direct: false,
   round: async ({ proxy, options }) => {
     await warm(proxy.port)
     const before = proxy.rssKib()

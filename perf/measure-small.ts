@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { REQUEST_BODY } from './fixtures.ts'
 import { fixedRate, fullSpeed, type Plan, type Window } from './load.ts'
-import type { Column, Measure, Subject } from './measure.ts'
+import { cpuSpent, type Column, type Measure, type Subject } from './measure.ts'
+import type { Cpu } from './process.ts'
 import { percentile, type Sample } from './stats.ts'
 
 const CONNECTIONS = 64
@@ -15,6 +16,7 @@ const WARM_SECONDS = 0.5
 const COLUMNS: readonly Column[] = [
   { key: 'rate', title: 'req/s', digits: 0 },
   { key: 'cpu', title: 'CPU µs/req', digits: 1 },
+  { key: 'user', title: 'of it user', digits: 1 },
   { key: 'busy', title: 'core busy %', digits: 0 },
   { key: 'p50', title: 'p50 µs', digits: 0 },
   { key: 'p99', title: 'p99 µs', digits: 0 },
@@ -25,7 +27,6 @@ export const small: Measure = {
   columns: COLUMNS,
   leading: 'rate',
   fresh: false,
-  direct: true,
   round: async (subject) => observed(subject, fullSpeed),
 }
 
@@ -38,27 +39,24 @@ export const rate: Measure = {
   ],
   leading: 'p50',
   fresh: false,
-  direct: true,
   round: async (subject) => observed(subject, (plan) => fixedRate(plan, PER_SECOND)),
 }
 
 async function observed(subject: Subject, load: (plan: Plan) => Promise<Window>): Promise<Sample> {
   const { proxy, options } = subject
-  const cpu: number[] = []
+  const cpu: Cpu[] = []
   const window = await load({
     port: proxy.port,
     connections: CONNECTIONS,
     warmSeconds: WARM_SECONDS,
     seconds: options.seconds,
-    edge: () => cpu.push(proxy.cpuMicros()),
+    edge: () => cpu.push(proxy.cpu()),
   })
-  const used = (cpu[1] ?? Number.NaN) - (cpu[0] ?? Number.NaN)
   return {
     rate: window.answers / window.seconds,
     p50: percentile(window.latencies, 0.5),
     p99: percentile(window.latencies, 0.99),
-    cpu: used / window.answers,
-    busy: used / window.seconds / 1e4,
+    ...cpuSpent(cpu, window.answers, window.seconds),
   }
 }
 
@@ -68,27 +66,21 @@ export const wrk: Measure = {
   columns: COLUMNS,
   leading: 'rate',
   fresh: false,
-  direct: true,
   round: async ({ proxy, options, folder }) => {
     const script = join(folder, 'post.lua')
     writeFileSync(script, WRK_SCRIPT)
     const seconds = Math.max(1, Math.round(options.seconds))
-    const before = proxy.cpuMicros()
+    const before = proxy.cpu()
     const { stdout } = await promisify(execFile)(
       'wrk',
       [`-t1`, `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', script, `http://127.0.0.1:${proxy.port}/`],
       { timeout: (seconds + 10) * 1000 },
     )
-    const used = proxy.cpuMicros() - before
+    const cpu = [before, proxy.cpu()]
     const [requests, micros, errors, p50, p99] = wrkFigures(stdout)
     if (errors > 0) throw new Error(`wrk saw ${errors} errors`)
-    return {
-      rate: requests / (micros / 1e6),
-      p50,
-      p99,
-      cpu: used / requests,
-      busy: (used / micros) * 100,
-    }
+    const took = micros / 1e6
+    return { rate: requests / took, p50, p99, ...cpuSpent(cpu, requests, took) }
   },
 }
 

@@ -1,6 +1,6 @@
 // 200 event streams, one chunk each 20 ms: the cost and the delay of a relayed chunk.
 import { nowMicros } from './fixtures.ts'
-import type { Measure } from './measure.ts'
+import { cpuSpent, type Measure } from './measure.ts'
 import { Latencies, percentile } from './stats.ts'
 import { StreamCrowd } from './stream-crowd.ts'
 
@@ -13,28 +13,28 @@ export const sse: Measure = {
   columns: [
     { key: 'chunks', title: 'chunks/s', digits: 0 },
     { key: 'cpu', title: 'CPU µs/chunk', digits: 1 },
+    { key: 'user', title: 'of it user', digits: 1 },
     { key: 'p50', title: 'p50 µs', digits: 0 },
     { key: 'p99', title: 'p99 µs', digits: 0 },
     { key: 'addedP50', title: 'added p50 µs', digits: 0 },
   ],
   leading: 'cpu',
   fresh: false,
-  direct: true,
   round: async ({ proxy, options }) => {
     const crowd = new StreamCrowd()
     try {
       await crowd.open(proxy.port, STREAMS, INTERVAL_MS)
       await crowd.during(WARM_SECONDS)
       const latencies = (crowd.latencies = new Latencies())
-      const before = proxy.cpuMicros()
+      const before = proxy.cpu()
       const began = nowMicros()
       await crowd.during(options.seconds)
       const seconds = (nowMicros() - began) / 1e6
-      const used = proxy.cpuMicros() - before
+      const cpu = [before, proxy.cpu()]
       const sorted = latencies.sorted()
       return {
         chunks: sorted.length / seconds,
-        cpu: used / sorted.length,
+        ...cpuSpent(cpu, sorted.length, seconds),
         p50: percentile(sorted, 0.5),
         p99: percentile(sorted, 0.99),
       }

@@ -1,7 +1,7 @@
 // What a measure is: one round against one peer, the columns it fills, the load it needs.
 import type { Options } from './options.ts'
 import type { PeerName } from './peers.ts'
-import type { Running } from './process.ts'
+import type { Cpu, Running } from './process.ts'
 import type { Sample } from './stats.ts'
 
 export type Column = { key: string; title: string; digits: number }
@@ -13,9 +13,19 @@ export type Measure = {
   columns: readonly Column[]
   /** The column whose spread over the rounds tells how noisy the run was. */
   leading: string
-  /** Whether every round needs a process of its own, as weighing memory does. */
+  /** Weighs memory: each peer in a process of its own, once. Otherwise peers race in rounds. */
   fresh: boolean
-  /** Whether it says anything about the backend without a proxy. */
-  direct: boolean
   round: (subject: Subject) => Promise<Sample>
+}
+
+/** Processor time between two readings, per unit of work and as a share of one core. */
+export function cpuSpent(readings: readonly Cpu[], work: number, seconds: number): Sample {
+  const [before, after] = [readings[0], readings.at(-1)]
+  if (before === undefined || after === undefined) return {}
+  const total = after.total - before.total
+  return {
+    cpu: total / work,
+    user: (after.user - before.user) / work,
+    busy: total / seconds / 1e4,
+  }
 }

@@ -1,7 +1,7 @@
 // The command line of `npm run perf`.
 import { parseArgs } from 'node:util'
 
-export const MEASURES = ['small', 'wrk', 'rate', 'sse', 'stall', 'idle'] as const
+export const MEASURES = ['small', 'wrk', 'rate', 'sse', 'down', 'up', 'idle'] as const
 export type MeasureName = (typeof MEASURES)[number]
 
 export type Options = {

@@ -18,6 +18,9 @@ export const PROXY_CORE = '0'
 const cores = availableParallelism()
 const canPin = cores > 1 && found('taskset')
 const LOAD_CORES = cores > 2 ? `1-${cores - 1}` : '1'
+/** Lets the kernel end a child whose parent was killed outright and could not do it. */
+const PREFIX = found('setpriv') ? 'setpriv --pdeathsig KILL ' : ''
+const STDERR_TAIL = 2000
 
 export const PINNING = canPin
   ? `proxy on core ${PROXY_CORE}, load and backend on core ${LOAD_CORES}`
@@ -44,6 +47,9 @@ export function endChildrenAtExit(): void {
   }
 }
 
+/** Microseconds of processor time: spent in the program itself, and with the kernel's share. */
+export type Cpu = { user: number; total: number }
+
 /** A server started by this run, listening on its own port of 127.0.0.1. */
 export class Running {
   readonly port: number
@@ -55,11 +61,12 @@ export class Running {
   }
 
   /** Processor time used so far, user and system, all threads. */
-  cpuMicros(): number {
+  cpu(): Cpu {
     const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'latin1')
     // The second field is the name in parentheses and may hold spaces: count from its end.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * MICROS_PER_TICK
+    const user = Number(fields[11]) * MICROS_PER_TICK
+    return { user, total: user + Number(fields[12]) * MICROS_PER_TICK }
   }
 
   rssKib(): number {
@@ -96,21 +103,24 @@ function launch(argv: readonly string[], core: string | undefined): ChildProcess
   const pin = canPin && core !== undefined ? `taskset -c ${core} ` : ''
   const limit = `ulimit -n ${OPEN_FILES} 2>/dev/null || ulimit -n $(ulimit -H -n)`
   // `exec` all the way, so that the child's id is the program's own.
-  const child = spawn('sh', ['-c', `${limit}; exec ${pin}"$@"`, 'sh', ...argv], {
-    // Own programs end when this pipe closes, even if this process is killed outright.
-    stdio: ['pipe', 'ignore', 'inherit'],
+  const child = spawn('sh', ['-c', `${limit}; exec ${PREFIX}${pin}"$@"`, 'sh', ...argv], {
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
   running.add(child)
   child.on('exit', () => running.delete(child))
-  child.stdin?.on('error', () => {})
   return child
 }
 
 async function listening(child: ChildProcess, port: number): Promise<void> {
   const deadline = Date.now() + START_DEADLINE_MS
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-STDERR_TAIL)
+  })
   while (Date.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`${child.spawnargs.at(-1)} ended at start`)
+      console.error(said)
+      throw new Error('it ended at start')
     }
     if (await answers(port)) return
     await sleep(50)

@@ -32,15 +32,17 @@ export function measureText(outcome: Outcome, rows: ReadonlyMap<PeerName, Sample
   const lines = [...rows].map(([peer, row]) => {
     const leading = (rounds.get(peer) ?? []).map((sample) => sample[measure.leading] ?? Number.NaN)
     const cells = measure.columns.map((column) => cell(peer, row, column))
-    return [peer, ...cells, (spread(leading) * 100).toFixed(0)]
+    return [peer, ...cells, leading.length < 2 ? '–' : (spread(leading) * 100).toFixed(0)]
   })
   const notes = failures.map((failure) => `- ${failure}\n`).join('')
   return `## ${measure.title}\n\n${table([titles, ...lines])}${notes === '' ? '' : `\n${notes}`}`
 }
 
+const PROXY_ONLY = ['cpu', 'user', 'busy', 'addedP50', 'addedP99']
+
 /** Without a proxy the processor time is the backend's own, which would read as a proxy's. */
 function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {
-  const isProxyOnly = key === 'cpu' || key === 'busy' || key.startsWith('added')
+  const isProxyOnly = PROXY_ONLY.includes(key)
   if (peer === 'direct' && isProxyOnly) return '–'
   return number(row[key] ?? Number.NaN, digits)
 }

@@ -6,7 +6,7 @@ import type { Measure, Subject } from './measure.ts'
 import { idle } from './measure-idle.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
-import { stall } from './measure-stall.ts'
+import { down, up } from './measure-stall.ts'
 import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
 import { findPeers, provided, type Peer, type PeerName } from './peers.ts'
 import {
@@ -20,7 +20,7 @@ import {
 import { measureText, resultsOf, verdictText, type Outcome } from './report.ts'
 import { verdicts } from './targets.ts'
 
-const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, stall, idle }
+const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, down, up, idle }
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
 
@@ -101,14 +101,16 @@ async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<
 /** All peers started, then round by round each in turn, so that noise meets all of them alike. */
 async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   const subjects: Subject[] = [{ name: 'direct', proxy: backend, ...bench }]
+  const { rounds } = bench.options
   for (const peer of bench.peers) {
     const proxy = await started(outcome, peer, backend)
     if (proxy !== undefined) subjects.push({ name: peer.name, proxy, ...bench })
   }
   // The first pass compiles the peers' hot code and is thrown away.
   const rehearsal: Outcome = { ...outcome, rounds: new Map() }
-  for (const subject of subjects) await once(rehearsal, subject)
-  for (let round = 0; round < bench.options.rounds; round++) {
+  const options = { ...bench.options, seconds: bench.options.seconds / 4 }
+  for (const subject of subjects) await once(rehearsal, { ...subject, options })
+  for (let round = 0; round < rounds; round++) {
     for (const subject of subjects) await once(outcome, subject)
   }
   for (const { proxy } of subjects.slice(1)) await proxy.stop()

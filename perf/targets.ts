@@ -45,6 +45,12 @@ const TARGETS: readonly Target[] = [
     value: (figure) => figure('sse', 'gateway', 'cpu') / figure('sse', 'pipe', 'cpu'),
   },
   {
+    name: 'SSE: CPU per chunk, relay ÷ pipe (the floor)',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('sse', 'relay', 'cpu') / figure('sse', 'pipe', 'cpu'),
+  },
+  {
     name: 'SSE: p50 per chunk, gateway ÷ haproxy',
     sense: 'at most',
     bound: 1.2,
@@ -54,13 +60,13 @@ const TARGETS: readonly Target[] = [
     name: 'download of 64 MiB, reader stalled: growth, MiB',
     sense: 'at most',
     bound: 16,
-    value: (figure) => figure('stall', 'gateway', 'down'),
+    value: (figure) => figure('down', 'gateway', 'stalled'),
   },
   {
     name: 'upload of 64 MiB, backend stalled: growth, MiB',
     sense: 'at most',
     bound: 16,
-    value: (figure) => figure('stall', 'gateway', 'up'),
+    value: (figure) => figure('up', 'gateway', 'stalled'),
   },
   {
     name: '5,000 idle SSE streams: KiB each',

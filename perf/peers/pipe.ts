@@ -36,4 +36,3 @@ const server = createServer((incoming, reply) => {
 server.keepAliveTimeout = 60_000
 server.requestTimeout = 0
 server.listen(port, '127.0.0.1', 4096)
-process.stdin.on('end', () => process.exit()).resume()

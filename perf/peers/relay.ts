@@ -27,4 +27,3 @@ function couple(one: Socket, other: Socket): void {
 }
 
 server.listen(port, '127.0.0.1', 4096)
-process.stdin.on('end', () => process.exit()).resume()
