@@ -71,7 +71,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   /** No more requests: at once when idle, otherwise behind the answer in work. */
   drain(): void {
     this.#persists = false
-    if (this.#state === 'idle' || this.#state === 'head') this.#close()
+    if (this.#state === 'idle' || this.#state === 'head') this.#wire.destroy()
   }
 
   /** The time is up. */
@@ -250,9 +250,13 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   /** Says goodbye, and reads on for a moment so that the client sees our last words and not a reset. */
   #close(): void {
     this.#move('closing')
-    this.#wire.end()
-    this.#readBy = performance.now() + LINGER_MS
+    this.#readBy = 0
+    this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
     this.#reader.discard()
+    this.#wire.end(() => {
+      this.#writeBy = 0
+      this.#readBy = performance.now() + LINGER_MS
+    })
   }
 
   #move(to: State): void {

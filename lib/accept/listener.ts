@@ -54,7 +54,6 @@ export class Listener implements Door {
     this.#server = this.isSecure
       ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) => this.#secured(socket))
       : createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
-    this.#server.maxConnections = limits.maxConnections
   }
 
   get isDraining(): boolean {
@@ -73,12 +72,12 @@ export class Listener implements Door {
     }
   }
 
-  /** Stops accepting; idle connections end now, busy ones behind their last answer. */
-  drain(): void {
-    if (this.#state !== 'open') return
+  /** Stops accepting; idle connections end now, busy ones behind their last answer. Resolves when all are gone. */
+  async drain(): Promise<void> {
     this.#state = 'draining'
     this.#server.close()
     for (const connection of this.connections.members) connection.drain()
+    await this.connections.empty()
   }
 
   /** The time is up: what still runs is cut. */
@@ -91,13 +90,18 @@ export class Listener implements Door {
     new Http2Connection(this, socket)
   }
 
+  get #isFull(): boolean {
+    return this.isDraining || this.connections.members.size >= this.limits.maxConnections
+  }
+
   #accepted(socket: Socket): void {
-    if (this.#state !== 'open') return void socket.destroy()
+    if (this.#isFull) return void socket.destroy()
     const connection = new Http1Connection(this)
     connection.attach(Wire.accepted(socket, connection))
   }
 
   #secured(socket: TLSSocket): void {
+    if (this.#isFull) return void socket.destroy()
     if (socket.alpnProtocol === 'h2') return this.http2(socket)
     const connection = new Http1Connection(this)
     connection.attach(Wire.secured(socket, connection))

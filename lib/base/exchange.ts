@@ -16,6 +16,8 @@ export class Exchange {
   readonly client: Client
   readonly steps: Steps
   readonly started = performance.now()
+  /** The request's target as it came, whatever policies make of it. */
+  readonly target: string
   phase: Phase = 'choose'
   /** Keys of the listener and the route that were chosen; '' until then. */
   listener = ''
@@ -36,15 +38,23 @@ export class Exchange {
   status = 0
   outcome: Outcome = 'complete'
   error: GatewayError | null = null
-  /** Runs out with the route's `timeout.requestTimeout`. */
-  timer: NodeJS.Timeout | null = null
+  #timer: NodeJS.Timeout | null = null
 
   constructor(source: Peer, request: RequestHead, body: Body, client: Client, steps: Steps) {
     this.source = source
     this.request = request
+    this.target = request.target
     this.body = body
     this.client = client
     this.steps = steps
+  }
+
+  /** The route's `timeout.requestTimeout`: to the answer's head, never into its body. */
+  limit(ms: number): void {
+    this.#timer = setTimeout(
+      () => this.fail(new GatewayError('REQUEST_TIMEOUT', 'request timeout')),
+      ms,
+    )
   }
 
   /** The answer's head is there: from a backend, a policy or the gateway itself. */
@@ -52,6 +62,7 @@ export class Exchange {
     if (this.phase === 'settled') return reply.body.cancel()
     assert(this.reply === null, 'an exchange is answered once')
     this.call = null
+    if (this.#timer !== null) clearTimeout(this.#timer)
     this.steps.answer(this, reply)
   }
 
@@ -86,7 +97,7 @@ export class Exchange {
     this.phase = 'settled'
     // An error reply that arrived whole still ends as the error did.
     if (outcome !== 'complete') this.outcome = outcome
-    if (this.timer !== null) clearTimeout(this.timer)
+    if (this.#timer !== null) clearTimeout(this.#timer)
     this.steps.settle(this)
   }
 

@@ -14,6 +14,7 @@ export class Sweeper<T extends Swept> {
   readonly members = new Set<T>()
   readonly #interval: number
   #timer: NodeJS.Timeout | null = null
+  #whenEmpty: (() => void) | null = null
 
   constructor(shortest: number) {
     this.#interval = Math.min(MAX_INTERVAL, Math.max(MIN_INTERVAL, shortest / 4))
@@ -29,6 +30,12 @@ export class Sweeper<T extends Swept> {
     if (this.members.size > 0 || this.#timer === null) return
     clearInterval(this.#timer)
     this.#timer = null
+    this.#whenEmpty?.()
+  }
+
+  /** Resolves when the last member has left. */
+  async empty(): Promise<void> {
+    if (this.members.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve))
   }
 
   #sweep(): void {

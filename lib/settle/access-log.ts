@@ -22,7 +22,7 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'http.host',
     request.authority || undefined,
     'http.path',
-    request.path,
+    pathOf(exchange.target),
     'http.version',
     request.version,
     'http.status',
@@ -38,4 +38,10 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])
+}
+
+/** Without the query, which may hold a secret. */
+function pathOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? target : target.substring(0, at)
 }

@@ -32,7 +32,8 @@ export class Wire {
     const internals = socket as unknown as { _handle: unknown }
     const handle = internals._handle
     internals._handle = null
-    socket.on('error', ignore)
+    // Without its handle the first socket is a shell; destroying it lets the server forget it.
+    socket.destroy()
     const options = { handle, readable: true, writable: true, onread: onread(owner) }
     const wire = new Wire(new Socket(options as ConstructorParameters<typeof Socket>[0]))
     return wire.#listen(owner)
@@ -94,9 +95,9 @@ export class Wire {
     this.socket.resume()
   }
 
-  /** Says goodbye after what was written. */
-  end(): void {
-    this.socket.end()
+  /** Says goodbye after what was written; `gone` is called when the kernel has all of it. */
+  end(gone: () => void): void {
+    this.socket.end(gone)
   }
 
   destroy(): void {
@@ -120,5 +121,3 @@ export function copyOf(bytes: Buffer): Buffer {
   bytes.copy(copy)
   return copy
 }
-
-function ignore(): void {}

@@ -177,8 +177,7 @@ export class Http1Backend
   sent(): void {
     this.#request = 'gone'
     if (this.#state === 'tunnel') {
-      this.#wire.end()
-      this.#deadline = performance.now() + LINGER_MS
+      this.#wire.end(() => (this.#deadline = performance.now() + LINGER_MS))
     }
   }
 

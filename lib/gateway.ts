@@ -1,0 +1,133 @@
+// The life of a request in one place: accept → choose → enforce → forward → relay → settle.
+
+import { Listener } from './accept/listener.ts'
+import type { Certificate } from './accept/tls.ts'
+import { GatewayError } from './base/errors.ts'
+import type { Config, GatewayConfig } from './base/config/types.ts'
+import type { Exchange } from './base/exchange.ts'
+import type { Log } from './base/log.ts'
+import type { Backend, Reply, Steps } from './base/types.ts'
+import { Pools } from './forward/http/pools.ts'
+import { callWithRetry } from './forward/retry.ts'
+import { planOf } from './plan.ts'
+import type { Plan, Route } from './plan.ts'
+import { refuse } from './relay/refuse.ts'
+import { relay } from './relay/relay.ts'
+import { logAccess } from './settle/access-log.ts'
+
+export class Gateway implements Steps {
+  readonly config: Config
+  readonly #log: Log
+  readonly #pools: Pools
+  readonly #plan: Plan
+  readonly #listeners: Listener[]
+
+  constructor(config: Config, log: Log) {
+    this.config = config
+    this.#log = log
+    this.#pools = new Pools(config.backend)
+    this.#plan = planOf(config, this.#pools)
+    this.#listeners = config.gateways.map((gateway) => this.#listener(gateway))
+  }
+
+  async start(): Promise<void> {
+    for (const listener of this.#listeners) await listener.listen()
+  }
+
+  /** Lets what runs finish until the deadline, then cuts it. */
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.config.process.terminationDeadline)
+    })
+    const drained = Promise.all(this.#listeners.map((listener) => listener.drain()))
+    await Promise.race([drained, deadline])
+    clearTimeout(timer)
+    for (const listener of this.#listeners) listener.cut()
+    this.#pools.close()
+  }
+
+  /** From the head to the point where an answer is awaited. */
+  serve(exchange: Exchange, port: number): void {
+    try {
+      const route = this.#choose(exchange, port)
+      if (route.timeout > 0) exchange.limit(route.timeout)
+      const reply = enforce(exchange, route)
+      if (reply === undefined) forward(exchange, route)
+      else exchange.answer(reply)
+    } catch (error) {
+      exchange.fail(faultOf(error))
+    }
+  }
+
+  answer(exchange: Exchange, reply: Reply): void {
+    relay(exchange, reply)
+  }
+
+  fail(exchange: Exchange, error: GatewayError): void {
+    if (error.cause !== undefined && error.code === 'INTERNAL')
+      this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
+    relay(exchange, refuse(error))
+  }
+
+  settle(exchange: Exchange): void {
+    logAccess(this.#log, exchange)
+  }
+
+  #choose(exchange: Exchange, port: number): Route {
+    const { request } = exchange
+    const listener = this.#plan.get(port)?.find(request.authority)
+    if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
+    exchange.listener = listener.key
+    const found = listener.routes.find(request)
+    if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
+    exchange.route = found.value.key
+    exchange.matchedPrefix = found.prefix
+    exchange.policies = found.value.policies
+    return found.value
+  }
+
+  #listener({ address, port, listeners }: GatewayConfig): Listener {
+    const certificates: Certificate[] = []
+    for (const { hostname, tls } of listeners) if (tls !== null) certificates.push({ hostname, tls })
+    return new Listener({
+      address,
+      port,
+      certificates,
+      limits: this.config.wire,
+      steps: this,
+      serve: (exchange) => this.serve(exchange, port),
+    })
+  }
+}
+
+function enforce(exchange: Exchange, { policies }: Route): Reply | undefined {
+  for (const policy of policies) {
+    const reply = policy.request?.(exchange)
+    if (reply !== undefined) return reply
+  }
+  return undefined
+}
+
+function forward(exchange: Exchange, route: Route): void {
+  exchange.phase = 'forward'
+  if (route.retry !== null) return callWithRetry(exchange, route.retry, () => pick(route))
+  const backend = pick(route)
+  exchange.endpoint = backend.endpoint
+  backend.call(exchange, exchange)
+}
+
+function pick({ backends }: Route): Backend {
+  const backend = backends.pick()
+  if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
+  return backend
+}
+
+function faultOf(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('INTERNAL', 'internal error', { cause: error })
+}
+
+function stackOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}
