@@ -6,9 +6,12 @@ import { deadline } from './deadline.ts'
 
 const WAIT_MS = 5000
 
+/** A match, a count of bytes, or how much of the text is what was waited for (-1: not yet). */
+export type Awaited = RegExp | number | ((text: string) => number)
+
 export type Step =
-  /** Until this arrived behind what earlier waits consumed; a number counts bytes. */
-  | { wait: RegExp | number }
+  /** Until this arrived behind what earlier waits consumed. */
+  | { wait: Awaited }
   | { send: Buffer | string }
   | { sleep: number }
   /** Until `release` is called. */
@@ -39,10 +42,10 @@ export class Connection {
   }
 
   /** Moves behind the match; false when the connection ends before there is one. */
-  async hear(what: RegExp | number): Promise<boolean> {
+  async hear(what: Awaited): Promise<boolean> {
     for (;;) {
       const rest = this.received.substring(this.#heard)
-      const length = typeof what === 'number' ? what : lengthThrough(what, rest)
+      const length = lengthThrough(what, rest)
       if (length >= 0 && rest.length >= length) {
         this.#heard += length
         return true
@@ -106,6 +109,14 @@ export class Backend {
     return this.connections.map((connection) => connection.received).join('')
   }
 
+  /** Forgets all connections and plays other scripts on those to come. */
+  async restart(...scripts: Step[][]): Promise<void> {
+    this.#scripts = scripts
+    this.#credit = 0
+    for (const connection of this.connections.splice(0)) await hangUp(connection)
+    for (const held of this.#holds.splice(0)) held()
+  }
+
   /** Lets the connection that waits longest in a `hold` go on. */
   release(): void {
     const held = this.#holds.shift()
@@ -159,7 +170,18 @@ export class Backend {
   }
 }
 
-function lengthThrough(what: RegExp, text: string): number {
+/** Ends a connection and waits for the other side to notice, so that it is not used again. */
+async function hangUp(connection: Connection): Promise<void> {
+  connection.socket.end()
+  const until = performance.now() + 500
+  while (connection.end === 'open' && performance.now() < until)
+    await Promise.race([connection.change(), new Promise((resolve) => setTimeout(resolve, 50))])
+  connection.socket.destroy()
+}
+
+function lengthThrough(what: Awaited, text: string): number {
+  if (typeof what === 'number') return what
+  if (typeof what === 'function') return what(text)
   const found = what.exec(text)
   return found === null ? -1 : found.index + found[0].length
 }

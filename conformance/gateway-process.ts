@@ -1,0 +1,105 @@
+// One run of the built gateway on a configuration of a case.
+
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { deadline } from '../spec/support/deadline.ts'
+
+const START_MS = 10_000
+const EXIT_MS = 10_000
+
+export class GatewayProcess {
+  /** Everything it wrote, line by line, stdout and stderr together. */
+  readonly lines: string[] = []
+  stderr = ''
+  readonly exited: Promise<number | null>
+  #hasExited = false
+  readonly #child: ChildProcess
+  readonly #folder: string
+
+  constructor(command: string[], config: string, env: Record<string, string>) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'conformance-'))
+    const file = join(this.#folder, 'config.yaml')
+    writeFileSync(file, config)
+    const [program = '', ...args] = command
+    this.#child = spawn(program, [...args, '-f', file], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.exited = new Promise((resolve, reject) => {
+      this.#child.once('error', reject)
+      this.#child.once('close', (code) => {
+        this.#hasExited = true
+        rmSync(this.#folder, { recursive: true, force: true })
+        resolve(code)
+      })
+    })
+    this.#child.stdout?.setEncoding('utf8').on('data', this.#reader())
+    const reader = this.#reader()
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text
+      reader(text)
+    })
+  }
+
+  /** Waits until the port answers; false when the process ends instead. */
+  async isReady(port: number): Promise<boolean> {
+    const until = performance.now() + START_MS
+    while (!this.#hasExited) {
+      if (await answers(port)) return true
+      if (performance.now() > until)
+        throw new Error(`gateway does not listen:\n${this.lines.join('\n')}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    return false
+  }
+
+  async exitCode(): Promise<number | null> {
+    return deadline(this.exited, EXIT_MS, 'the gateway to exit')
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#hasExited) this.#child.kill('SIGKILL')
+    await this.exited
+  }
+
+  #reader(): (text: string) => void {
+    let rest = ''
+    return (text) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      this.lines.push(...lines)
+    }
+  }
+}
+
+async function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** A port nobody listens on just now. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

@@ -1,0 +1,95 @@
+// What the cases of one file share: ports, backends, and a gateway that runs as long as its config lasts.
+
+import { Backend } from '../spec/support/backend.ts'
+import { backendScripts } from './backend.ts'
+import { blocksOf } from './case-file.ts'
+import type { Case, CaseFile } from './case-file.ts'
+import { GatewayProcess, freePort } from './gateway-process.ts'
+
+export class Stage {
+  readonly #file: CaseFile
+  readonly #command: string[]
+  readonly #ports = new Map<string, number>()
+  readonly #backends = new Map<string, Backend>()
+  #gateway: GatewayProcess | null = null
+  #config = ''
+
+  constructor(file: CaseFile, command: string[]) {
+    this.#file = file
+    this.#command = command
+  }
+
+  /** Sets the scripts and starts the gateway, unless it runs already on the same config. */
+  async prepare(aCase: Case): Promise<GatewayProcess> {
+    for (const backend of this.#backends.values()) await backend.restart([])
+    for (const { info, text } of blocksOf(this.#file, aCase, 'backend')) {
+      const backend = await this.backend(info === '' ? '1' : info)
+      await backend.restart(...backendScripts(text))
+    }
+    const env = blocksOf(this.#file, aCase, 'env')[0]?.text ?? ''
+    const config = await this.fill(blocksOf(this.#file, aCase, 'config')[0]?.text ?? '')
+    const wanted = `${env}\n${config}`
+    if (this.#gateway !== null && this.#config === wanted) return this.#gateway
+    await this.#gateway?.stop()
+    this.#config = wanted
+    this.#gateway = new GatewayProcess(this.#command, config, envOf(env))
+    return this.#gateway
+  }
+
+  /** The next case gets a gateway of its own. */
+  async discard(): Promise<void> {
+    await this.#gateway?.stop()
+    this.#gateway = null
+  }
+
+  async close(): Promise<void> {
+    await this.discard()
+    for (const backend of this.#backends.values()) await backend.close()
+  }
+
+  async port(name = '1'): Promise<number> {
+    const known = this.#ports.get(name)
+    if (known !== undefined) return known
+    const port = await freePort()
+    this.#ports.set(name, port)
+    return port
+  }
+
+  async backend(name = '1'): Promise<Backend> {
+    const known = this.#backends.get(name)
+    if (known !== undefined) return known
+    const backend = await Backend.start([])
+    this.#backends.set(name, backend)
+    return backend
+  }
+
+  get backends(): Iterable<Backend> {
+    return this.#backends.values()
+  }
+
+  /** Puts addresses in: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number. */
+  async fill(text: string): Promise<string> {
+    let filled = text
+    for (const [hole, what, number] of text.matchAll(/\{\{([a-z-]+)(?: (\d+))?\}\}/g))
+      filled = filled.replace(hole, await this.#address(what ?? '', number ?? '1'))
+    return filled
+  }
+
+  async #address(what: string, number: string): Promise<string> {
+    if (what === 'port') return String(await this.port(number))
+    if (what === 'dead') return `127.0.0.1:${await this.port(`dead ${number}`)}`
+    if (what !== 'backend' && what !== 'backend-port') throw new Error(`unknown hole {{${what}}}`)
+    const { port } = await this.backend(number)
+    return what === 'backend' ? `127.0.0.1:${port}` : String(port)
+  }
+}
+
+function envOf(text: string): Record<string, string> {
+  const pairs = text.split('\n').filter((line) => line.includes('='))
+  return Object.fromEntries(
+    pairs.map((line) => [
+      line.substring(0, line.indexOf('=')),
+      line.substring(line.indexOf('=') + 1),
+    ]),
+  )
+}

@@ -1,0 +1,81 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { differences, expectedOf, fits, fitsAtStart, fitsWithin } from '../../conformance/match.ts'
+import { readMessage } from '../../conformance/message.ts'
+
+function compare(expected: string, actual: string): string[] {
+  const message = readMessage(actual, { role: 'response', hasEnded: true })
+  assert.ok(message)
+  return differences(expectedOf(expected), message)
+}
+
+const HEAD = 'HTTP/1.1 200 OK\r\n'
+
+const match = suite('match')
+
+match('takes text literally, except for holes', () => {
+  assert.ok(fits('a.b*(c)', 'a.b*(c)'))
+  assert.not(fits('a.b', 'axb'))
+  assert.ok(fits('<number>ms', '12ms'))
+  assert.not(fits('<number>ms', 'ms'))
+  assert.ok(fits('a<any>z', 'a\r\n<z'))
+  assert.ok(fits('<date>', 'Tue, 02 Jan 2024 03:04:05 GMT'))
+  assert.not(fits('<date>', 'today'))
+  assert.ok(fits('<unknown>', '<unknown>'))
+})
+
+match('finds text at the start or anywhere', () => {
+  assert.is(fitsAtStart('a<number>', 'a12b'), 3)
+  assert.is(fitsAtStart('b', 'ab'), -1)
+  assert.ok(fitsWithin('status=<number> x', 'y status=200 x z'))
+})
+
+match('does not care for the order and case of fields, nor for Date', () => {
+  const actual = `${HEAD}B: 2\r\nDate: x\r\nA: 1\r\n\r\n`
+  assert.equal(compare(`${HEAD}a: 1\r\nb: <number>\r\n\r\n`, actual), [])
+})
+
+match('names what is missing, wrong or too much', () => {
+  const actual = `${HEAD}a: 1\r\nb: 2\r\n\r\nbody`
+  assert.equal(compare(`HTTP/1.1 404 Not Found\r\na: 2\r\nc: 3\r\n\r\nother`, actual), [
+    'start line "HTTP/1.1 200 OK", expected "HTTP/1.1 404 Not Found"',
+    'no field a: 2, but "1"',
+    'no field c: 3',
+    'field that is not expected: a: 1',
+    'field that is not expected: b: 2',
+    'body "body", expected "other"',
+  ])
+  assert.equal(compare(`${HEAD}<any>\r\n\r\nbody`, actual), [])
+})
+
+match('counts a field as often as it stands', () => {
+  assert.equal(compare(`${HEAD}a: 1\r\na: 1\r\n\r\n`, `${HEAD}a: 1\r\n\r\n`).length, 1)
+})
+
+match('compares chunked bodies by content and trailers', () => {
+  const head = `${HEAD}transfer-encoding: chunked\r\n\r\n`
+  const actual = `${head}2\r\nhe\r\n3\r\nllo\r\n0\r\nt: 1\r\n\r\n`
+  assert.equal(compare(`${head}5\r\nhello\r\n0\r\nt: <number>\r\n\r\n`, actual), [])
+  assert.is(compare(`${head}5\r\nhello\r\n0\r\n\r\n`, actual).length, 1)
+  assert.is(compare(`${head}5\r\nhallo\r\n0\r\nt: 1\r\n\r\n`, actual).length, 1)
+})
+
+match('knows where messages end', () => {
+  const read = (text: string, method?: string, hasEnded = false): unknown => {
+    const message = readMessage(text, { role: 'response', method, hasEnded })
+    return message === null ? null : [message.content, message.isComplete, message.length]
+  }
+  assert.is(read('HTTP/1.1 200 OK\r\n'), null)
+  assert.equal(read(`${HEAD}content-length: 2\r\n\r\nokHTTP`), ['ok', true, 40])
+  assert.equal(read(`${HEAD}content-length: 2\r\n\r\no`), ['o', false, 39])
+  assert.equal(read(`${HEAD}content-length: 2\r\n\r\nHTTP`, 'HEAD'), ['', true, 38])
+  assert.equal(read('HTTP/1.1 100 Continue\r\n\r\nHTTP'), ['', true, 25])
+  assert.equal(read(`${HEAD}\r\nok`), ['ok', false, 21])
+  assert.equal(read(`${HEAD}\r\nok`, 'GET', true), ['ok', true, 21])
+  const chunks = `${HEAD}transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`
+  assert.equal(read(chunks), ['ok', true, chunks.length])
+  for (let to = chunks.length - 12; to < chunks.length; to++)
+    assert.is((read(chunks.substring(0, to)) as unknown[])[1], false)
+})
+
+match.run()
