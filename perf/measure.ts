@@ -18,7 +18,7 @@ export type Measure = {
   round: (subject: Subject) => Promise<Sample>
 }
 
-/** Processor time between two readings, per unit of work and as a share of one core. */
+/** Processor time between two readings: per unit of work, as a share of a core, and what a core could do. */
 export function cpuSpent(readings: readonly Cpu[], work: number, seconds: number): Sample {
   const [before, after] = [readings[0], readings.at(-1)]
   if (before === undefined || after === undefined) return {}
@@ -27,5 +27,6 @@ export function cpuSpent(readings: readonly Cpu[], work: number, seconds: number
     cpu: total / work,
     user: (after.user - before.user) / work,
     busy: total / seconds / 1e4,
+    capacity: (work / total) * 1e6,
   }
 }

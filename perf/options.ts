@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 
 export const MEASURES = ['small', 'wrk', 'rate', 'sse', 'down', 'up', 'idle'] as const
+const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
 export type MeasureName = (typeof MEASURES)[number]
 
 export type Options = {
@@ -19,8 +20,8 @@ export type Options = {
 export const USAGE = `npm run perf -- [options]
   --only a,b         measure only these: ${MEASURES.join(', ')}
   --rounds n         interleaved rounds per measure (5; quick 1)
-  --seconds s        measured seconds per round (2; quick 1)
-  --quick            one short round of everything: for a look, not for RESULTS.md
+  --seconds s        measured seconds per round (2; quick 0.6)
+  --quick            one short round of everything but wrk: for a look, not for RESULTS.md
   --install          try apt-get for nginx, haproxy and wrk where they are missing
   --gateway-cmd c    start the gateway with this command; "-f <config>" is added
 A run with --only or --quick prints its table and leaves RESULTS.md alone; --write overrides that.`
@@ -40,9 +41,9 @@ export function parseOptions(argv: readonly string[]): Options {
   })
   const { quick } = values
   return {
-    only: values.only === undefined ? MEASURES : values.only.split(',').map(measureName),
+    only: values.only?.split(',').map(measureName) ?? (quick ? QUICK_MEASURES : MEASURES),
     rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '5'))),
-    seconds: positive('--seconds', values.seconds ?? (quick ? '1' : '2')),
+    seconds: positive('--seconds', values.seconds ?? (quick ? '0.6' : '2')),
     stallSeconds: quick ? 1 : 2,
     settleSeconds: quick ? 1 : 6,
     install: values.install,

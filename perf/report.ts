@@ -2,7 +2,7 @@
 import type { Column, Measure } from './measure.ts'
 import type { MeasureName } from './options.ts'
 import type { PeerName } from './peers.ts'
-import { medians, spread, type Sample } from './stats.ts'
+import { median, medians, spread, type Sample } from './stats.ts'
 import type { Results, verdicts } from './targets.ts'
 
 /** All rounds of one measure, or the reason why a peer has none. */
@@ -30,7 +30,7 @@ export function measureText(outcome: Outcome, rows: ReadonlyMap<PeerName, Sample
   const { measure, rounds, failures } = outcome
   const titles = ['peer', ...measure.columns.map(({ title }) => title), 'spread %']
   const lines = [...rows].map(([peer, row]) => {
-    const leading = (rounds.get(peer) ?? []).map((sample) => sample[measure.leading] ?? Number.NaN)
+    const leading = leadingOf(measure, rounds.get(peer) ?? [])
     const cells = measure.columns.map((column) => cell(peer, row, column))
     return [peer, ...cells, leading.length < 2 ? '–' : (spread(leading) * 100).toFixed(0)]
   })
@@ -38,7 +38,26 @@ export function measureText(outcome: Outcome, rows: ReadonlyMap<PeerName, Sample
   return `## ${measure.title}\n\n${table([titles, ...lines])}${notes === '' ? '' : `\n${notes}`}`
 }
 
-const PROXY_ONLY = ['cpu', 'user', 'busy', 'addedP50', 'addedP99']
+const QUIET = 0.2
+const PROXY_ONLY = ['cpu', 'user', 'busy', 'capacity', 'addedP50', 'addedP99']
+
+/** One line about how much the rounds differ, so that nobody trusts a run on a busy machine. */
+export function noiseText(outcomes: Iterable<Outcome>): string {
+  const spreads = [...outcomes].flatMap(({ measure, rounds }) =>
+    [...rounds].flatMap(([peer, samples]) =>
+      peer === 'direct' || samples.length < 2 ? [] : spread(leadingOf(measure, samples)),
+    ),
+  )
+  if (spreads.length === 0) return 'One round only: nothing is known about noise.'
+  const typical = median(spreads)
+  const share = `${(typical * 100).toFixed(0)} %`
+  if (typical <= QUIET) return `Rounds differ by ${share} (median): a quiet machine.`
+  return `Rounds differ by ${share} (median): **the machine was not quiet**, run it again.`
+}
+
+function leadingOf(measure: Measure, samples: readonly Sample[]): number[] {
+  return samples.map((sample) => sample[measure.leading] ?? Number.NaN)
+}
 
 /** Without a proxy the processor time is the backend's own, which would read as a proxy's. */
 function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {

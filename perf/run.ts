@@ -17,7 +17,7 @@ import {
   start,
   type Running,
 } from './process.ts'
-import { measureText, resultsOf, verdictText, type Outcome } from './report.ts'
+import { measureText, noiseText, resultsOf, verdictText, type Outcome } from './report.ts'
 import { verdicts } from './targets.ts'
 
 const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, down, up, idle }
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
 
   const outcomes = new Map<MeasureName, Outcome>()
   for (const name of names) {
-    console.error(`measuring ${name}`)
+    console.error(`${Math.round(process.uptime())} s: measuring ${name}`)
     outcomes.set(name, await measured(MEASURES[name], { options, folder, peers }))
   }
   const text = reportText(options, outcomes, missing)
@@ -68,6 +68,7 @@ function reportText(
     `README.md says how to read it.\n\n` +
     `Node ${process.version}, ${cpus().length} × ${processor}, ${process.arch}; ${PINNING}; ` +
     `medians of ${options.rounds} rounds of ${options.seconds} s.\n` +
+    `${noiseText(outcomes.values())}\n` +
     missing.map((line) => `\n${line}\n`).join('')
   const sections = [...outcomes].map(([name, outcome]) =>
     measureText(outcome, results.get(name) ?? new Map()),
