@@ -3,7 +3,8 @@
 /** The nearest of `known`, if near enough to be worth a guess. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined
-  let least = Math.max(1, Math.floor(name.length / 3)) + 1
+  // One edit turns any one-letter name into any other: that is no guess.
+  let least = Math.min(Math.max(1, Math.floor(name.length / 3)), name.length - 1) + 1
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase())
     if (edits < least) {

@@ -92,7 +92,7 @@ export class Source {
       return ''
     }
     if (typeof key.value === 'string') key.value = this.#disguise.reveal(key.value)
-    return String(key.value)
+    return nameOf(pair)
   }
 
   /** Offset of the deepest part of `path` that exists. */
@@ -142,7 +142,9 @@ function isPlain(node: Scalar): boolean {
 }
 
 function nameOf(pair: Pair): string {
-  return isScalar(pair.key) ? String(pair.key.value) : ''
+  const value = isScalar(pair.key) ? pair.key.value : ''
+  // The library marks a merge key with a symbol.
+  return typeof value === 'symbol' ? (value.description ?? '') : String(value)
 }
 
 function startOf(node: unknown, otherwise: number): number {

@@ -10,7 +10,6 @@ import {
   headerValue,
   host,
   isHeaderName,
-  method,
   path,
   port,
   refuse,
@@ -58,17 +57,22 @@ function fields(side: Side) {
 }
 
 function headerModifier(side: Side) {
-  return z
-    .strictObject({
-      add: fields(side).default([]),
-      set: fields(side).default([]),
-      remove: z.array(changeable(side).toLowerCase()).default([]),
-    })
-    .superRefine(({ add, set, remove }, context) => {
-      const names = [...add, ...set].map(([name]) => name).concat(remove)
-      const twice = names.find((name, at) => names.indexOf(name) !== at)
-      if (twice !== undefined) refuse(context, `got '${twice}' twice, expected each header once`)
-    })
+  return (
+    z
+      .strictObject({
+        add: fields(side).default([]),
+        set: fields(side).default([]),
+        remove: z.array(changeable(side).toLowerCase()).default([]),
+      })
+      // A transform: unlike a refinement it is not asked about fields that were refused.
+      .transform((modifier, context) => {
+        const { add, set, remove } = modifier
+        const names = [...add, ...set].map(([name]) => name).concat(remove)
+        const twice = names.find((name, at) => names.indexOf(name) !== at)
+        if (twice === undefined) return modifier
+        return refuse(context, `got '${twice}' twice, expected each header once`)
+      })
+  )
 }
 
 const authorityRewrite = choice({ full: authority, host, port }).transform(
@@ -124,14 +128,15 @@ const directResponse = z
 
 const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
 
-const orStar = z.literal('*')
+/** Or a star. */
+const methodToAllow = z.string().regex(/^(?:\*|[A-Z][A-Z-]*)$/, {
+  error: ({ input }) => `got '${String(input)}', expected a method such as GET, or *`,
+})
 
 const cors = z.strictObject({
   allowCredentials: z.boolean().default(false),
-  allowHeaders: z.array(z.union([orStar, headerName])).default([]),
-  allowMethods: z
-    .array(z.union([orStar, method], { error: 'expected a method such as GET, or *' }))
-    .default([]),
+  allowHeaders: z.array(headerName).default([]),
+  allowMethods: z.array(methodToAllow).default([]),
   allowOrigins: z
     .array(
       z.string().regex(ORIGIN, {
@@ -140,7 +145,7 @@ const cors = z.strictObject({
       }),
     )
     .min(1),
-  exposeHeaders: z.array(z.union([orStar, headerName])).default([]),
+  exposeHeaders: z.array(headerName).default([]),
   maxAge: duration.optional(),
 })
 

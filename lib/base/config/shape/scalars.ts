@@ -88,15 +88,16 @@ export const authority = z
   .string()
   .regex(AUTHORITY, { error: ({ input }) => `got '${String(input)}', expected host or host:port` })
 
+const PATH_EXPECTED = 'expected a path that starts with / and has no ? or #'
+
 /** A path as it may stand in a request line. */
 export const path = z.string().regex(/^\/[!-"$->@-~]*$/, {
-  error: ({ input }) =>
-    `got '${String(input)}', expected a path that starts with / and has no ? or #`,
+  error: ({ input }) => `got '${String(input)}', ${PATH_EXPECTED}`,
 })
 
-/** `''` takes the prefix away. */
-export const replacement = z.union([z.literal(''), path], {
-  error: ({ input }) => `got '${String(input)}', expected a path that starts with /`,
+/** '' takes the prefix away. */
+export const replacement = z.string().regex(/^(?:\/[!-"$->@-~]*)?$/, {
+  error: ({ input }) => `got '${String(input)}', ${PATH_EXPECTED}`,
 })
 
 const ENDPOINT_EXPECTED = 'expected host:port, [ipv6]:port or unix:/path'

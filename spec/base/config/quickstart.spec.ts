@@ -1,0 +1,40 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { loadConfig } from '../../../lib/base/config/load.ts'
+import { QUICKSTART, QUICKSTART_HINTS } from '../../../lib/base/config/quickstart.ts'
+import { configOf, firstListener } from '../../support/config.ts'
+
+const quickstart = suite('quickstart and examples')
+
+quickstart('listens on loopback and answers without a backend', () => {
+  const config = configOf(QUICKSTART)
+  assert.is(config.gateways.length, 1)
+  const { name, port, address } = config.gateways[0]!
+  assert.equal([name, port, address], ['default', 3000, '127.0.0.1'])
+  const { routes } = firstListener(config)
+  assert.equal(
+    routes.map((route) => route.name),
+    ['hello', 'moved', 'welcome'],
+  )
+  for (const { backends } of routes) assert.equal(backends, [])
+  assert.equal(JSON.parse(routes[0]!.policies.directResponse!.body), { hello: 'from the gateway' })
+})
+
+quickstart('prints curl lines for the paths it serves', () => {
+  const lines = QUICKSTART_HINTS.split('\n').filter((line) => line.includes('curl'))
+  assert.is(lines.length, 3)
+  for (const path of ['/', '/hello', '/hi'])
+    assert.ok(lines.some((line) => line.endsWith(`http://127.0.0.1:3000${path}`)))
+})
+
+/** Found from the root of the project, where the specs are run. */
+quickstart('comes with examples that load with an empty environment', () => {
+  const folder = join(process.env['npm_config_local_prefix'] ?? process.cwd(), 'examples')
+  const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
+  assert.ok(files.length >= 4)
+  for (const name of files) assert.ok(loadConfig(join(folder, name), {}).gateways.length > 0, name)
+})
+
+quickstart.run()

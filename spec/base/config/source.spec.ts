@@ -1,0 +1,96 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Source } from '../../../lib/base/config/source.ts'
+import { problemsOf } from '../../support/config.ts'
+
+const source = suite('configuration source')
+
+source('shows where YAML is broken', () => {
+  assert.equal(problemsOf('a: [1\nb: 2\n'), [
+    'c.yaml:2:1: invalid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
+  ])
+  assert.equal(problemsOf('a: 1\na: 2\n'), ['c.yaml:2:1: invalid YAML: Map keys must be unique'])
+  assert.match(
+    problemsOf('a: 1\n---\nb: 2\n')[0]!,
+    'c.yaml:2:1: invalid YAML: Source contains multiple',
+  )
+  assert.match(problemsOf('a: !nope 1')[0]!, 'c.yaml:1:4: invalid YAML: Unresolved tag: !nope')
+  assert.match(problemsOf('a: [${A}, b')[0]!, /^c\.yaml:1:\d+: invalid YAML: /)
+})
+
+source('resolves anchors, aliases and merge keys', () => {
+  const text =
+    'base: &b { x: 1, y: 2 }\none: { <<: *b, y: 3 }\ntwo: *b\nthree: { <<: [*b, { z: 4 }] }'
+  assert.equal(new Source(text, 'c.yaml', {}).data, {
+    base: { x: 1, y: 2 },
+    one: { x: 1, y: 3 },
+    two: { x: 1, y: 2 },
+    three: { x: 1, y: 2, z: 4 },
+  })
+})
+
+source('points into the anchor for what came by alias or merge', () => {
+  const text = [
+    'gateways:',
+    '  a: &a',
+    '    port: x',
+    '  b:',
+    '    <<: *a',
+    '    address: 127.0.0.1',
+    '  c: *a',
+  ].join('\n')
+  assert.equal(problemsOf(text), [
+    'c.yaml:3:11: gateways.a.port: got a string, expected a number',
+    'c.yaml:3:11: gateways.b.port: got a string, expected a number',
+    'c.yaml:3:11: gateways.c.port: got a string, expected a number',
+  ])
+})
+
+const LETTERS = 'abcdefghi'.split('')
+
+function bomb(open: string, close: string, first: string): string {
+  const lines = LETTERS.slice(1).map((name, at) => {
+    const many = Array.from({ length: 9 }, () => `*${LETTERS[at]!}`).join(', ')
+    return `${name}: &${name} ${open}${many}${close}`
+  })
+  return [`a: &a ${first}`, ...lines].join('\n')
+}
+
+source('refuses aliases that grow without bound', () => {
+  const expected = ['c.yaml:1:1: too many aliases, expected them to stand for at most 100 parts']
+  assert.equal(problemsOf(bomb('[', ']', '[x]')), expected)
+  assert.equal(problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }')), expected)
+})
+
+source('refuses an alias of nothing', () => {
+  assert.equal(problemsOf('gateways:\n  a: *nope'), [
+    "c.yaml:2:6: gateways.a: unknown alias 'nope', expected an anchor of that name above",
+  ])
+})
+
+source('survives an alias of itself', () => {
+  assert.equal(problemsOf('gateways: &g { a: *g }'), [
+    "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'protocol', 'tls', 'listeners'",
+    'c.yaml:1:19: gateways.a.port is required',
+  ])
+})
+
+source('refuses keys that are not text', () => {
+  assert.equal(problemsOf('gateways:\n  ? [a]\n  : 1'), [
+    'c.yaml:2:5: gateways: got a key that is not text, expected a name',
+  ])
+})
+
+source('treats a key like __proto__ as any other', () => {
+  assert.equal(problemsOf('__proto__: { gateways: { a: { port: 1 } } }'), [
+    "c.yaml:1:1: __proto__: unknown field '__proto__', expected one of 'config', 'frontendPolicies', 'gateways', 'routes'",
+  ])
+})
+
+source('names lines of files with any line ends', () => {
+  assert.equal(problemsOf('gateways:\r\n  a:\r\n    port: x\r\n'), [
+    'c.yaml:3:11: gateways.a.port: got a string, expected a number',
+  ])
+})
+
+source.run()
