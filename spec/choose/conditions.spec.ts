@@ -1,0 +1,28 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { queryValue } from '../../lib/choose/conditions.ts'
+
+const conditions = suite('query parameters')
+
+conditions('are read as a form would read them', () => {
+  const table: [string, string, string | undefined][] = [
+    ['a=1', 'a', '1'],
+    ['b=2&a=1', 'a', '1'],
+    ['a=1&a=2', 'a', '1'],
+    ['aa=1', 'a', undefined],
+    ['a', 'a', ''],
+    ['a=', 'a', ''],
+    ['a&b=1', 'a', ''],
+    ['b&a=1', 'a', '1'],
+    ['a=b=c', 'a', 'b=c'],
+    ['&&a=1', 'a', '1'],
+    ['a=x+y%20z', 'a', 'x y z'],
+    ['%61=1', 'a', '1'],
+    ['a=%', 'a', '%'],
+    ['a=%C3%A9', 'a', 'é'],
+    ['', 'a', undefined],
+  ]
+  for (const [query, name, expected] of table) assert.is(queryValue(query, name), expected, query)
+})
+
+conditions.run()
