@@ -52,7 +52,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   constructor(door: Door) {
     this.#door = door
     this.#reader = new Reader(this, door.limits.maxHeadBytes)
-    this.#readBy = performance.now() + door.limits.headTimeout
+    this.#readBy = door.connections.now + door.limits.headTimeout
   }
 
   attach(wire: Wire): this {
@@ -85,7 +85,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   data(bytes: Buffer, from: number, to: number): void {
     this.#reader.data(bytes, from, to)
     if (this.#reader.state === 'body')
-      this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
+      this.#readBy = this.#door.connections.now + this.#door.limits.bodyIdleTimeout
   }
 
   drained(): void {
@@ -120,7 +120,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       // The clock starts with the head's first byte and is not set back by more of them.
       if (this.#state === 'idle') {
         this.#move('head')
-        this.#readBy = performance.now() + this.#door.limits.headTimeout
+        this.#readBy = this.#door.connections.now + this.#door.limits.headTimeout
       }
       return false
     }
@@ -183,7 +183,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     exchange?.settle('complete')
     if (!this.#persists || this.#reader.state !== 'over' || this.#door.isDraining) return this.#close()
     this.#move('idle')
-    this.#readBy = performance.now() + this.#door.limits.keepAliveTimeout
+    this.#readBy = this.#door.connections.now + this.#door.limits.keepAliveTimeout
     this.#reader.next()
   }
 
@@ -192,7 +192,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   }
 
   stalled(): void {
-    this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
+    this.#writeBy = this.#door.connections.now + this.#door.limits.responseIdleTimeout
   }
 
   cut(): void {
@@ -251,11 +251,11 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #close(): void {
     this.#move('closing')
     this.#readBy = 0
-    this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
+    this.#writeBy = this.#door.connections.now + this.#door.limits.responseIdleTimeout
     this.#reader.discard()
     this.#wire.end(() => {
       this.#writeBy = 0
-      this.#readBy = performance.now() + LINGER_MS
+      this.#readBy = this.#door.connections.now + LINGER_MS
     })
   }
 

@@ -3,8 +3,9 @@
 
 import { writeSync } from 'node:fs'
 
-export const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
-export type Level = (typeof LEVELS)[number]
+export type Level = 'error' | 'warn' | 'info' | 'debug' | 'trace'
+
+const RANKS: Record<Level, number> = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 }
 
 export type Value = string | number | boolean | undefined
 
@@ -22,8 +23,11 @@ const MAX_PENDING = 65_536
 export class Log {
   readonly #format: 'text' | 'json'
   readonly #write: (text: string) => void
+  /** By module; '' is everything else. */
   readonly #levels = new Map<string, number>()
   #pending = ''
+  #stamped = 0
+  #stamp = ''
   #flush: NodeJS.Immediate | null = null
 
   constructor(options: LogOptions) {
@@ -31,20 +35,20 @@ export class Log {
     this.#write = options.write ?? writeOut
     for (const part of options.level.split(',')) {
       const [module, level] = part.includes('=') ? part.split('=') : ['', part]
-      this.#levels.set(module!.trim(), LEVELS.indexOf(level!.trim() as Level))
+      this.#levels.set(module!.trim(), RANKS[level!.trim() as Level])
     }
   }
 
   /** True when a line of this level and module would be written. */
   allows(level: Level, module: string): boolean {
-    const limit = this.#levels.get(module) ?? this.#levels.get('') ?? LEVELS.indexOf('info')
-    return LEVELS.indexOf(level) <= limit
+    const limit = this.#levels.get(module) ?? this.#levels.get('') ?? RANKS.info
+    return RANKS[level] <= limit
   }
 
   /** One line; `fields` is name, value, name, value …, and undefined ones are left out. */
   line(level: Level, module: string, message: string, fields: readonly Value[]): void {
     if (!this.allows(level, module)) return
-    const time = new Date().toISOString()
+    const time = this.#time()
     this.#append(
       this.#format === 'json'
         ? jsonLine(time, level, message, fields)
@@ -59,6 +63,16 @@ export class Log {
     const text = this.#pending
     this.#pending = ''
     if (text !== '') this.#write(text)
+  }
+
+  /** Formatting a date costs more than all the rest of a line; many lines share a millisecond. */
+  #time(): string {
+    const now = Date.now()
+    if (now !== this.#stamped) {
+      this.#stamped = now
+      this.#stamp = new Date(now).toISOString()
+    }
+    return this.#stamp
   }
 
   #append(line: string): void {
@@ -84,11 +98,13 @@ function jsonLine(time: string, level: Level, message: string, fields: readonly 
   return JSON.stringify(object) + '\n'
 }
 
-const PLAIN = /^[\x21\x23-\x3c\x3e-\x7e]+$/
-
 /** Anything that could break the line or be taken for another field is quoted. */
 function quoted(value: string): string {
-  return PLAIN.test(value) ? value : JSON.stringify(value)
+  for (let i = 0; i < value.length; i++) {
+    const c = value.charCodeAt(i)
+    if (c <= 0x20 || c === 0x22 || c === 0x3d || c >= 0x7f) return JSON.stringify(value)
+  }
+  return value === '' ? '""' : value
 }
 
 function writeOut(text: string): void {

@@ -6,13 +6,19 @@ export interface Swept {
   sweep(now: number): void
 }
 
+/** A coarse clock: as late as one sweep, and free to read. */
+export interface Clock {
+  readonly now: number
+}
+
 /** Sweeps come four times within the shortest deadline, in this range (ms). */
 const MIN_INTERVAL = 10
 const MAX_INTERVAL = 1_000
 
-export class Sweeper<T extends Swept> {
+export class Sweeper<T extends Swept> implements Clock {
   readonly members = new Set<T>()
   readonly #interval: number
+  #now = 0
   #timer: NodeJS.Timeout | null = null
   #whenEmpty: (() => void) | null = null
 
@@ -38,8 +44,19 @@ export class Sweeper<T extends Swept> {
     if (this.members.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve))
   }
 
+  /** One interval ahead, so that a deadline set from it never comes early. */
+  get now(): number {
+    if (this.#timer === null) this.#tick()
+    return this.#now
+  }
+
   #sweep(): void {
-    const now = performance.now()
+    this.#tick()
+    const now = this.#now - this.#interval
     for (const member of this.members) member.sweep(now)
+  }
+
+  #tick(): void {
+    this.#now = performance.now() + this.#interval
   }
 }

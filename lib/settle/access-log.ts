@@ -26,7 +26,7 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'http.version',
     request.version,
     'http.status',
-    exchange.status === 0 ? undefined : exchange.status,
+    statusOf(exchange),
     'protocol',
     'http',
     'outcome',
@@ -38,6 +38,12 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])
+}
+
+/** A client that left before any answer gets none; the log says so by nginx's code. */
+function statusOf({ status, outcome }: Exchange): number | undefined {
+  if (status !== 0) return status
+  return outcome === 'client_closed' ? 499 : undefined
 }
 
 /** Without the query, which may hold a secret. */

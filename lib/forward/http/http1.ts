@@ -6,7 +6,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { KEEP_ALIVE_MARGIN, LINGER_MS, READ_BUFFER_BYTES } from '../../base/limits.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
-import type { Swept } from '../../base/sweeper.ts'
+import type { Clock, Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../base/types.ts'
 import type { ResponseHead } from '../../base/wire/head.ts'
 import { endOfHead, parseResponseHead } from '../../base/wire/parse-head.ts'
@@ -38,6 +38,7 @@ const MAX_INTERIM = 16
 /** Where a connection belongs. */
 export interface Home {
   readonly limits: BackendLimits
+  readonly clock: Clock
   free(connection: Http1Backend): void
   gone(connection: Http1Backend): void
   /** Carries a call whose connection died before a byte of the answer was there. */
@@ -65,7 +66,7 @@ export class Http1Backend
   constructor(home: Home) {
     this.#home = home
     this.#idleTime = home.limits.poolIdleTimeout
-    this.#deadline = performance.now() + home.limits.connectTimeout
+    this.#deadline = this.#home.clock.now + home.limits.connectTimeout
   }
 
   attach(wire: Wire): this {
@@ -154,7 +155,7 @@ export class Http1Backend
     const isClean = this.#keeps && this.#request === 'gone' && !this.#reader.hasUnread
     if (!isClean) return this.abort()
     this.#move('idle')
-    this.#deadline = performance.now() + this.#idleTime
+    this.#deadline = this.#home.clock.now + this.#idleTime
     this.#home.free(this)
   }
 
@@ -177,7 +178,7 @@ export class Http1Backend
   sent(): void {
     this.#request = 'gone'
     if (this.#state === 'tunnel') {
-      this.#wire.end(() => (this.#deadline = performance.now() + LINGER_MS))
+      this.#wire.end(() => (this.#deadline = this.#home.clock.now + LINGER_MS))
     }
   }
 
@@ -208,7 +209,7 @@ export class Http1Backend
   }
 
   #awaitBody(): void {
-    this.#deadline = performance.now() + this.#home.limits.bodyIdleTimeout
+    this.#deadline = this.#home.clock.now + this.#home.limits.bodyIdleTimeout
   }
 
   // --- moves
@@ -259,7 +260,7 @@ export class Http1Backend
   }
 
   #move(to: State): void {
-    assert(MOVES[this.#state].includes(to), `http1 backend: ${this.#state} → ${to}`)
+    if (!MOVES[this.#state].includes(to)) throw new Error(`http1 backend: ${this.#state} → ${to}`)
     this.#state = to
   }
 }

@@ -4,7 +4,7 @@
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
-import type { Sweeper, Swept } from '../../base/sweeper.ts'
+import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
 import { TlsDial } from './dial-tls.ts'
@@ -17,6 +17,7 @@ import type { Origin } from './origin.ts'
 export class Pool implements Home, SessionHome, Carrier {
   readonly limits: BackendLimits
   readonly origin: Origin
+  readonly clock: Clock
   readonly #sweeper: Sweeper<Swept>
   /** The one used last is used next, so that the others can grow old and go. */
   readonly #idle: Http1Backend[] = []
@@ -29,6 +30,7 @@ export class Pool implements Home, SessionHome, Carrier {
   constructor(origin: Origin, limits: BackendLimits, sweeper: Sweeper<Swept>) {
     this.origin = origin
     this.limits = limits
+    this.clock = sweeper
     this.#sweeper = sweeper
   }
 
