@@ -58,6 +58,10 @@ export class GatewayProcess {
     return false
   }
 
+  get isRunning(): boolean {
+    return !this.#hasExited
+  }
+
   async exitCode(): Promise<number | null> {
     return deadline(this.exited, EXIT_MS, 'the gateway to exit')
   }

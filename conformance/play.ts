@@ -37,7 +37,7 @@ async function judge(aCase: Case, stage: Stage): Promise<string[]> {
   const wrong: string[] = []
   if (hasRequests) {
     if (!(await gateway.isReady(await stage.port())))
-      return [`gateway ended at the start:\n${gateway.lines.join('\n')}`]
+      return [`gateway ended at the start:\n${gateway.lines.slice(0, 6).join('\n')}`]
     wrong.push(...(await converse(aCase, stage, gateway)))
     wrong.push(...(await judgeForwarded(aCase, stage)))
   }
@@ -135,6 +135,11 @@ async function judgeForwarded(aCase: Case, stage: Stage): Promise<string[]> {
     const mine = blocks.filter(({ info }) => backendOf(info) === target)
     if (mine.some(({ text }) => text.trim() === 'nothing')) {
       if (backend.received !== '') wrong.push(`forwarded ${quote(backend.received)}`)
+      continue
+    }
+    if (mine.some(({ text }) => text.trim() === '> never complete')) {
+      const whole = requestsOf(backend).find(({ isComplete }) => isComplete)
+      if (whole !== undefined) wrong.push(`forwarded as a whole: ${quote(backend.received)}`)
       continue
     }
     const count = mine.length * plays

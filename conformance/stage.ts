@@ -29,7 +29,7 @@ export class Stage {
     const env = blocksOf(this.#file, aCase, 'env')[0]?.text ?? ''
     const config = await this.fill(blocksOf(this.#file, aCase, 'config')[0]?.text ?? '')
     const wanted = `${env}\n${config}`
-    if (this.#gateway !== null && this.#config === wanted) return this.#gateway
+    if (this.#gateway?.isRunning === true && this.#config === wanted) return this.#gateway
     await this.#gateway?.stop()
     this.#config = wanted
     this.#gateway = new GatewayProcess(this.#command, config, envOf(env))
