@@ -1,0 +1,120 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { headOf } from '../../lib/base/reply.ts'
+import { directResponse } from '../../lib/enforce/direct-response.ts'
+import { requestHeaderModifier, responseHeaderModifier } from '../../lib/enforce/header-modifier.ts'
+import { policiesOf } from '../../lib/enforce/policies-of.ts'
+import { routeOf } from '../support/config.ts'
+import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
+
+const policies = suite('header modifiers, direct responses and the order of policies')
+
+const BACKEND = 'backends: [{ host: "a:1" }]'
+
+function configOf(fields: string) {
+  return routeOf(`${BACKEND}, policies: { ${fields} }`).policies
+}
+
+policies('add, replace and remove request headers', () => {
+  const written = '{ add: { X-Add: new }, set: { X-Set: new, x-fresh: new }, remove: [X-Remove] }'
+  const config = configOf(`requestHeaderModifier: ${written}`).requestHeaderModifier!
+  const request = requestOf(
+    'GET / HTTP/1.1',
+    'Host: a',
+    'x-add: old',
+    'X-SET: old',
+    'x-set: older',
+    'x-remove: a',
+    'X-Remove: b',
+    'x-keep: kept',
+  )
+  assert.is(requestHeaderModifier(config).request!(exchangeOf(request)), undefined)
+  assert.is(
+    request.fieldsText(),
+    'Host: a\r\nx-add: old\r\nx-keep: kept\r\nx-set: new\r\nx-fresh: new\r\nx-add: new\r\n',
+  )
+})
+
+policies('change response headers in the same way', () => {
+  const written = '{ add: { x-a: new }, set: { x-b: new }, remove: [server] }'
+  const config = configOf(`responseHeaderModifier: ${written}`).responseHeaderModifier!
+  const head = headOf(200, [
+    ['server', 'x'],
+    ['x-a', 'old'],
+    ['x-b', 'old'],
+  ])
+  responseHeaderModifier(config).response!(exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a')), head)
+  assert.equal(
+    [...head.entries()],
+    [
+      ['x-a', 'old'],
+      ['x-b', 'new'],
+      ['x-a', 'new'],
+    ],
+  )
+})
+
+function answer(fields: string) {
+  const config = configOf(`directResponse: { ${fields} }`).directResponse!
+  const request = requestOf('POST / HTTP/1.1', 'Host: a', 'Content-Length: 6')
+  return directResponse(config).request!(exchangeOf(request))!
+}
+
+policies('answer directly with status, headers and body, without reading the request', () => {
+  const reply = answer('status: 418, body: "grüße\\n", headers: { X-A: b, Content-Type: text/x }')
+  assert.is(reply.head.status, 418)
+  assert.is(reply.head.get('x-a'), 'b')
+  assert.equal(reply.head.all('content-type'), ['text/x'])
+  assert.is(reply.head.get('content-length'), '8')
+  assert.is(Buffer.from(contentOf(reply), 'latin1').toString(), 'grüße\n')
+})
+
+policies('answer with plain text unless a type is set, and with no type for no body', () => {
+  assert.is(answer('status: 200, body: x').head.get('content-type'), 'text/plain')
+  assert.is(answer('status: 200').head.get('content-type'), undefined)
+  assert.is(answer('status: 200').head.get('content-length'), '0')
+  assert.is(answer('status: 204').head.get('content-length'), undefined)
+})
+
+policies('answer with one date even when one is set', () => {
+  assert.equal(answer('status: 200, headers: { date: now }').head.all('date'), ['now'])
+})
+
+policies('answer every request afresh', () => {
+  const config = configOf('directResponse: { status: 200, body: x }').directResponse!
+  const policy = directResponse(config)
+  const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a'))
+  const first = policy.request!(exchange)!
+  first.head.add('x-a', 'b')
+  const second = policy.request!(exchange)!
+  assert.is(second.head.get('x-a'), undefined)
+  assert.is(contentOf(first), 'x')
+  assert.is(contentOf(second), 'x')
+})
+
+policies('run in a fixed order, however they are written', () => {
+  const fields = [
+    'directResponse: { status: 200 }',
+    'urlRewrite: { path: { full: /x } }',
+    'requestHeaderModifier: {}',
+    'responseHeaderModifier: {}',
+    'timeout: { requestTimeout: 1s }',
+    'cors: { allowOrigins: ["*"] }',
+  ]
+  const kinds = policiesOf(configOf(fields.join(', '))).map((policy) => policy.kind)
+  assert.equal(kinds, [
+    'cors',
+    'responseHeaderModifier',
+    'requestHeaderModifier',
+    'urlRewrite',
+    'directResponse',
+  ])
+  const both = 'directResponse: { status: 200 }, requestRedirect: { scheme: https }'
+  assert.equal(
+    policiesOf(configOf(both)).map((policy) => policy.kind),
+    ['requestRedirect', 'directResponse'],
+  )
+  assert.equal(policiesOf(configOf('')), [])
+})
+
+policies.run()
