@@ -39,8 +39,8 @@ const TWO = `gateways:
 function attached(text: string): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   for (const { listeners } of configOf(TWO + text).gateways)
-    for (const { key, routes } of listeners)
-      if (routes.length > 0) found[key] = routes.map((route) => route.key)
+    for (const listener of listeners)
+      if (listener.routes.length > 0) found[listener.key] = listener.routes.map(({ key }) => key)
   return found
 }
 

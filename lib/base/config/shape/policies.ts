@@ -3,15 +3,15 @@
 import { z } from 'zod'
 import type { AuthorityRewrite, HeaderField, PathRewrite } from '../types.ts'
 import {
-  authority,
+  authorityText,
   choice,
   duration,
   headerName,
   headerValue,
-  host,
+  hostText,
   isHeaderName,
-  path,
-  port,
+  targetPath,
+  portNumber,
   refuse,
   replacement,
   wait,
@@ -75,14 +75,16 @@ function headerModifier(side: Side) {
   )
 }
 
-const authorityRewrite = choice({ full: authority, host, port }).transform(
-  ({ full, host, port }): AuthorityRewrite => {
-    if (full !== undefined) return { kind: 'full', value: full }
-    return host === undefined ? { kind: 'port', port: port ?? 0 } : { kind: 'host', host }
-  },
-)
+const authorityRewrite = choice({
+  full: authorityText,
+  host: hostText,
+  port: portNumber,
+}).transform(({ full, host, port }): AuthorityRewrite => {
+  if (full !== undefined) return { kind: 'full', value: full }
+  return host === undefined ? { kind: 'port', port: port ?? 0 } : { kind: 'host', host }
+})
 
-const pathRewrite = choice({ full: path, prefix: replacement }).transform(
+const pathRewrite = choice({ full: targetPath, prefix: replacement }).transform(
   ({ full, prefix = '' }): PathRewrite =>
     full === undefined
       ? { kind: 'prefix', value: prefix.replace(/\/+$/, '') }
@@ -154,7 +156,7 @@ const backendTLS = z
     cert: z.string().min(1).optional(),
     key: z.string().min(1).optional(),
     root: z.string().min(1).optional(),
-    hostname: host.optional(),
+    hostname: hostText.optional(),
     insecure: z.boolean().default(false),
     alpn: z
       .array(z.enum(['h2', 'http/1.1']))

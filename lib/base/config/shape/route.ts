@@ -4,7 +4,16 @@ import { z } from 'zod'
 import type { NamedMatch, PathMatch, RouteMatch, ValueMatch } from '../types.ts'
 import { partOfKey } from './gateway.ts'
 import { POLICIES } from './policies.ts'
-import { choice, endpoint, hostname, isHeaderName, method, path, refuse, regex } from './scalars.ts'
+import {
+  choice,
+  endpoint,
+  hostname,
+  isHeaderName,
+  method,
+  pattern,
+  refuse,
+  targetPath,
+} from './scalars.ts'
 
 const PSEUDO = [':authority', ':method', ':path', ':scheme']
 
@@ -13,14 +22,14 @@ const ROOT: PathMatch = { kind: 'prefix', value: '/' }
 /** The match of a route that names none. */
 export const ANY_REQUEST: RouteMatch = { path: ROOT, method: '', headers: [], query: [] }
 
-const pathMatch = choice({ exact: path, pathPrefix: path, regex }).transform(
+const pathMatch = choice({ exact: targetPath, pathPrefix: targetPath, regex: pattern }).transform(
   ({ exact, pathPrefix, regex }): PathMatch => {
     if (exact !== undefined) return { kind: 'exact', value: exact }
     return regex ?? { kind: 'prefix', value: pathPrefix ?? '/' }
   },
 )
 
-const valueMatch = choice({ exact: z.string(), regex }).transform(
+const valueMatch = choice({ exact: z.string(), regex: pattern }).transform(
   ({ exact, regex }): ValueMatch => regex ?? { kind: 'exact', value: exact ?? '' },
 )
 

@@ -33,7 +33,7 @@ export const wait = duration.refine((value) => value > 0, 'got nothing, expected
 /** 0 lets the system choose. */
 export const listenPort = z.int().min(0).max(65_535)
 
-export const port = z.int().min(1).max(65_535)
+export const portNumber = z.int().min(1).max(65_535)
 
 export const count = z.int().min(1).max(0x7fff_ffff)
 
@@ -80,18 +80,18 @@ export const hostname = z
 const HOST = new RegExp(`^(?:${LABELS}|\\[[0-9A-Fa-f:.]+\\])$`)
 const AUTHORITY = new RegExp(`^(?:${LABELS}|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$`)
 
-export const host = z
+export const hostText = z
   .string()
   .regex(HOST, { error: ({ input }) => `got '${String(input)}', expected a host without port` })
 
-export const authority = z
+export const authorityText = z
   .string()
   .regex(AUTHORITY, { error: ({ input }) => `got '${String(input)}', expected host or host:port` })
 
 const PATH_EXPECTED = 'expected a path that starts with / and has no ? or #'
 
 /** A path as it may stand in a request line. */
-export const path = z.string().regex(/^\/[!-"$->@-~]*$/, {
+export const targetPath = z.string().regex(/^\/[!-"$->@-~]*$/, {
   error: ({ input }) => `got '${String(input)}', ${PATH_EXPECTED}`,
 })
 
@@ -126,7 +126,7 @@ export function hostAndPort(text: string): { host: string; port: number } | unde
 }
 
 /** Matches the whole value or not at all. */
-export const regex = z.string().transform((text, context): ValueMatch & { kind: 'regex' } => {
+export const pattern = z.string().transform((text, context): ValueMatch & { kind: 'regex' } => {
   try {
     // Compiled alone first: `a)|(b` is only a pattern with our brackets around it.
     new RegExp(text, 'u')
