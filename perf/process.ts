@@ -119,8 +119,7 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
   })
   while (Date.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null) {
-      console.error(said)
-      throw new Error('it ended at start')
+      throw new Error(/^.*error.*$/im.exec(said)?.[0] ?? 'it ended at start')
     }
     if (await answers(port)) return
     await sleep(50)

@@ -24,7 +24,8 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
 
-type Bench = { options: Options; folder: string; peers: readonly Peer[] }
+/** `peers` shrinks by those that do not start, which is told in `missing` once. */
+type Bench = { options: Options; folder: string; peers: readonly Peer[]; missing: string[] }
 
 async function main(): Promise<void> {
   const options = parseOptions(process.argv.slice(2))
@@ -42,10 +43,11 @@ async function main(): Promise<void> {
   if (names.length < options.only.length) missing.push('wrk is not on PATH: skipped')
   for (const line of missing) console.log(line)
 
+  const bench: Bench = { options, folder, peers, missing }
   const outcomes = new Map<MeasureName, Outcome>()
   for (const name of names) {
     console.error(`${Math.round(process.uptime())} s: measuring ${name}`)
-    outcomes.set(name, await measured(MEASURES[name], { options, folder, peers }))
+    outcomes.set(name, await measured(MEASURES[name], bench))
   }
   const text = reportText(options, outcomes, missing)
   console.log(text)
@@ -92,7 +94,7 @@ async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
 /** Every peer in a process of its own, once: memory hardly varies, and has no rounds. */
 async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   for (const peer of bench.peers) {
-    const proxy = await started(outcome, peer, backend)
+    const proxy = await started(bench, peer, backend)
     if (proxy === undefined) continue
     await once(outcome, { name: peer.name, proxy, ...bench })
     await proxy.stop()
@@ -104,7 +106,7 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
   const subjects: Subject[] = [{ name: 'direct', proxy: backend, ...bench }]
   const { rounds } = bench.options
   for (const peer of bench.peers) {
-    const proxy = await started(outcome, peer, backend)
+    const proxy = await started(bench, peer, backend)
     if (proxy !== undefined) subjects.push({ name: peer.name, proxy, ...bench })
   }
   // The first pass compiles the peers' hot code and is thrown away.
@@ -117,15 +119,14 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
   for (const { proxy } of subjects.slice(1)) await proxy.stop()
 }
 
-async function started(
-  outcome: Outcome,
-  peer: Peer,
-  backend: Running,
-): Promise<Running | undefined> {
+async function started(bench: Bench, peer: Peer, backend: Running): Promise<Running | undefined> {
   try {
     return await start((port) => peer.command(port, backend.port), PROXY_CORE)
   } catch (error) {
-    outcome.failures.push(`${peer.name} did not start: ${String(error)}`)
+    const reason = error instanceof Error ? error.message : String(error)
+    bench.peers = bench.peers.filter((other) => other !== peer)
+    bench.missing.push(`${peer.name} did not start and is skipped: ${reason}`)
+    console.log(bench.missing.at(-1))
     return undefined
   }
 }
