@@ -61,11 +61,18 @@ export class Gateway implements Steps {
   }
 
   answer(exchange: Exchange, reply: Reply): void {
-    relay(exchange, reply)
+    try {
+      relay(exchange, reply)
+    } catch (error) {
+      reply.body.cancel()
+      // A policy that failed on one answer is not asked about the next.
+      exchange.policies = []
+      exchange.fail(faultOf(error))
+    }
   }
 
   fail(exchange: Exchange, error: GatewayError): void {
-    if (error.cause !== undefined && error.code === 'INTERNAL')
+    if (error.code === 'INTERNAL')
       this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
     relay(exchange, refuse(error))
   }
@@ -97,6 +104,8 @@ export class Gateway implements Steps {
       limits: this.config.wire,
       steps: this,
       serve: (exchange) => this.serve(exchange, port),
+      troubled: (error) =>
+        this.#log.line('warn', 'accept', 'cannot accept', ['bind', `bind/${port}`, 'error', error.message]),
     })
   }
 }

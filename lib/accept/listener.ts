@@ -23,6 +23,8 @@ export interface ListenerOptions {
   limits: WireLimits
   steps: Steps
   serve(exchange: Exchange): void
+  /** The port cannot take a connection just now, for want of file descriptors mostly. */
+  troubled(error: Error): void
 }
 
 /** Connections the kernel holds for us while we are busy. */
@@ -54,6 +56,8 @@ export class Listener implements Door {
     this.#server = this.isSecure
       ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) => this.#secured(socket))
       : createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
+    // Handshakes under way count too; plain sockets leave the server's own count as they are taken over.
+    this.#server.maxConnections = limits.maxConnections
   }
 
   get isDraining(): boolean {
@@ -112,6 +116,7 @@ export class Listener implements Door {
       this.#server.once('error', reject)
       this.#server.listen({ host, port, backlog: BACKLOG }, () => {
         this.#server.off('error', reject)
+        this.#server.on('error', this.#options.troubled)
         resolve()
       })
     })

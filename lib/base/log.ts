@@ -1,7 +1,7 @@
-// Lines for people and machines on standard output. Lines are gathered within a tick and leave in one write:
-// a write per request would cost more than routing it.
+// Lines for people and machines on standard output. They are gathered for a moment and leave in one write off the
+// main thread: a write per request would cost more than routing it, and a slow reader must not stop the gateway.
 
-import { writeSync } from 'node:fs'
+import { write, writeSync } from 'node:fs'
 
 export type Level = 'error' | 'warn' | 'info' | 'debug' | 'trace'
 
@@ -14,21 +14,25 @@ export interface LogOptions {
   level: string
   format: 'text' | 'json'
   /** Where lines go; standard output unless a spec listens. */
-  write?: (text: string) => void
+  write?: (text: string, done: () => void) => void
 }
 
-/** What may gather before it is written at once, tick or not. */
-const MAX_PENDING = 65_536
+/** How long lines gather. */
+const FLUSH_MS = 20
+/** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
+const MAX_PENDING = 1_048_576
+const STDOUT = 1
 
 export class Log {
   readonly #format: 'text' | 'json'
-  readonly #write: (text: string) => void
+  readonly #write: (text: string, done: () => void) => void
   /** By module; '' is everything else. */
   readonly #levels = new Map<string, number>()
   #pending = ''
   #stamped = 0
   #stamp = ''
-  #flush: NodeJS.Immediate | null = null
+  #state: 'idle' | 'gathering' | 'writing' = 'idle'
+  #dropped = 0
 
   constructor(options: LogOptions) {
     this.#format = options.format
@@ -56,13 +60,16 @@ export class Log {
     )
   }
 
-  /** Writes what is pending; the process calls it before it exits. */
+  /** Writes what is pending before it returns; the process calls it before it exits. */
   flush(): void {
-    if (this.#flush !== null) clearImmediate(this.#flush)
-    this.#flush = null
     const text = this.#pending
     this.#pending = ''
-    if (text !== '') this.#write(text)
+    let bytes: Uint8Array = Buffer.from(text)
+    try {
+      while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes))
+    } catch {
+      // Nobody reads any more; there is no other place to say so.
+    }
   }
 
   /** Formatting a date costs more than all the rest of a line; many lines share a millisecond. */
@@ -76,9 +83,27 @@ export class Log {
   }
 
   #append(line: string): void {
+    if (this.#pending.length > MAX_PENDING) return void this.#dropped++
     this.#pending += line
-    if (this.#pending.length > MAX_PENDING) return this.flush()
-    this.#flush ??= setImmediate(() => this.flush())
+    if (this.#state !== 'idle') return
+    this.#state = 'gathering'
+    setTimeout(() => this.#send(), FLUSH_MS).unref()
+  }
+
+  #send(): void {
+    const text = this.#pending
+    this.#pending = ''
+    this.#state = text === '' ? 'idle' : 'writing'
+    if (text !== '') this.#write(text, () => this.#sent())
+  }
+
+  #sent(): void {
+    if (this.#dropped > 0) {
+      const lines = this.#dropped
+      this.#dropped = 0
+      this.line('warn', 'log', 'log lines dropped: the reader is too slow', ['lines', lines])
+    }
+    this.#send()
   }
 }
 
@@ -107,15 +132,16 @@ function quoted(value: string): string {
   return value === '' ? '""' : value
 }
 
-function writeOut(text: string): void {
-  let bytes: Uint8Array = Buffer.from(text)
-  while (bytes.length > 0) {
-    try {
-      bytes = bytes.subarray(writeSync(1, bytes))
-    } catch (error) {
-      // A reader that is gone or too slow loses lines; it never stops the gateway.
-      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') continue
-      return
-    }
-  }
+/** A reader that is gone loses lines; it never stops the gateway. */
+function writeOut(text: string, done: () => void): void {
+  writeAll(Buffer.from(text), done)
+}
+
+function writeAll(bytes: Buffer, done: () => void): void {
+  write(STDOUT, bytes, (error, written) => {
+    const rest = bytes.subarray(written ?? 0)
+    if (error?.code === 'EAGAIN') setTimeout(() => writeAll(rest, done), FLUSH_MS)
+    else if (error === null && rest.length > 0) writeAll(rest, done)
+    else done()
+  })
 }

@@ -284,6 +284,8 @@ function readFields(head: RequestHead | ResponseHead, mayUpgrade: boolean): numb
     }
   }
   if (named !== '') removeNamed(head, named)
+  // With a body before it, where the tunnel starts would be a matter of opinion.
+  if (head.chunked || head.length > 0) head.upgrade = ''
   // An h2c upgrade would tunnel requests past every policy.
   if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
   return host
