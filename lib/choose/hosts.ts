@@ -55,7 +55,7 @@ export class Hosts<T> {
 }
 
 /** The host of an authority, in lower case, without its port. */
-export function hostOf(authority: string): string {
+function hostOf(authority: string): string {
   const colon = authority.lastIndexOf(':')
   // The colons of `[::1]` are no port's.
   const host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority

@@ -33,7 +33,7 @@ export type AdminAddress =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string }
 
-export interface LoggingConfig {
+interface LoggingConfig {
   /** One filter, such as `info` or `info,accept=debug`. */
   readonly level: string
   readonly format: 'text' | 'json'
@@ -59,7 +59,7 @@ export interface ListenerConfig {
   readonly routes: readonly RouteConfig[]
 }
 
-export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
+type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
 
 export interface ListenerTls {
   /** PEM */
@@ -182,7 +182,7 @@ export interface CorsConfig {
 }
 
 /** Milliseconds, or null for none. */
-export interface TimeoutConfig {
+interface TimeoutConfig {
   readonly requestTimeout: number | null
   readonly backendRequestTimeout: number | null
 }

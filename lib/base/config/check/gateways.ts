@@ -36,7 +36,7 @@ export function checkGateways(
 
 function checkPort(context: Context, name: string, port: number, ports: Map<number, string>): void {
   const other = ports.get(port)
-  if (other === undefined || port === 0) ports.set(port, name)
+  if (other === undefined) ports.set(port, name)
   else {
     const both = `gateways.${other} and gateways.${name}`
     const message = `port ${port} is configured by both ${both}, expected a port of its own for each`

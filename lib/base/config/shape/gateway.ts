@@ -5,7 +5,7 @@ import { address, hostname, listenPort } from './scalars.ts'
 
 const version = z.enum(['TLS_V1_2', 'TLS_V1_3'])
 
-export const TLS = z.strictObject({
+const TLS = z.strictObject({
   cert: z.string().min(1),
   key: z.string().min(1),
   minTLSVersion: version.optional(),
@@ -19,7 +19,7 @@ export const partOfKey = z
 
 const protocol = z.enum(['HTTP', 'HTTPS'])
 
-export const LISTENER = z.strictObject({
+const LISTENER = z.strictObject({
   name: partOfKey.optional(),
   hostname: hostname.optional(),
   protocol: protocol.optional(),
