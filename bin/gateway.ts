@@ -28,7 +28,8 @@ sade('gateway', true)
 async function run(options: Options): Promise<void> {
   try {
     const config = read(options.file)
-    if (options['validate-only'] === true) return void process.stdout.write('Configuration is valid!\n')
+    if (options['validate-only'] === true)
+      return void process.stdout.write('Configuration is valid!\n')
     await serve(config, options.file === undefined)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)

@@ -96,7 +96,8 @@ export class Gateway implements Steps {
 
   #listener({ address, port, listeners }: GatewayConfig): Listener {
     const certificates: Certificate[] = []
-    for (const { hostname, tls } of listeners) if (tls !== null) certificates.push({ hostname, tls })
+    for (const { hostname, tls } of listeners)
+      if (tls !== null) certificates.push({ hostname, tls })
     return new Listener({
       address,
       port,
@@ -105,7 +106,12 @@ export class Gateway implements Steps {
       steps: this,
       serve: (exchange) => this.serve(exchange, port),
       troubled: (error) =>
-        this.#log.line('warn', 'accept', 'cannot accept', ['bind', `bind/${port}`, 'error', error.message]),
+        this.#log.line('warn', 'accept', 'cannot accept', [
+          'bind',
+          `bind/${port}`,
+          'error',
+          error.message,
+        ]),
     })
   }
 }

@@ -174,14 +174,19 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
         : '\r\n'
       : 'connection: close\r\n\r\n'
     const text = start + head.fieldsText() + connection
-    this.#writer.send(text, reply.body, version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode)
+    this.#writer.send(
+      text,
+      reply.body,
+      version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode,
+    )
   }
 
   sent(): void {
     const exchange = this.#exchange
     this.#exchange = null
     exchange?.settle('complete')
-    if (!this.#persists || this.#reader.state !== 'over' || this.#door.isDraining) return this.#close()
+    if (!this.#persists || this.#reader.state !== 'over' || this.#door.isDraining)
+      return this.#close()
     this.#move('idle')
     this.#readBy = this.#door.connections.now + this.#door.limits.keepAliveTimeout
     this.#reader.next()
@@ -207,7 +212,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#readBy = 0
     if (this.#state === 'closing') return this.#wire.destroy()
     if (this.#state === 'idle') return this.#close()
-    if (this.#state === 'head') return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
+    if (this.#state === 'head')
+      return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
     if (this.#reader.state !== 'body') return
     // A body that waits for the backend is not the client's delay.
     if (this.#reader.isHeld) this.#readBy = now + this.#door.limits.bodyIdleTimeout
@@ -260,7 +266,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   }
 
   #move(to: State): void {
-    if (!MOVES[this.#state].includes(to)) throw new Error(`http1 connection: ${this.#state} → ${to}`)
+    if (!MOVES[this.#state].includes(to))
+      throw new Error(`http1 connection: ${this.#state} → ${to}`)
     this.#state = to
   }
 }

@@ -63,6 +63,7 @@ export class Http2Connection implements Connection {
 
   #left(exchange: Http2Stream): void {
     this.#streams.delete(exchange)
-    if (this.#streams.size === 0) this.#idleBy = performance.now() + this.#door.limits.keepAliveTimeout
+    if (this.#streams.size === 0)
+      this.#idleBy = performance.now() + this.#door.limits.keepAliveTimeout
   }
 }

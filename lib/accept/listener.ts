@@ -50,11 +50,18 @@ export class Listener implements Door {
     this.serve = options.serve
     this.isSecure = options.certificates.length > 0
     this.connections = new Sweeper(
-      Math.min(limits.headTimeout, limits.bodyIdleTimeout, limits.responseIdleTimeout, limits.keepAliveTimeout),
+      Math.min(
+        limits.headTimeout,
+        limits.bodyIdleTimeout,
+        limits.responseIdleTimeout,
+        limits.keepAliveTimeout,
+      ),
     )
     const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
     this.#server = this.isSecure
-      ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) => this.#secured(socket))
+      ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) =>
+          this.#secured(socket),
+        )
       : createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
     // Handshakes under way count too; plain sockets leave the server's own count as they are taken over.
     this.#server.maxConnections = limits.maxConnections

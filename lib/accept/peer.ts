@@ -8,5 +8,10 @@ export function peerOf(socket: Socket, secure: boolean): Peer {
   // A dual-stack listener shows IPv4 clients in IPv6's clothes.
   const address = raw.startsWith('::ffff:') ? raw.substring(7) : raw
   const port = socket.remotePort ?? 0
-  return { address, port, label: address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, secure }
+  return {
+    address,
+    port,
+    label: address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`,
+    secure,
+  }
 }

@@ -39,7 +39,8 @@ function contextFor(contexts: readonly Named[], name: string): SecureContext | u
   for (const candidate of contexts) {
     const { hostname } = candidate
     if (hostname === name) return candidate.context
-    const fits = hostname === '' || (hostname.startsWith('*.') && name.endsWith(hostname.substring(1)))
+    const fits =
+      hostname === '' || (hostname.startsWith('*.') && name.endsWith(hostname.substring(1)))
     if (fits && (best === undefined || hostname.length > best.hostname.length)) best = candidate
   }
   return best?.context

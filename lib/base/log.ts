@@ -64,7 +64,7 @@ export class Log {
   flush(): void {
     const text = this.#pending
     this.#pending = ''
-    let bytes: Uint8Array = Buffer.from(text)
+    let bytes: Uint8Array = Buffer.from(text, 'latin1')
     try {
       while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes))
     } catch {
@@ -85,7 +85,10 @@ export class Log {
   #append(line: string): void {
     if (this.#pending.length > MAX_PENDING) return void this.#dropped++
     this.#pending += line
-    if (this.#state !== 'idle') return
+    if (this.#state === 'idle') this.#gather()
+  }
+
+  #gather(): void {
     this.#state = 'gathering'
     setTimeout(() => this.#send(), FLUSH_MS).unref()
   }
@@ -93,17 +96,18 @@ export class Log {
   #send(): void {
     const text = this.#pending
     this.#pending = ''
-    this.#state = text === '' ? 'idle' : 'writing'
-    if (text !== '') this.#write(text, () => this.#sent())
+    this.#state = 'writing'
+    this.#write(text, () => this.#sent())
   }
 
   #sent(): void {
+    this.#state = 'idle'
     if (this.#dropped > 0) {
       const lines = this.#dropped
       this.#dropped = 0
       this.line('warn', 'log', 'log lines dropped: the reader is too slow', ['lines', lines])
     }
-    this.#send()
+    if (this.#pending !== '' && this.#state === 'idle') this.#gather()
   }
 }
 
@@ -120,21 +124,29 @@ function textLine(time: string, level: Level, message: string, fields: readonly 
 function jsonLine(time: string, level: Level, message: string, fields: readonly Value[]): string {
   const object: Record<string, Value> = { time, level, message }
   for (let i = 0; i < fields.length; i += 2) object[String(fields[i])] = fields[i + 1]
-  return JSON.stringify(object) + '\n'
+  return ascii(JSON.stringify(object)) + '\n'
 }
 
 /** Anything that could break the line or be taken for another field is quoted. */
 function quoted(value: string): string {
   for (let i = 0; i < value.length; i++) {
     const c = value.charCodeAt(i)
-    if (c <= 0x20 || c === 0x22 || c === 0x3d || c >= 0x7f) return JSON.stringify(value)
+    if (c <= 0x20 || c === 0x22 || c === 0x3d || c >= 0x7f) return ascii(JSON.stringify(value))
   }
   return value === '' ? '""' : value
 }
 
+/** Lines are ASCII, so that no byte of a client's can mean something to a terminal, and bytes are quick to make. */
+function ascii(json: string): string {
+  return json.replace(
+    /[\x7f-\uffff]/g,
+    (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'),
+  )
+}
+
 /** A reader that is gone loses lines; it never stops the gateway. */
 function writeOut(text: string, done: () => void): void {
-  writeAll(Buffer.from(text), done)
+  writeAll(Buffer.from(text, 'latin1'), done)
 }
 
 function writeAll(bytes: Buffer, done: () => void): void {

@@ -47,7 +47,9 @@ class Tries implements Attempt {
     if (this.#exchange.phase === 'settled') return
     // What came while no backend listened may have been more than can be kept.
     if (this.body.isReplayable) return this.next()
-    this.#exchange.fail(new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'))
+    this.#exchange.fail(
+      new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'),
+    )
   }
 
   /** Arranges for another try, if one is left and the request can be sent again. */

@@ -18,7 +18,15 @@ const CONNECTION_FIELDS = new Set([
 ])
 
 /** Fields node:http2 takes only one value of. */
-const SINGLE = new Set(['content-length', 'content-type', 'date', 'etag', 'location', 'retry-after', 'age'])
+const SINGLE = new Set([
+  'content-length',
+  'content-type',
+  'date',
+  'etag',
+  'location',
+  'retry-after',
+  'age',
+])
 
 const PATH = /^[\x21\x22\x24-\x7e]+$/
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
@@ -42,7 +50,8 @@ export function requestHeadFrom(raw: readonly string[]): RequestHead {
   const authority = pseudo.get(':authority') ?? host
   const method = pseudo.get(':method') ?? ''
   const target = pseudo.get(':path') ?? ''
-  if (method === 'CONNECT') throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
+  if (method === 'CONNECT')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
   const isOrigin = target.startsWith('/') || (target === '*' && method === 'OPTIONS')
   if (!isOrigin || !PATH.test(target))
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')

@@ -260,7 +260,9 @@ export class Reader implements Body {
   /** Lets the socket read just when the bytes could go somewhere, or would tell that the peer has left. */
   #hold(): void {
     const wanted =
-      this.#flow === 'paused' || (this.#kept !== null && this.#state !== 'head') ? 'held' : 'reading'
+      this.#flow === 'paused' || (this.#kept !== null && this.#state !== 'head')
+        ? 'held'
+        : 'reading'
     if (wanted === this.#socket) return
     this.#socket = wanted
     if (wanted === 'held') this.#wire.pause()
@@ -275,7 +277,8 @@ function trailersOf(text: string): Fields | null {
   const fields = new Fields('', [], 0)
   for (const line of text.split('\r\n')) {
     const colon = line.indexOf(':')
-    if (colon > 0) fields.add(line.substring(0, colon).toLowerCase(), line.substring(colon + 1).trim())
+    if (colon > 0)
+      fields.add(line.substring(0, colon).toLowerCase(), line.substring(colon + 1).trim())
   }
   return fields
 }

@@ -41,7 +41,9 @@ export class Wire {
 
   /** What is written before the connection stands leaves as soon as it does. */
   static dial(options: NetConnectOpts, owner: SocketOwner, connected: () => void): Wire {
-    const wire = new Wire(connect({ ...options, noDelay: true, onread: onread(owner) } as NetConnectOpts))
+    const wire = new Wire(
+      connect({ ...options, noDelay: true, onread: onread(owner) } as NetConnectOpts),
+    )
     wire.socket.once('connect', () => {
       wire.#wasConnected = true
       connected()
@@ -105,7 +107,10 @@ export class Wire {
   }
 }
 
-function onread(owner: SocketOwner): { buffer: Buffer; callback: (n: number, b: Uint8Array) => boolean } {
+function onread(owner: SocketOwner): {
+  buffer: Buffer
+  callback: (n: number, b: Uint8Array) => boolean
+} {
   return {
     buffer: readBuffer,
     callback: (length) => {

@@ -45,9 +45,7 @@ export interface Home {
   again(call: HttpCall, parts: readonly (string | Buffer)[]): void
 }
 
-export class Http1Backend
-  implements SocketOwner, ReaderOwner, WriterOwner, Carrier, Tunnel, Swept
-{
+export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carrier, Tunnel, Swept {
   readonly #home: Home
   readonly #reader = new Reader(this, HEAD_LIMITS.maxHeadBytes)
   readonly #writer = new Writer(this)

@@ -54,7 +54,8 @@ export class Http2Backend implements Swept {
     this.#calls.add(carried)
     carried.stream.once('close', () => {
       this.#calls.delete(carried)
-      if (this.#calls.size === 0) this.#idleBy = performance.now() + this.#home.limits.poolIdleTimeout
+      if (this.#calls.size === 0)
+        this.#idleBy = performance.now() + this.#home.limits.poolIdleTimeout
     })
   }
 
@@ -157,7 +158,8 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     this.#body?.takeSink()?.cut(this.#outcome)
     const { rstCode } = this.stream
     this.#call.failed(
-      rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM || rstCode === constants.NGHTTP2_REFUSED_STREAM
+      rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
+        rstCode === constants.NGHTTP2_REFUSED_STREAM
         ? new GatewayError('BACKEND_CLOSED', 'upstream call failed: stream refused')
         : backendFault('BACKEND_CLOSED', 'stream closed'),
     )

@@ -28,5 +28,11 @@ export function originOf(endpoint: Endpoint, tls: BackendTlsConfig | null): Orig
   const { host, port } = endpoint
   const family = isIP(host)
   const label = family === 6 ? `[${host}]:${port}` : `${host}:${port}`
-  return { key: label + secured, label, connect: { host, port }, name: family === 0 ? host : '', tls }
+  return {
+    key: label + secured,
+    label,
+    connect: { host, port },
+    name: family === 0 ? host : '',
+    tls,
+  }
 }
