@@ -18,7 +18,7 @@ export interface Door {
   readonly isSecure: boolean
   readonly isDraining: boolean
   readonly connections: Sweeper<Connection>
-  serve(exchange: Exchange): void
+  readonly serve: (exchange: Exchange) => void
   /** Takes over a connection that speaks HTTP/2; what was read of it is put back first. */
   http2(socket: Socket): void
 }

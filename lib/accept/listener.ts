@@ -22,9 +22,9 @@ export interface ListenerOptions {
   certificates: readonly Certificate[]
   limits: WireLimits
   steps: Steps
-  serve(exchange: Exchange): void
+  readonly serve: (exchange: Exchange) => void
   /** The port cannot take a connection just now, for want of file descriptors mostly. */
-  troubled(error: Error): void
+  readonly troubled: (error: Error) => void
 }
 
 /** Connections the kernel holds for us while we are busy. */

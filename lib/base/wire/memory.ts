@@ -19,7 +19,7 @@ interface Llhttp {
 
 interface Recorder {
   spans: WebAssembly.Memory
-  reset(): void
+  readonly reset: () => void
   span: unknown
   head: unknown
   skip1: unknown
