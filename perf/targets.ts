@@ -42,6 +42,12 @@ const TARGETS: readonly Target[] = [
     value: (figure) => figure('sse', 'relay', 'cpu') / figure('sse', 'pipe', 'cpu'),
   },
   {
+    name: 'SSE: user CPU per chunk, gateway ÷ pipe (without the kernel)',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('sse', 'gateway', 'user') / figure('sse', 'pipe', 'user'),
+  },
+  {
     name: 'SSE: p50 per chunk, gateway ÷ haproxy',
     sense: 'at most',
     bound: 1.2,
