@@ -1,0 +1,85 @@
+// One run of a built program as a child process: what it prints, when, and how it ends.
+
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { deadline } from './deadline.ts'
+import { ROOT } from './root.ts'
+
+const WAIT_MS = 15_000
+
+export class Program {
+  stdout = ''
+  stderr = ''
+  readonly #child: ChildProcess
+  readonly #ended: Promise<number | null>
+  #wake: (() => void)[] = []
+  #state: 'running' | 'over' = 'running'
+
+  /** `name` as in dist/bin/. A variable set to undefined is taken out of the environment. */
+  constructor(name: string, args: readonly string[], env: Record<string, string | undefined> = {}) {
+    this.#child = spawn(process.execPath, [join(ROOT, `dist/bin/${name}.js`), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text
+      this.#notify()
+    })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text
+      this.#notify()
+    })
+    this.#ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject)
+      this.#child.once('close', (code) => {
+        this.#state = 'over'
+        this.#notify()
+        resolve(code)
+      })
+    })
+  }
+
+  /** Waits until standard output fits. */
+  async prints(expected: RegExp): Promise<void> {
+    while (!expected.test(this.stdout)) {
+      if (this.#state === 'over')
+        throw new Error(`ended without ${expected}:\n${this.stdout}${this.stderr}`)
+      const change = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(change, WAIT_MS, `${expected} in:\n${this.stdout}${this.stderr}`)
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  /** Its exit code; null when a signal ended it. */
+  async exit(): Promise<number | null> {
+    return deadline(this.#ended, WAIT_MS, `the end of a program that said:\n${this.stdout}`)
+  }
+
+  async kill(): Promise<void> {
+    if (this.#state === 'running') this.#child.kill('SIGKILL')
+    await this.exit()
+  }
+
+  #notify(): void {
+    for (const wake of this.#wake.splice(0)) wake()
+  }
+}
+
+/** Runs a program to its end. */
+export async function runProgram(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string | undefined> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const program = new Program(name, args, env)
+  try {
+    const code = await program.exit()
+    return { code, stdout: program.stdout, stderr: program.stderr }
+  } finally {
+    await program.kill()
+  }
+}

@@ -1,0 +1,122 @@
+// The rules of the house, as functions over source text: who may import whom, no cycles, short files and functions.
+// `import type` counts for layers, as it ties two places together; for cycles it does not: it is gone after the build.
+
+import { dirname, posix } from 'node:path'
+
+export interface SourceFile {
+  /** From the root, with slashes: `lib/relay/relay.ts`. */
+  readonly path: string
+  readonly text: string
+}
+
+interface Import {
+  readonly to: string
+  readonly isType: boolean
+}
+
+const MOST_LINES = 350
+const MOST_FUNCTION_LINES = 60
+
+const VERBS = ['accept', 'choose', 'enforce', 'forward', 'relay', 'settle']
+const BESIDE = ['admin', 'ctl', 'ui']
+/** Folders of lib/ that know base and themselves. */
+const BLIND = new Set([...VERBS, ...BESIDE])
+
+const STATEMENT = /^(?:import|export)\s+(type\s)?(?:[\w\s{},*$]*\sfrom\s+)?['"](\.[^'"]+)['"]/gm
+const DYNAMIC = /\bimport\(\s*['"](\.[^'"]+)['"]/g
+
+/** Relative imports, as paths from the root. */
+export function importsOf({ path, text }: SourceFile): Import[] {
+  const at = (target: string): string => posix.join(dirname(path), target)
+  const found: Import[] = []
+  for (const [, type, target = ''] of text.matchAll(STATEMENT))
+    found.push({ to: at(target), isType: type !== undefined })
+  for (const [, target = ''] of text.matchAll(DYNAMIC))
+    found.push({ to: at(target), isType: false })
+  return found
+}
+
+export function layerProblems(files: readonly SourceFile[]): string[] {
+  const problems: string[] = []
+  for (const file of files) {
+    const from = layerOf(file.path)
+    if (from === 'nowhere') problems.push(`${file.path} is in no known layer`)
+    for (const { to } of importsOf(file))
+      if (!mayImport(from, layerOf(to))) problems.push(`${file.path} may not import ${to}`)
+  }
+  return problems
+}
+
+/** `join` is what joins the verbs: gateway.ts and plan.ts. */
+function layerOf(path: string): string {
+  const [top = '', folder = '', ...rest] = path.split('/')
+  if (top !== 'lib') return top === 'bin' ? 'bin' : 'nowhere'
+  if (rest.length === 0) return 'join'
+  return folder === 'base' || BLIND.has(folder) ? folder : 'nowhere'
+}
+
+function mayImport(from: string, to: string): boolean {
+  if (to === 'nowhere' || to === 'bin') return false
+  if (from === 'bin') return true
+  if (from === 'join' || to === from) return true
+  return to === 'base'
+}
+
+/** Every cycle found, as `a → b → a`. */
+export function cycleProblems(files: readonly SourceFile[]): string[] {
+  const targets = new Map(
+    files.map((file) => [
+      file.path,
+      importsOf(file)
+        .filter(({ isType }) => !isType)
+        .map(({ to }) => to),
+    ]),
+  )
+  const problems: string[] = []
+  const done = new Set<string>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path)
+    if (at >= 0) return void problems.push([...trail.slice(at), path].join(' → '))
+    if (done.has(path)) return
+    for (const to of targets.get(path) ?? []) visit(to, [...trail, path])
+    done.add(path)
+  }
+  for (const path of targets.keys()) visit(path, [])
+  return problems
+}
+
+export function lengthProblems(files: readonly SourceFile[]): string[] {
+  const problems: string[] = []
+  for (const { path, text } of files) {
+    const lines = text.trimEnd().split('\n').length
+    if (lines > MOST_LINES) problems.push(`${path} has ${lines} lines, at most ${MOST_LINES}`)
+  }
+  return problems
+}
+
+/** The first line, behind a shebang, says what a file is for. */
+export function openingProblems(files: readonly SourceFile[]): string[] {
+  const isOpened = ({ text }: SourceFile): boolean => /^(?:#!.*\n)?\/\/ \S/.test(text)
+  return files
+    .filter((file) => !isOpened(file))
+    .map(({ path }) => `${path} does not open with a comment`)
+}
+
+const OPENS = /^( *)(?!.*\b(?:if|for|while|switch|catch)\b \().*(?:\)(?:: .+)?|=>) \{$/
+
+/** By indentation, which prettier keeps: from the line that opens a function to the brace below its first letter. */
+export function functionProblems(files: readonly SourceFile[]): string[] {
+  const problems: string[] = []
+  for (const { path, text } of files) {
+    const lines = text.split('\n')
+    lines.forEach((line, index) => {
+      const indent = OPENS.exec(line)?.[1]
+      if (indent === undefined) return
+      const end = lines.findIndex((other, at) => at > index && other.startsWith(`${indent}}`))
+      const length = end - index + 1
+      if (length > MOST_FUNCTION_LINES)
+        problems.push(`${path}:${index + 1} is a function of ${length} lines`)
+    })
+  }
+  return problems
+}
