@@ -10,10 +10,14 @@ import { Log } from '../lib/base/log.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { Gateway } from '../lib/gateway.ts'
 
+/** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
 interface Options {
-  file?: string
-  'validate-only'?: boolean
+  _: string[]
+  file?: Value | Value[]
+  'validate-only'?: Value
 }
+
+type Value = string | number | boolean
 
 sade('gateway', true)
   .version(VERSION)
@@ -27,14 +31,27 @@ sade('gateway', true)
 
 async function run(options: Options): Promise<void> {
   try {
-    const config = read(options.file)
+    const file = fileOf(options)
+    const config = read(file)
     if (options['validate-only'] === true)
       return void process.stdout.write('Configuration is valid!\n')
-    await serve(config, options.file === undefined)
+    await serve(config, file === undefined)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
-    process.exitCode = 1
+    // Some of the ports may be open already.
+    process.exit(1)
   }
+}
+
+/** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
+function fileOf({ _: words, file, 'validate-only': only = true }: Options): string | undefined {
+  const [word] = only === true ? words : [only]
+  if (word !== undefined)
+    throw new Error(`unexpected argument ${word}: a configuration file is given by -f`)
+  if (file === undefined) return undefined
+  if (Array.isArray(file)) throw new Error('-f is given more than once')
+  if (file === true || file === '') throw new Error('-f needs the name of a file')
+  return String(file)
 }
 
 function read(file: string | undefined): Config {

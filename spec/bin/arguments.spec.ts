@@ -1,0 +1,103 @@
+// What the two programs make of their command line.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { VERSION } from '../../lib/base/version.ts'
+import { runProgram } from '../support/program.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'arguments-'))
+
+function fileOf(name: string, text: string): string {
+  const file = join(folder, name)
+  writeFileSync(file, text)
+  return file
+}
+
+const ROUTES = 'routes:\n- policies: { directResponse: { status: 204 } }\n'
+const GOOD = fileOf('good.yaml', `gateways: { default: { port: 3000 } }\n${ROUTES}`)
+
+/** Every refusal is one line on stderr, without a stack, and code 1. */
+async function assertRefuses(
+  args: string[],
+  message: string | RegExp,
+  env: Record<string, string | undefined> = {},
+): Promise<void> {
+  const { code, stdout, stderr } = await runProgram('gateway', args, env)
+  if (typeof message === 'string') assert.is(stderr, `Error: ${message}\n`)
+  else assert.match(stderr, message)
+  assert.not.match(stderr, /\n\s+at /)
+  assert.is(stdout, '')
+  assert.is(code, 1)
+}
+
+const args = suite('arguments')
+
+args.after(() => rmSync(folder, { recursive: true }))
+
+args('gateway tells its version and its options', async () => {
+  const version = await runProgram('gateway', ['--version'])
+  assert.is(version.stdout, `gateway, ${VERSION}\n`)
+  assert.is(version.code, 0)
+  const help = await runProgram('gateway', ['--help'])
+  assert.match(help.stdout, '-f, --file')
+  assert.match(help.stdout, '--validate-only')
+  assert.is(help.code, 0)
+})
+
+args('gwctl tells its version', async () => {
+  const { code, stdout } = await runProgram('gwctl', ['version'])
+  assert.is(stdout, `gwctl ${VERSION}\n`)
+  assert.is(code, 0)
+})
+
+args('gwctl refuses a command it does not know', async () => {
+  const { code, stderr } = await runProgram('gwctl', ['nothing'])
+  assert.match(stderr, 'Invalid command: nothing')
+  assert.is(code, 1)
+})
+
+args('a configuration is checked without being served', async () => {
+  const { code, stdout, stderr } = await runProgram('gateway', ['-f', GOOD, '--validate-only'])
+  assert.is(stdout, 'Configuration is valid!\n')
+  assert.is(stderr, '')
+  assert.is(code, 0)
+})
+
+args('the quickstart is a valid configuration', async () => {
+  const { code, stdout } = await runProgram('gateway', ['--validate-only'])
+  assert.is(stdout, 'Configuration is valid!\n')
+  assert.is(code, 0)
+})
+
+args('an unknown option is refused', async () => {
+  await assertRefuses(['--nothing'], /unknown option --nothing/)
+})
+
+args('words that are no option are refused, not passed over', async () => {
+  const message = (word: string): string =>
+    `unexpected argument ${word}: a configuration file is given by -f`
+  await assertRefuses([GOOD], message(GOOD))
+  await assertRefuses(['--validate-only', GOOD], message(GOOD))
+})
+
+args('-f wants one file', async () => {
+  await assertRefuses(['-f'], '-f needs the name of a file')
+  await assertRefuses(['--file='], '-f needs the name of a file')
+  await assertRefuses(['-f', GOOD, '-f', GOOD], '-f is given more than once')
+})
+
+args('a file that is not there is named', async () => {
+  const file = join(folder, 'absent.yaml')
+  await assertRefuses(['-f', file], `${file}: cannot read the configuration file: no such file`)
+})
+
+args('an environment variable that is not set is named with its place', async () => {
+  const file = fileOf('variable.yaml', `gateways: { default: { port: '\${ABSENT}' } }\n${ROUTES}`)
+  const message = /^Error: \S+variable\.yaml:1:30: .*environment variable not found: ABSENT\n$/
+  await assertRefuses(['-f', file], message, { ABSENT: undefined })
+})
+
+args.run()

@@ -1,0 +1,133 @@
+// The built gateway as a process: how it starts, what it says, and how signals end it.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { QUICKSTART_HINTS } from '../../lib/base/config/quickstart.ts'
+import { Backend } from '../support/backend.ts'
+import { Program } from '../support/program.ts'
+import { RawClient } from '../support/raw-client.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+const QUICKSTART_PORT = 3000
+
+/** Starts the gateway on this text; it is ended whatever happens. */
+async function withGateway(text: string, use: (program: Program) => Promise<void>): Promise<void> {
+  const file = join(folder, 'config.yaml')
+  writeFileSync(file, text)
+  await withProgram(new Program('gateway', ['-f', file]), use)
+}
+
+async function withProgram(
+  program: Program,
+  use: (program: Program) => Promise<void>,
+): Promise<void> {
+  try {
+    await use(program)
+  } finally {
+    await program.kill()
+  }
+}
+
+/** A backend that is asked and does not answer, so that shutting down takes time. */
+async function withHeldRequest(use: (program: Program) => Promise<void>): Promise<void> {
+  const backend = await Backend.start([{ wait: /\r\n\r\n/ }, { hold: true }])
+  const port = await freePort()
+  const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes: [{ backends: [{ host: '127.0.0.1:${backend.port}' }] }]
+`
+  try {
+    await withGateway(text, async (program) => {
+      await program.prints(/started bind/)
+      const client = await RawClient.connect(port)
+      client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      await backend.until((received) => received.includes('\r\n\r\n'))
+      await use(program)
+      client.destroy()
+    })
+  } finally {
+    await backend.close()
+  }
+}
+
+const DIRECT = 'routes: [{ policies: { directResponse: { status: 200, body: here } } }]\n'
+
+const running = suite('gateway process')
+
+running.after(() => rmSync(folder, { recursive: true }))
+
+running('serves a file, logs the request, and ends with 0 on SIGTERM', async () => {
+  const port = await freePort()
+  const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }\n${DIRECT}`
+  await withGateway(text, async (program) => {
+    await program.prints(/loaded config .*started bind bind=bind\/\d+/s)
+    const client = await RawClient.connect(port)
+    client.send('GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    assert.match(await client.until(/here$/), /^HTTP\/1\.1 200 OK\r\n/)
+    await program.prints(/http\.path=\/x .*http\.status=200 .*outcome=complete/)
+    program.signal('SIGTERM')
+    assert.is(await program.exit(), 0)
+    assert.match(program.stdout, /shutting down signal=SIGTERM/)
+    assert.match(program.stdout, /stopped\n$/)
+    assert.is(program.stderr, '')
+  })
+})
+
+running('the quickstart answers what it tells to try', async () => {
+  if (!(await isFree(QUICKSTART_PORT)))
+    return void process.stderr.write(`skipped: port ${QUICKSTART_PORT} is in use\n`)
+  await withProgram(new Program('gateway', []), async (program) => {
+    await program.prints(/then: gateway -f config\.yaml\n/)
+    assert.ok(program.stdout.includes(QUICKSTART_HINTS))
+    const urls = [...program.stdout.matchAll(/curl(?: -L)? (http\S+)/g)].map(([, url]) => url!)
+    assert.is(urls.length, 3)
+    for (const url of urls) assert.is((await fetch(url)).status, 200)
+    program.signal('SIGTERM')
+    assert.is(await program.exit(), 0)
+  })
+})
+
+running('says which port is in use, and ends even with another one open', async () => {
+  const holder = createServer()
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+  const taken = (holder.address() as AddressInfo).port
+  const text = `gateways:
+  default: { port: ${await freePort()}, address: 127.0.0.1 }
+  second: { port: ${taken}, address: 127.0.0.1 }
+${DIRECT}`
+  try {
+    await withGateway(text, async (program) => {
+      assert.is(await program.exit(), 1)
+      const message = `listen EADDRINUSE: address already in use 127.0.0.1:${taken}`
+      assert.is(program.stderr, `Error: ${message}\n`)
+    })
+  } finally {
+    holder.close()
+  }
+})
+
+running('waits on SIGINT for what runs; a second one ends it at once', async () => {
+  await withHeldRequest(async (program) => {
+    program.signal('SIGINT')
+    await program.prints(/shutting down signal=SIGINT/)
+    assert.not.match(program.stdout, /stopped/)
+    program.signal('SIGINT')
+    assert.is(await program.exit(), 130)
+    assert.not.match(program.stdout, /stopped/)
+  })
+})
+
+running.run()
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
