@@ -8,7 +8,7 @@ import type { Swept } from '../base/sweeper.ts'
 import type { Body, Client, Outcome, Peer, Reply, Tunnel } from '../base/types.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
-import { endOfHead, parseRequestHead } from '../base/wire/parse-head.ts'
+import { parseRequestHead } from '../base/wire/parse-head.ts'
 import { Reader } from '../base/wire/reader.ts'
 import type { ReaderOwner } from '../base/wire/reader.ts'
 import { Writer } from '../base/wire/writer.ts'
@@ -90,7 +90,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   drained(): void {
     this.#writeBy = 0
-    this.#writer.drained()
+    if (this.#state === 'idle' && this.#reader.state === 'over') this.#reader.next()
+    else this.#writer.drained()
   }
 
   ended(): void {
@@ -127,7 +128,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#served++
     this.#readBy = 0
     this.#reader.expect(
-      endOfHead(),
+      head.end,
       head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none',
       head.length,
     )
@@ -189,7 +190,9 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       return this.#close()
     this.#move('idle')
     this.#readBy = this.#door.connections.now + this.#door.limits.keepAliveTimeout
-    this.#reader.next()
+    // Answers that nobody takes must not pile up: the next request waits until these are out.
+    if (this.#wire.isFull) this.stalled()
+    else this.#reader.next()
   }
 
   sendCut(outcome: Outcome): void {

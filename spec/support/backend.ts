@@ -13,6 +13,8 @@ export type Step =
   /** Until this arrived behind what earlier waits consumed. */
   | { wait: Awaited }
   | { send: Buffer | string }
+  /** Each in a turn of its own, so that each is likely to be read alone. */
+  | { sendApart: readonly Buffer[] }
   | { sleep: number }
   /** Until `release` is called. */
   | { hold: true }
@@ -57,6 +59,11 @@ export class Connection {
 
   async change(): Promise<void> {
     await new Promise<void>((resolve) => this.#wake.push(resolve))
+  }
+
+  /** Waits for the other side to end the connection, one way or the other. */
+  async untilClosed(ms = WAIT_MS): Promise<void> {
+    while (this.end === 'open') await deadline(this.change(), ms, 'a connection to end')
   }
 
   notify(): void {
@@ -152,6 +159,7 @@ export class Backend {
         }
       } else if ('send' in step)
         socket.write(typeof step.send === 'string' ? Buffer.from(step.send, 'latin1') : step.send)
+      else if ('sendApart' in step) await sendApart(socket, step.sendApart)
       else if ('sleep' in step) await new Promise((resolve) => setTimeout(resolve, step.sleep))
       else if ('hold' in step) await this.#hold()
       else if ('reset' in step) socket.resetAndDestroy()
@@ -167,6 +175,13 @@ export class Backend {
   async #hold(): Promise<void> {
     if (this.#credit > 0) this.#credit--
     else await new Promise<void>((resolve) => this.#holds.push(resolve))
+  }
+}
+
+async function sendApart(socket: Socket, chunks: readonly Buffer[]): Promise<void> {
+  for (const chunk of chunks) {
+    socket.write(chunk)
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

@@ -89,6 +89,11 @@ export class Wire {
     return ok || socket.writableLength === 0
   }
 
+  /** More is waiting to go out than the peer takes; `drained` follows. */
+  get isFull(): boolean {
+    return this.socket.writableLength > 0 && this.socket.writableNeedDrain
+  }
+
   pause(): void {
     this.socket.pause()
   }

@@ -1,0 +1,151 @@
+// A gateway in this process, from configuration text, and a stage that clears away all a spec set up on it.
+
+import { createServer } from 'node:net'
+import type { AddressInfo, NetConnectOpts } from 'node:net'
+import { parseConfig } from '../../lib/base/config/load.ts'
+import { Log } from '../../lib/base/log.ts'
+import type { Level, Value } from '../../lib/base/log.ts'
+import { Gateway } from '../../lib/gateway.ts'
+import { Backend } from './backend.ts'
+import type { Step } from './backend.ts'
+import { deadline } from './deadline.ts'
+import { RawClient } from './raw-client.ts'
+
+const WAIT_MS = 5000
+
+/** One line of the log, with its level and message. */
+export type Line = Record<string, Value>
+
+/** Takes lines as they come, before they are gathered and written. */
+class Ear extends Log {
+  readonly #hear: (line: Line) => void
+
+  constructor(hear: (line: Line) => void) {
+    super({ level: 'info', format: 'json' })
+    this.#hear = hear
+  }
+
+  override line(level: Level, _module: string, message: string, fields: readonly Value[]): void {
+    const line: Line = { level, message }
+    for (let i = 0; i < fields.length; i += 2)
+      if (fields[i + 1] !== undefined) line[String(fields[i])] = fields[i + 1]
+    this.#hear(line)
+  }
+}
+
+export class RunningGateway {
+  readonly port: number
+  readonly lines: Line[] = []
+  readonly #gateway: Gateway
+  #stopped: Promise<void> | null = null
+  #wake: (() => void)[] = []
+
+  private constructor(text: string, port: number) {
+    this.port = port
+    const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
+    this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)))
+  }
+
+  /** `${PORT}` in the text stands for a free port; without `gateways` there is a plain one there. */
+  static async start(text: string): Promise<RunningGateway> {
+    const whole = /^gateways:/m.test(text) ? text : GATEWAYS + text
+    for (let left = 5; ; left--) {
+      const running = new RunningGateway(whole, await freePort())
+      try {
+        await deadline(running.#gateway.start(), WAIT_MS, 'the gateway to listen')
+        return running
+      } catch (error) {
+        // Somebody else was faster to take the port.
+        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || left === 0) throw error
+      }
+    }
+  }
+
+  /** The access log, once it has this many lines. */
+  async logged(count: number): Promise<Line[]> {
+    const has = (): Line[] => this.lines.filter(({ message }) => message === 'request')
+    while (has().length < count) {
+      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(heard, WAIT_MS, `${count} log lines, not ${JSON.stringify(this.lines)}`)
+    }
+    return has()
+  }
+
+  /** How the first requests ended. */
+  async outcomes(count: number): Promise<unknown[]> {
+    return (await this.logged(count)).map(({ outcome }) => outcome)
+  }
+
+  /** Begins to stop, or tells when it has. */
+  async stop(): Promise<void> {
+    this.#stopped ??= this.#gateway.stop()
+    await deadline(this.#stopped, WAIT_MS, 'the gateway to stop')
+  }
+
+  #hear(line: Line): void {
+    this.lines.push(line)
+    const woken = this.#wake
+    this.#wake = []
+    for (const wake of woken) wake()
+  }
+}
+
+const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await deadline(listening, WAIT_MS, 'a free port')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** One route for everything; `policies` is YAML in flow form, without braces. */
+export function routeTo(backend: { port: number }, policies = ''): string {
+  return `routes: [{ name: all, backends: [{ host: 127.0.0.1:${backend.port} }], policies: { ${policies} } }]\n`
+}
+
+interface Closable {
+  close(): unknown
+}
+
+/** Who plays in a spec; `clear` belongs into `after.each`. */
+export class Stage {
+  #clients: RawClient[] = []
+  #gateways: RunningGateway[] = []
+  #others: Closable[] = []
+
+  async backend(...scripts: Step[][]): Promise<Backend> {
+    return this.add(await Backend.start(...scripts))
+  }
+
+  async gateway(text: string): Promise<RunningGateway> {
+    const gateway = await RunningGateway.start(text)
+    this.#gateways.push(gateway)
+    return gateway
+  }
+
+  async client(target: RunningGateway | NetConnectOpts): Promise<RawClient> {
+    const client = await RawClient.connect(target instanceof RunningGateway ? target.port : target)
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Anything else to close at the end, the last one first. */
+  add<T extends Closable>(closable: T): T {
+    this.#others.unshift(closable)
+    return closable
+  }
+
+  /** Takes everything down; a fault of the gateway's own that nobody expected fails the spec. */
+  async clear(): Promise<void> {
+    const gateways = this.#gateways.splice(0)
+    for (const client of this.#clients.splice(0)) client.destroy()
+    for (const other of this.#others.splice(0))
+      await deadline(Promise.resolve(other.close()), WAIT_MS, 'somebody to close')
+    for (const gateway of gateways) await gateway.stop()
+    const faults = gateways.flatMap(({ lines }) => lines.filter(({ level }) => level === 'error'))
+    if (faults.length > 0) throw new Error(String(faults[0]?.['cause']))
+  }
+}
