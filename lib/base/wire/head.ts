@@ -120,6 +120,8 @@ export type Version = 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2'
 /** What any head says about its body and its connection. */
 abstract class Head extends Fields {
   version: Version = 'HTTP/1.1'
+  /** Index behind it in the bytes it was parsed from: where its body starts. */
+  end = 0
   /** Content-Length, or -1. */
   length = -1
   chunked = false

@@ -13,8 +13,6 @@ interface Llhttp {
   llhttp_reset(parser: number): void
   llhttp_get_error_pos(parser: number): number
   llhttp_get_error_reason(parser: number): number
-  llhttp_get_http_major(parser: number): number
-  llhttp_get_http_minor(parser: number): number
 }
 
 interface Recorder {

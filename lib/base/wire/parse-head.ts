@@ -31,13 +31,6 @@ const LF = 10
 const SPACE = 32
 const TAB = 9
 
-/** Index behind the head parsed last: where its body starts. One parse at a time, so one place is enough. */
-let headEnd = 0
-
-export function endOfHead(): number {
-  return headEnd
-}
-
 /** The request head at `from`, or null while it is incomplete. Throws what the client is to be told. */
 export function parseRequestHead(
   bytes: Buffer,
@@ -47,11 +40,12 @@ export function parseRequestHead(
 ): RequestHead | null {
   const start = skipEmptyLines(bytes, from, to, limits)
   if (start < 0) return null
-  const base = run(requestParser, bytes, start, to, limits, 'client')
-  if (base < 0) return null
-  const text = bytes.latin1Slice(start, headEnd)
-  const offset = base + start
+  const end = run(requestParser, bytes, start, to, limits, 'client')
+  if (end < 0) return null
+  const text = bytes.latin1Slice(start, end)
+  const offset = addressOf(bytes, start)
   const head = new RequestHead(text, fieldSpans(text, 6, offset, limits), firstFieldOf(text))
+  head.end = end
   head.keepAlive = spans[2] === 1
   requestLine(head, text, spans[4]! - offset, spans[5]!)
   const host = readFields(head, spans[1] === 1)
@@ -80,26 +74,37 @@ export function parseResponseHead(
   to: number,
   limits: HeadLimits,
 ): ResponseHead | null {
-  const base = run(responseParser, bytes, from, to, limits, 'backend')
-  if (base < 0) return null
-  const text = bytes.latin1Slice(from, headEnd)
-  const offset = base + from
+  const end = run(responseParser, bytes, from, to, limits, 'backend')
+  if (end < 0) return null
+  const text = bytes.latin1Slice(from, end)
+  const offset = addressOf(bytes, from)
   const head = new ResponseHead(text, fieldSpans(text, 4, offset, limits), firstFieldOf(text))
   head.status = spans[0]!
+  head.end = end
   head.keepAlive = spans[2] === 1
-  const line = text.substring(0, head.firstField - 2)
-  if (!STATUS_LINE.test(line)) throw invalidResponse('malformed status line')
-  head.version = line.startsWith('HTTP/1.0') ? 'HTTP/1.0' : 'HTTP/1.1'
-  head.reason = line.substring(13)
+  // By far the most common line needs no closer look.
+  if (!text.startsWith('HTTP/1.1 200 OK\r\n'))
+    statusLine(head, text.substring(0, head.firstField - 2))
   readFields(head, head.status === 101)
   // RFC 9112 6.1: such framing is not to be trusted beyond this message.
   if (head.version === 'HTTP/1.0' && head.chunked) head.keepAlive = false
   return head
 }
 
+function statusLine(head: ResponseHead, line: string): void {
+  if (!STATUS_LINE.test(line)) throw invalidResponse('malformed status line')
+  head.version = line.startsWith('HTTP/1.0') ? 'HTTP/1.0' : 'HTTP/1.1'
+  head.reason = line.substring(13)
+}
+
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
-/** Parses with llhttp; the address that index 0 of `bytes` has for it, or -1 for an incomplete head. */
+/** Where llhttp finds what stands at `from`: in the shared memory, or at the start of the scratch buffer. */
+function addressOf(bytes: Buffer, from: number): number {
+  return isShared(bytes) ? bytes.byteOffset + from : scratchBuffer.byteOffset
+}
+
+/** Parses with llhttp; the index behind the head, or -1 while it is incomplete. */
 function run(
   parser: number,
   bytes: Buffer,
@@ -109,20 +114,13 @@ function run(
   side: 'client' | 'backend',
 ): number {
   const length = Math.min(to - from, limits.maxHeadBytes)
-  let base = bytes.byteOffset
-  if (!isShared(bytes)) {
-    bytes.copy(scratchBuffer, 0, from, from + length)
-    base = scratchBuffer.byteOffset - from
-  }
-  const result = llhttp.llhttp_execute(parser, base + from, length)
+  const address = addressOf(bytes, from)
+  if (!isShared(bytes)) bytes.copy(scratchBuffer, 0, from, from + length)
+  const result = llhttp.llhttp_execute(parser, address, length)
   if (result === PAUSED) {
-    headEnd = llhttp.llhttp_get_error_pos(parser) - base
-    const version = llhttp.llhttp_get_http_major(parser) * 10 + llhttp.llhttp_get_http_minor(parser)
+    const end = llhttp.llhttp_get_error_pos(parser) - address + from
     llhttp.llhttp_reset(parser)
-    if (version === 11 || version === 10) return base
-    throw side === 'client'
-      ? new GatewayError('VERSION_UNKNOWN', 'http version not supported')
-      : invalidResponse('unknown HTTP version')
+    return end
   }
   const fault = result === 0 ? '' : faultOf(parser)
   llhttp.llhttp_reset(parser)
@@ -201,7 +199,7 @@ function requestLine(head: RequestHead, text: string, at: number, length: number
     line - at - length !== 9 ||
     !text.startsWith(' HTTP/1.', at + length)
   )
-    throw new GatewayError('BAD_HEAD', 'invalid request: malformed request line')
+    throw badLine(text.substring(0, line))
   head.method = text.substring(0, at - 1)
   head.version = text.charCodeAt(line - 1) === 48 ? 'HTTP/1.0' : 'HTTP/1.1'
   if (head.method === 'CONNECT')
@@ -222,4 +220,11 @@ function requestLine(head: RequestHead, text: string, at: number, length: number
   head.authority = absolute[1]!
   const rest = absolute[2] ?? '/'
   head.target = rest.charCodeAt(0) === 63 ? '/' + rest : rest
+}
+
+function badLine(line: string): GatewayError {
+  const version = / HTTP\/(\d\.\d)$/.exec(line)?.[1]
+  return version === undefined || version === '1.0' || version === '1.1'
+    ? new GatewayError('BAD_HEAD', 'invalid request: malformed request line')
+    : new GatewayError('VERSION_UNKNOWN', 'http version not supported')
 }

@@ -62,7 +62,7 @@ export function readFields(head: RequestHead | ResponseHead, mayUpgrade: boolean
   }
   if (named !== '') removeNamed(head, named)
   // With a body before it, where the tunnel starts would be a matter of opinion.
-  if (head.chunked || head.length > 0) head.upgrade = ''
+  if (head instanceof RequestHead && (head.chunked || head.length > 0)) head.upgrade = ''
   // An h2c upgrade would tunnel requests past every policy.
   if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
   return host
@@ -116,7 +116,7 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
 /** Takes the authority from Host, or sets Host by the authority of an absolute target. `at`: see `readFields`. */
 export function checkHost(head: RequestHead, at: number): void {
   if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
-  if (!HOST.test(head.authority)) throw malformedHost()
+  if (head.authority !== '' && !HOST.test(head.authority)) throw malformedHost()
   if (at === -1) {
     if (head.version === 'HTTP/1.1') throw new GatewayError('BAD_HOST', 'invalid request: no Host')
     if (head.authority !== '') head.set('host', head.authority)

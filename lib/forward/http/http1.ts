@@ -9,7 +9,7 @@ import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Clock, Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../base/types.ts'
 import type { ResponseHead } from '../../base/wire/head.ts'
-import { endOfHead, parseResponseHead } from '../../base/wire/parse-head.ts'
+import { parseResponseHead } from '../../base/wire/parse-head.ts'
 import { Reader } from '../../base/wire/reader.ts'
 import type { ReaderOwner } from '../../base/wire/reader.ts'
 import type { SocketOwner, Wire } from '../../base/wire/socket.ts'
@@ -226,16 +226,16 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
 
   #expect(method: string, head: ResponseHead): void {
     const isBare = method === 'HEAD' || head.status === 204 || head.status === 304
-    if (isBare) this.#reader.expect(endOfHead(), 'none', 0)
-    else if (head.chunked) this.#reader.expect(endOfHead(), 'chunked', 0)
-    else if (head.length >= 0) this.#reader.expect(endOfHead(), 'length', head.length)
-    else this.#reader.expect(endOfHead(), 'close', 0)
+    if (isBare) this.#reader.expect(head.end, 'none', 0)
+    else if (head.chunked) this.#reader.expect(head.end, 'chunked', 0)
+    else if (head.length >= 0) this.#reader.expect(head.end, 'length', head.length)
+    else this.#reader.expect(head.end, 'close', 0)
   }
 
   #inform(call: HttpCall, head: ResponseHead): boolean {
     if (++this.#interim > MAX_INTERIM)
       throw backendFault('BACKEND_INVALID', 'too many interim responses')
-    this.#reader.expectHead(endOfHead())
+    this.#reader.expectHead(head.end)
     call.exchange.client.inform(head)
     return true
   }
@@ -243,7 +243,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   #upgrade(call: HttpCall, head: ResponseHead): boolean {
     if (head.upgrade === '' || call.exchange.request.upgrade === '')
       throw new GatewayError('UPGRADE_FAILED', 'upstream call failed: unexpected upgrade')
-    this.#reader.expectHead(endOfHead())
+    this.#reader.expectHead(head.end)
     this.#move('tunnel')
     this.#call = null
     this.#deadline = 0

@@ -64,7 +64,7 @@ const LINES = [
     keepAlive: true,
     fields: '',
   }),
-  vector('no version', 'GET /\r\n\r\n', VERSION_UNKNOWN),
+  vector('no version', 'GET /\r\n\r\n', BAD_HEAD),
   vector('HTTP/0.9', line('GET / HTTP/0.9'), VERSION_UNKNOWN),
   vector('HTTP/1.2', line('GET / HTTP/1.2'), VERSION_UNKNOWN),
   vector('HTTP/2.0', line('GET / HTTP/2.0'), VERSION_UNKNOWN),
