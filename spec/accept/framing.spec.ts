@@ -9,7 +9,8 @@ const stage = new Stage()
 framing.after.each(() => stage.clear())
 
 const HEAD = /\r\n\r\n/
-const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nx-t: 1\r\n\r\n'
+const CHUNKED =
+  'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nx-t: 1\r\n\r\n'
 
 /** A client whose requests are all answered by the script's connections. */
 async function through(...scripts: Step[][]): Promise<{ client: RawClient; backend: Backend }> {
@@ -64,11 +65,14 @@ framing('gives an HTTP/1.0 client the content of chunks, ended by the connection
   assert.is(backend.received, 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n')
 })
 
-framing('closes on an HTTP/1.0 client that would keep alive when the length is unknown', async () => {
-  const { client } = await through([{ wait: HEAD }, { send: CHUNKED }])
-  client.send('GET / HTTP/1.0\r\nhost: a.test\r\nconnection: keep-alive\r\n\r\n')
-  assert.is(await client.untilClosed(), 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab')
-})
+framing(
+  'closes on an HTTP/1.0 client that would keep alive when the length is unknown',
+  async () => {
+    const { client } = await through([{ wait: HEAD }, { send: CHUNKED }])
+    client.send('GET / HTTP/1.0\r\nhost: a.test\r\nconnection: keep-alive\r\n\r\n')
+    assert.is(await client.untilClosed(), 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab')
+  },
+)
 
 framing('keeps alive for an HTTP/1.0 client that asks for it and knows the length', async () => {
   const { client } = await through([
@@ -169,17 +173,20 @@ framing('sends an answer at once that comes before the request has ended', async
   await backend.connections[0]!.untilClosed()
 })
 
-framing('lets a client finish its upload after an early answer, so that it can read it', async () => {
-  const { client, backend } = await through([
-    { wait: HEAD },
-    { send: 'HTTP/1.1 413 Payload Too Large\r\ncontent-length: 3\r\n\r\nbig' },
-  ])
-  client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2000000\r\n\r\n')
-  await backend.until((text) => HEAD.test(text))
-  client.send(Buffer.alloc(2_000_000, 'x'))
-  assert.match(await client.untilClosed(), /413 Payload Too Large[^]*big$/)
-  assert.is(client.end, 'closed')
-})
+framing(
+  'lets a client finish its upload after an early answer, so that it can read it',
+  async () => {
+    const { client, backend } = await through([
+      { wait: HEAD },
+      { send: 'HTTP/1.1 413 Payload Too Large\r\ncontent-length: 3\r\n\r\nbig' },
+    ])
+    client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2000000\r\n\r\n')
+    await backend.until((text) => HEAD.test(text))
+    client.send(Buffer.alloc(2_000_000, 'x'))
+    assert.match(await client.untilClosed(), /413 Payload Too Large[^]*big$/)
+    assert.is(client.end, 'closed')
+  },
+)
 
 framing('streams both ways at once', async () => {
   const { client, backend } = await through([

@@ -34,7 +34,14 @@ export class Wire {
     internals._handle = null
     // Without its handle the first socket is a shell; destroying it lets the server forget it.
     socket.destroy()
-    const options = { handle, readable: true, writable: true, onread: onread(owner) }
+    // Half open: the owner decides what a goodbye means, for a tunnel has a second direction.
+    const options = {
+      handle,
+      readable: true,
+      writable: true,
+      allowHalfOpen: true,
+      onread: onread(owner),
+    }
     const wire = new Wire(new Socket(options as ConstructorParameters<typeof Socket>[0]))
     return wire.#listen(owner)
   }
