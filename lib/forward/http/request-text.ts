@@ -20,12 +20,15 @@ export function modeOf(body: Body): Mode {
 }
 
 export function requestText(head: RequestHead, host: string | null, mode: Mode): string {
-  if (host !== null) head.set('host', host)
+  let line = head.method + ' ' + head.target + ' HTTP/1.1\r\n'
+  if (host !== null) {
+    head.remove('host')
+    line += 'host: ' + host + '\r\n'
+  }
   // HTTP/1.1 wants a Host even when the client, speaking 1.0, sent none.
-  else if (head.version === 'HTTP/1.0' && !head.has('host')) head.add('host', head.authority)
+  else if (head.version === 'HTTP/1.0' && !head.has('host')) line += 'host: \r\n'
   if (mode === 'encode') head.set('transfer-encoding', 'chunked')
-  const line = head.method + ' ' + head.target + ' HTTP/1.1\r\n'
-  const upgrade =
+  const end =
     head.upgrade === '' ? '\r\n' : 'connection: upgrade\r\nupgrade: ' + head.upgrade + '\r\n\r\n'
-  return line + head.fieldsText() + upgrade
+  return line + head.fieldsText() + end
 }
