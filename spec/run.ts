@@ -1,5 +1,6 @@
 // Runs all specs in a process of their own and ends it when it hangs: uvu has no time-out, and a server or child
 // that a spec left open would keep it alive for ever.
+//   node dist/spec/run.js [part of a path]
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -9,8 +10,8 @@ const MOST_MS = 300_000
 
 const uvu = join(ROOT, 'node_modules/uvu/bin.js')
 const color = process.stdout.isTTY ? '--color' : '--no-color'
-const [pattern = '\\.spec\\.js$'] = process.argv.slice(2)
-const child = spawn(process.execPath, [uvu, 'dist/spec', pattern, color], {
+const [part = ''] = process.argv.slice(2)
+const child = spawn(process.execPath, [uvu, 'dist/spec', `${part}.*\\.spec\\.js$`, color], {
   cwd: ROOT,
   stdio: ['ignore', 'pipe', 'inherit'],
 })
