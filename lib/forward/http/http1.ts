@@ -141,9 +141,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     if (head.keepAliveHint >= 0)
       this.#idleTime = Math.max(0, Math.min(this.#idleTime, head.keepAliveHint - KEEP_ALIVE_MARGIN))
     this.#keeps = head.keepAlive
+    // Without a body the connection is free at once, and carries the call that waited for it.
+    this.#call = null
     this.#expect(call.exchange.request.method, head)
     const body = this.#reader.state === 'body' ? this.#reader : EMPTY_BODY
-    this.#call = null
     call.answered({ head, body, tunnel: null })
     return true
   }
