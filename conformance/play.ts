@@ -6,7 +6,7 @@ import type { Block, Case } from './case-file.ts'
 import { Conversation } from './conversation.ts'
 import type { Cut, Surroundings } from './conversation.ts'
 import type { GatewayProcess } from './gateway-process.ts'
-import { differences, expectedOf, fitsWithin, quote } from './match.ts'
+import { differences, expectedOf, fits, fitsWithin, quote } from './match.ts'
 import type { Message } from './message.ts'
 import { readMessage } from './message.ts'
 import { parseScript } from './script.ts'
@@ -52,7 +52,7 @@ async function judge(aCase: Case, stage: Stage): Promise<string[]> {
     }
   for (const { text } of of('exit')) {
     const code = await gateway.exitCode()
-    if (String(code) !== text.trim()) wrong.push(`exit code ${code}, expected ${text}`)
+    if (!fits(text.trim(), String(code))) wrong.push(`exit code ${code}, expected ${text}`)
     await stage.discard()
   }
   for (const { text } of of('stderr'))
