@@ -74,6 +74,11 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     return this
   }
 
+  /** Its socket is on its way out. */
+  get isOver(): boolean {
+    return this.#wire.socket.destroyed
+  }
+
   send(call: HttpCall): void {
     this.#begin(call)
     const { body } = call.attempt

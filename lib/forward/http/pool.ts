@@ -36,7 +36,9 @@ export class Pool implements Home, SessionHome, Carrier {
 
   /** Sends a call now or, with every connection busy, when one is free. */
   take(call: HttpCall): void {
-    const connection = this.#idle.pop()
+    let connection = this.#idle.pop()
+    // One that was ended is `gone` only when its socket has closed.
+    while (connection?.isOver === true) connection = this.#idle.pop()
     if (connection !== undefined) return connection.send(call)
     const session = this.#sessions.find((candidate) => candidate.hasRoom)
     if (session !== undefined) return session.send(call)
