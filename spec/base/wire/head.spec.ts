@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as fc from 'fast-check'
-import type { Fields } from '../../../lib/base/wire/head.ts'
-import { RequestHead, ResponseHead } from '../../../lib/base/wire/head.ts'
+import { ResponseHead } from '../../../lib/base/wire/head.ts'
+import type { Fields, RequestHead } from '../../../lib/base/wire/head.ts'
 import { parseRequestHead } from '../../../lib/base/wire/parse-head.ts'
 
 function request(lines: string): RequestHead {
