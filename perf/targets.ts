@@ -27,6 +27,8 @@ type Figure = (measure: MeasureName, peer: PeerName, key: string) => number
 const TARGETS: readonly Target[] = [
   fast('pipe', 4),
   fast('relay', 0.55),
+  asMeasured('pipe'),
+  asMeasured('relay'),
   fast('nginx', undefined),
   fast('haproxy', undefined),
   {
@@ -66,6 +68,18 @@ const TARGETS: readonly Target[] = [
     value: (figure) => figure('up', 'gateway', 'stalled'),
   },
   {
+    name: 'download of 64 MiB, to the end: growth, MiB',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('down', 'gateway', 'whole'),
+  },
+  {
+    name: 'upload of 64 MiB, to the end: growth, MiB',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('up', 'gateway', 'whole'),
+  },
+  {
     name: '5,000 idle SSE streams: KiB each',
     sense: 'at most',
     bound: 14,
@@ -80,6 +94,16 @@ function fast(peer: PeerName, bound: number | undefined): Target {
     sense: 'at least',
     bound,
     value: (figure) => figure('small', 'gateway', 'capacity') / figure('small', peer, 'capacity'),
+  }
+}
+
+/** The plain ratio beside it. Where `core busy` is low it compares the load with itself. */
+function asMeasured(peer: PeerName): Target {
+  return {
+    name: `small POST: req/s as measured, gateway ÷ ${peer}`,
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) => figure('small', 'gateway', 'rate') / figure('small', peer, 'rate'),
   }
 }
 

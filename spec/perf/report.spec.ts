@@ -83,8 +83,9 @@ report('judges speed by what a core could serve, not by what the load asked of i
       ]),
     ],
   ])
-  assert.equal(judged(results, 'gateway ÷ relay'), { value: 0.5, state: 'missed' })
-  assert.is(judged(results, 'gateway ÷ pipe')?.state, 'met')
+  assert.equal(judged(results, 'a core, gateway ÷ relay'), { value: 0.5, state: 'missed' })
+  assert.is(judged(results, 'a core, gateway ÷ pipe')?.state, 'met')
+  assert.equal(judged(results, 'as measured, gateway ÷ relay'), { value: 1, state: 'reported' })
 })
 
 report('meets an upper bound from below and says what was not measured', () => {
