@@ -24,7 +24,7 @@ export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string
 const GATEWAY = 'gateways: { default: { port: 3000 } }\n'
 
 /** One route on a gateway of its own; `fields` is YAML in flow form, without braces. */
-export function routeText(fields: string): string {
+function routeText(fields: string): string {
   return `${GATEWAY}routes:\n- { ${fields} }\n`
 }
 
