@@ -70,7 +70,7 @@ export const wrk: Measure = {
   round: async ({ proxy, options, folder }) => {
     const script = join(folder, 'post.lua')
     writeFileSync(script, WRK_SCRIPT)
-    const seconds = Math.max(1, Math.round(options.seconds))
+    const seconds = Math.max(1, Math.floor(options.seconds))
     const before = proxy.cpu()
     const { stdout } = await promisify(execFile)(
       'wrk',

@@ -24,7 +24,7 @@ function measure(what: string, transfer: Transfer): Measure {
       { key: 'stalled', title: 'grew while stalled MiB', digits: 1 },
       { key: 'whole', title: 'grew to the end MiB', digits: 1 },
     ],
-    leading: 'stalled',
+    leading: 'before',
     fresh: true,
     round: async (subject) => {
       await warm(subject.proxy.port)

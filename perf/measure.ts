@@ -13,7 +13,7 @@ export type Measure = {
   columns: readonly Column[]
   /** The column whose spread over the rounds tells how noisy the run was. */
   leading: string
-  /** Weighs memory: each peer in a process of its own, once. Otherwise peers race in rounds. */
+  /** Weighs memory: each round in a new process. Otherwise the peers race, all started at once. */
   fresh: boolean
   round: (subject: Subject) => Promise<Sample>
 }

@@ -19,8 +19,8 @@ export type Options = {
 
 export const USAGE = `npm run perf -- [options]
   --only a,b         measure only these: ${MEASURES.join(', ')}
-  --rounds n         interleaved rounds per measure (5; quick 1)
-  --seconds s        measured seconds per round (2; quick 0.6)
+  --rounds n         interleaved rounds per measure (4; quick 1)
+  --seconds s        measured seconds per round (1.5; quick 0.6)
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md
   --install          try apt-get for nginx, haproxy and wrk where they are missing
   --gateway-cmd c    start the gateway with this command; "-f <config>" is added
@@ -42,10 +42,10 @@ export function parseOptions(argv: readonly string[]): Options {
   const { quick } = values
   return {
     only: values.only?.split(',').map(measureName) ?? (quick ? QUICK_MEASURES : MEASURES),
-    rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '5'))),
-    seconds: positive('--seconds', values.seconds ?? (quick ? '0.6' : '2')),
+    rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '4'))),
+    seconds: positive('--seconds', values.seconds ?? (quick ? '0.6' : '1.5')),
     stallSeconds: quick ? 1 : 2,
-    settleSeconds: quick ? 1 : 6,
+    settleSeconds: quick ? 1 : 5.5,
     install: values.install,
     write: values.write || (!quick && values.only === undefined),
     gatewayCommand: values['gateway-cmd']?.split(' ').filter((word) => word !== ''),

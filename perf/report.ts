@@ -43,7 +43,8 @@ const PROXY_ONLY = ['cpu', 'user', 'busy', 'capacity', 'addedP50', 'addedP99']
 
 /** One line about how much the rounds differ, so that nobody trusts a run on a busy machine. */
 export function noiseText(outcomes: Iterable<Outcome>): string {
-  const spreads = [...outcomes].flatMap(({ measure, rounds }) =>
+  const races = [...outcomes].filter(({ measure }) => !measure.fresh)
+  const spreads = races.flatMap(({ measure, rounds }) =>
     [...rounds].flatMap(([peer, samples]) =>
       peer === 'direct' || samples.length < 2 ? [] : spread(leadingOf(measure, samples)),
     ),

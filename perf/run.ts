@@ -23,6 +23,7 @@ import { verdicts } from './targets.ts'
 const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, down, up, idle }
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
+const WEIGHINGS = 3
 
 /** `peers` shrinks by those that do not start, which is told in `missing` once. */
 type Bench = { options: Options; folder: string; peers: readonly Peer[]; missing: string[] }
@@ -69,7 +70,8 @@ function reportText(
     `# Results\n\nWritten by \`npm run perf\` on ${new Date().toISOString().slice(0, 10)}; ` +
     `README.md says how to read it.\n\n` +
     `Node ${process.version}, ${cpus().length} × ${processor}, ${process.arch}; ${PINNING}; ` +
-    `medians of ${options.rounds} rounds of ${options.seconds} s.\n` +
+    `medians of ${options.rounds} rounds of ${options.seconds} s, ` +
+    `of memory ${Math.min(options.rounds, WEIGHINGS)} processes.\n` +
     `${noiseText(outcomes.values())}\n` +
     missing.map((line) => `\n${line}\n`).join('')
   const sections = [...outcomes].map(([name, outcome]) =>
@@ -91,13 +93,16 @@ async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
   return outcome
 }
 
-/** Every peer in a process of its own, once: memory hardly varies, and has no rounds. */
+/** Every peer in new processes: what a runtime holds after its start varies from start to start. */
 async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
-  for (const peer of bench.peers) {
-    const proxy = await started(bench, peer, backend)
-    if (proxy === undefined) continue
-    await once(outcome, { name: peer.name, proxy, ...bench })
-    await proxy.stop()
+  const rounds = Math.min(bench.options.rounds, WEIGHINGS)
+  for (let round = 0; round < rounds; round++) {
+    for (const peer of bench.peers) {
+      const proxy = await started(bench, peer, backend)
+      if (proxy === undefined) continue
+      await once(outcome, { name: peer.name, proxy, ...bench })
+      await proxy.stop()
+    }
   }
 }
 
