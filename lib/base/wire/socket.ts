@@ -82,7 +82,8 @@ export class Wire {
     const handle = internals._handle
     internals._handle = null
     this.socket.removeAllListeners()
-    const options = { handle, readable: true, writable: true, allowHalfOpen: true }
+    // Not half open: with no end of its own, an HTTP/2 session would not hear that the peer has left.
+    const options = { handle, readable: true, writable: true }
     const socket = new Socket(options as ConstructorParameters<typeof Socket>[0])
     socket.unshift(unread)
     return socket
