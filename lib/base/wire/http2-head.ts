@@ -17,16 +17,16 @@ const CONNECTION_FIELDS = new Set([
   'te',
 ])
 
-/** Fields node:http2 takes only one value of. */
-const SINGLE = new Set([
-  'content-length',
-  'content-type',
-  'date',
-  'etag',
-  'location',
-  'retry-after',
-  'age',
-])
+/** Fields node:http2 takes only one value of, and throws for more. */
+const SINGLE = new Set(
+  (
+    'access-control-allow-credentials access-control-max-age access-control-request-method age authorization ' +
+    'content-encoding content-language content-length content-location content-md5 content-range content-type ' +
+    'date dnt etag expires from host if-match if-modified-since if-none-match if-range if-unmodified-since ' +
+    'last-modified location max-forwards proxy-authorization range referer retry-after tk ' +
+    'upgrade-insecure-requests user-agent x-content-type-options'
+  ).split(' '),
+)
 
 const PATH = /^[\x21\x22\x24-\x7e]+$/
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
