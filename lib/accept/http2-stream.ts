@@ -5,9 +5,10 @@ import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
+import { LINGER_MS } from '../base/limits.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
-import { StreamBody, StreamSink, mayTrail } from '../base/wire/http2-body.ts'
+import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
 import type { StreamSinkOwner } from '../base/wire/http2-body.ts'
 import { http2Fields, requestHeadFrom } from '../base/wire/http2-head.ts'
 import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
@@ -50,8 +51,9 @@ export class Http2Stream implements Client, StreamSinkOwner {
   }
 
   sweep(now: number): void {
-    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#exchange.cut('idle')
+    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
     if (this.#readBy === 0 || now <= this.#readBy) return
+    if (this.#state === 'over') return this.#stream.close(constants.NGHTTP2_NO_ERROR)
     // A body that waits for the backend is not the client's delay.
     if (this.#body.isHeld) this.#awaitBody()
     else this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
@@ -76,14 +78,17 @@ export class Http2Stream implements Client, StreamSinkOwner {
       this.#stream.respond(headers, { endStream: true })
       return this.sent()
     }
-    this.#stream.respond(headers, { waitForTrailers: mayTrail(body) })
+    // Trailers or not: a stream that waits for them cannot end cleanly when it is closed by a cut.
+    this.#stream.respond(headers, { waitForTrailers: true })
     this.#sink.send(body)
   }
 
   sent(): void {
     this.#state = 'over'
-    this.#readBy = 0
     this.#exchange.settle('complete')
+    const now = performance.now()
+    this.#writeBy = now + this.#door.limits.responseIdleTimeout
+    this.#readBy = this.#body.framing === 'none' ? 0 : now + LINGER_MS
     // What the client still sends of its request has no reader any more.
     if (!this.#stream.readableEnded) this.#stream.resume()
   }
@@ -110,7 +115,13 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#state = 'over'
   }
 
+  #expireWrite(): void {
+    if (this.#state === 'over') this.#stream.close(constants.NGHTTP2_CANCEL)
+    else this.#exchange.cut('idle')
+  }
+
   #awaitBody(): void {
+    if (this.#state === 'over') return
     this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
   }
 }

@@ -24,12 +24,16 @@ export class StreamBody implements Body {
   readonly #stream: Http2Stream
   readonly #options: StreamBodyOptions
   #sink: Sink | null = null
+  #trailers: Fields | null = null
 
   constructor(stream: Http2Stream, options: StreamBodyOptions) {
     this.framing = options.framing
     this.length = options.length
     this.#stream = stream
     this.#options = options
+    // They do not wait for somebody to read what comes before them.
+    if (options.framing !== 'none')
+      stream.on('trailers', (headers) => (this.#trailers = trailersFrom(headers)))
   }
 
   get isHeld(): boolean {
@@ -39,9 +43,7 @@ export class StreamBody implements Body {
   start(sink: Sink, _form: Form): void {
     if (this.framing === 'none') return sink.end(null)
     const stream = this.#stream
-    let trailers: Fields | null = null
     this.#sink = sink
-    stream.on('trailers', (headers) => (trailers = trailersFrom(headers)))
     stream.on('data', (chunk: Buffer) => {
       this.#options.moved()
       if (this.#sink?.write(chunk, 0, chunk.length) === false) stream.pause()
@@ -51,7 +53,7 @@ export class StreamBody implements Body {
       if (stream.aborted || stream.rstCode !== 0) return
       const taken = this.takeSink()
       this.#options.over()
-      taken?.end(trailers)
+      taken?.end(this.#trailers)
     })
   }
 
@@ -130,9 +132,4 @@ export class StreamSink implements Sink {
     this.#body = null
     this.#owner.sendCut(outcome)
   }
-}
-
-/** Whether a body may bring trailers, for which a stream must be told to wait. */
-export function mayTrail(body: Body): boolean {
-  return body.framing === 'chunked' || body.framing === 'open'
 }

@@ -8,7 +8,7 @@ import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome } from '../../base/types.ts'
-import { StreamBody, StreamSink, mayTrail } from '../../base/wire/http2-body.ts'
+import { StreamBody, StreamSink } from '../../base/wire/http2-body.ts'
 import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
 import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
 import type { StatusHeaders } from '../../base/wire/http2-head.ts'
@@ -96,7 +96,8 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
         ...fields,
         ...(isGrpc && { te: 'trailers' }),
       },
-      { endStream: body.framing === 'none', waitForTrailers: mayTrail(body) },
+      // A stream that waits for trailers cannot end cleanly when it is closed by a cut.
+      { endStream: body.framing === 'none', waitForTrailers: body.framing !== 'none' },
     )
     this.stream = stream
     this.#sink = new StreamSink(stream, this)
