@@ -195,7 +195,9 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     else this.#reader.next()
   }
 
-  sendCut(outcome: Outcome): void {
+  sendCut(outcome: Outcome, unsent: string): void {
+    // The head goes out even so: an empty reply would invite clients to send the request again.
+    if (unsent !== '') this.#wire.put(unsent)
     this.#exchange?.cut(outcome)
   }
 

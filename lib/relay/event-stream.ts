@@ -9,6 +9,12 @@ export function unbuffer(head: ResponseHead): void {
   if (!head.has('cache-control')) head.add('cache-control', 'no-cache')
 }
 
+const EVENT_STREAM = 'text/event-stream'
+
+/** The type alone or with parameters; another one may begin the same. */
 function isEventStream(type: string): boolean {
-  return type.length >= 17 && type.substring(0, 17).toLowerCase() === 'text/event-stream'
+  const { length } = EVENT_STREAM
+  if (type.length < length || type.substring(0, length).toLowerCase() !== EVENT_STREAM) return false
+  const next = type.charAt(length)
+  return next === '' || next === ';' || next === ' ' || next === '\t'
 }

@@ -140,11 +140,23 @@ export class Reader implements Body {
 
   /** Drops a body nobody started, as far as it is here already; true when the message is over. */
   skip(): boolean {
-    if (this.#state === 'body' && this.#sink === null) {
-      this.start(DROP, 'wire')
-      if (this.#sink === DROP) this.#sink = null
+    if (this.#state !== 'body' || this.#sink !== null) return this.#state === 'over'
+    const [bytes, from, to] =
+      this.#hand === 'full'
+        ? [this.#bytes, this.#from, this.#to]
+        : [this.#kept ?? NOTHING, 0, this.#kept?.length ?? 0]
+    try {
+      const end = this.#framer.eat(bytes, from, to)
+      if (this.#hand === 'full') this.#from = end
+      else this.#kept = end < to ? bytes.subarray(end) : null
+    } catch {
+      // Malformed as it is, it cannot end; the answer that made us skip it stands.
+      return false
     }
-    return this.#state === 'over'
+    if (!this.#framer.isOver) return false
+    this.#state = 'over'
+    this.#owner.messageOver()
+    return true
   }
 
   pause(): void {
@@ -269,8 +281,6 @@ export class Reader implements Body {
     else this.#wire.resume()
   }
 }
-
-const DROP: Sink = { write: () => true, end() {}, cut() {} }
 
 function trailersOf(text: string): Fields | null {
   if (text === '') return null

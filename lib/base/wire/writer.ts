@@ -14,8 +14,8 @@ export type Mode = 'none' | 'wire' | 'content' | 'encode'
 export interface WriterOwner {
   /** Head and body are out. */
   sent(): void
-  /** The body's source died before its end. */
-  sendCut(outcome: Outcome): void
+  /** The body's source died before its end; `unsent` is the head, if even that is not out. */
+  sendCut(outcome: Outcome, unsent: string): void
   /** The peer takes no more for now; `drained` follows when it does. */
   stalled(): void
 }
@@ -103,8 +103,9 @@ export class Writer implements Sink {
 
   cut(outcome: Outcome): void {
     if (this.#body === null) return
+    const unsent = this.#head
     this.abort()
-    this.#owner.sendCut(outcome)
+    this.#owner.sendCut(outcome, unsent)
   }
 
   /** Drops what was not written; the body is somebody else's to cancel. */

@@ -232,6 +232,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
 
   #expect(method: string, head: ResponseHead): void {
     const isBare = method === 'HEAD' || head.status === 204 || head.status === 304
+    if (head.status === 204) unframe(head)
     if (isBare) this.#reader.expect(head.end, 'none', 0)
     else if (head.chunked) this.#reader.expect(head.end, 'chunked', 0)
     else if (head.length >= 0) this.#reader.expect(head.end, 'length', head.length)
@@ -242,6 +243,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     if (++this.#interim > MAX_INTERIM)
       throw backendFault('BACKEND_INVALID', 'too many interim responses')
     this.#reader.expectHead(head.end)
+    unframe(head)
     call.exchange.client.inform(head)
     return true
   }
@@ -267,4 +269,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     if (!MOVES[this.#state].includes(to)) throw new Error(`http1 backend: ${this.#state} → ${to}`)
     this.#state = to
   }
+}
+
+/** RFC 9110 8.6, RFC 9112 6.1: interim answers and 204 have no body, whatever their backend claims. */
+function unframe(head: ResponseHead): void {
+  if (head.length >= 0) head.remove('content-length')
+  if (head.chunked) head.remove('transfer-encoding')
 }
