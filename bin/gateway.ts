@@ -14,28 +14,51 @@ import { Gateway } from '../lib/gateway.ts'
 interface Options {
   _: string[]
   file?: Value | Value[]
+  config?: Value | Value[]
   'validate-only'?: Value
 }
+
+const INLINE_FILE = '<inline>'
 
 type Value = string | number | boolean
 
 sade('gateway', true)
   .version(VERSION)
   .describe('A streaming proxy in front of MCP servers, plain HTTP backends and LLM providers.')
-  .option('-f, --file', 'Configuration file (YAML); without it a built-in quickstart is served')
+  .option(
+    '-f, --file',
+    'Configuration file (YAML), a folder of them, or - for standard input; repeatable',
+  )
+  .option('-c, --config', 'Configuration as text')
   .option('--validate-only', 'Check the configuration and exit')
+  .example('')
   .example('-f config.yaml')
-  .example('-f config.yaml --validate-only')
+  .example('-f config.yaml -f policies/ --validate-only')
   .action((options: Options) => void run(options))
-  .parse(process.argv, { unknown: (flag) => `unknown option ${flag}` })
+  .parse(wordsOf(process.argv), { unknown: (flag) => `unknown option ${flag}` })
+
+/** sade takes a value that starts with a dash for the next option, and knows -v only. */
+function wordsOf(words: readonly string[]): string[] {
+  const joined: string[] = []
+  for (const word of words) {
+    const option = joined.at(-1)
+    if (word === '-V') joined.push('--version')
+    else if (
+      /^-[fc]$|^--(?:file|config)$/.test(option ?? '') &&
+      (word === '-' || /^---\s/.test(word))
+    )
+      joined.push(`${joined.pop()!.replace(/^-f$/, '--file').replace(/^-c$/, '--config')}=${word}`)
+    else joined.push(word)
+  }
+  return joined
+}
 
 async function run(options: Options): Promise<void> {
   try {
-    const file = fileOf(options)
-    const config = read(file)
+    const config = read(options)
     if (options['validate-only'] === true)
       return void process.stdout.write('Configuration is valid!\n')
-    await serve(config, file === undefined)
+    await serve(config)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.
@@ -44,21 +67,26 @@ async function run(options: Options): Promise<void> {
 }
 
 /** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
-function fileOf({ _: words, file, 'validate-only': only = true }: Options): string | undefined {
+function read({ _: words, file, config, 'validate-only': only = true }: Options): Config {
   const [word] = only === true ? words : [only]
   if (word !== undefined)
     throw new Error(`unexpected argument ${word}: a configuration file is given by -f`)
-  if (file === undefined) return undefined
-  if (Array.isArray(file)) throw new Error('-f is given more than once')
-  if (file === true || file === '') throw new Error('-f needs the name of a file')
-  return String(file)
+  if (file !== undefined && config !== undefined) throw new Error('only one of --config or --file')
+  if (file !== undefined) return loadConfig(valuesOf(file, '-f needs the name of a file'))
+  if (config === undefined) return parseConfig(QUICKSTART, { file: QUICKSTART_FILE })
+  const [text = '', ...more] = valuesOf(config, '-c needs the text of a configuration')
+  if (more.length > 0) throw new Error('-c is given more than once')
+  return parseConfig(text, { file: INLINE_FILE })
 }
 
-function read(file: string | undefined): Config {
-  return file === undefined ? parseConfig(QUICKSTART, { file: QUICKSTART_FILE }) : loadConfig(file)
+function valuesOf(written: Value | Value[], missing: string): string[] {
+  return [written].flat().map((value) => {
+    if (value === true || value === '') throw new Error(missing)
+    return String(value)
+  })
 }
 
-async function serve(config: Config, isQuickstart: boolean): Promise<void> {
+async function serve(config: Config): Promise<void> {
   const log = new Log(config.process.logging)
   const gateway = new Gateway(config, log)
   await gateway.start()
@@ -66,7 +94,7 @@ async function serve(config: Config, isQuickstart: boolean): Promise<void> {
   for (const { port, address } of config.gateways)
     log.line('info', 'gateway', 'started bind', ['bind', `bind/${port}`, 'address', address])
   log.flush()
-  if (isQuickstart) process.stdout.write(QUICKSTART_HINTS + '\n')
+  if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
   let stopping: Promise<void> | null = null
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping !== null) {

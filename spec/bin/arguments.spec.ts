@@ -1,8 +1,8 @@
 // What the two programs make of their command line.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VERSION } from '../../lib/base/version.ts'
@@ -12,6 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'arguments-'))
 
 function fileOf(name: string, text: string): string {
   const file = join(folder, name)
+  mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
   return file
 }
@@ -38,9 +39,11 @@ const args = suite('arguments')
 args.after(() => rmSync(folder, { recursive: true }))
 
 args('gateway tells its version and its options', async () => {
-  const version = await runProgram('gateway', ['--version'])
-  assert.is(version.stdout, `gateway, ${VERSION}\n`)
-  assert.is(version.code, 0)
+  for (const flag of ['--version', '-v', '-V']) {
+    const version = await runProgram('gateway', [flag])
+    assert.is(version.stdout, `gateway, ${VERSION}\n`)
+    assert.is(version.code, 0)
+  }
   const help = await runProgram('gateway', ['--help'])
   assert.match(help.stdout, '-f, --file')
   assert.match(help.stdout, '--validate-only')
@@ -83,10 +86,38 @@ args('words that are no option are refused, not passed over', async () => {
   await assertRefuses(['--validate-only', GOOD], message(GOOD))
 })
 
-args('-f wants one file', async () => {
+args('-f wants a file, -c a text, and only one of them', async () => {
   await assertRefuses(['-f'], '-f needs the name of a file')
   await assertRefuses(['--file='], '-f needs the name of a file')
-  await assertRefuses(['-f', GOOD, '-f', GOOD], '-f is given more than once')
+  await assertRefuses(['-c'], '-c needs the text of a configuration')
+  await assertRefuses(['-c', 'a', '-c', 'b'], '-c is given more than once')
+  await assertRefuses(['-c', 'a: 1', '-f', GOOD], 'only one of --config or --file')
+})
+
+args('a configuration comes as text, from standard input or from a folder', async () => {
+  const text = readFileSync(GOOD, 'utf8')
+  for (const options of [
+    ['-c', text],
+    ['-c', `---\n${text}`],
+    ['-f', '-'],
+    ['--file=-'],
+    ['-f', fileOf('in/main.yaml', text).replace('/main.yaml', '')],
+  ]) {
+    const { code, stdout, stderr } = await runProgram(
+      'gateway',
+      [...options, '--validate-only'],
+      {},
+      text,
+    )
+    assert.equal([stdout, stderr, code], ['Configuration is valid!\n', '', 0], options[0])
+  }
+  await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
+})
+
+args('two configurations are refused with both places', async () => {
+  const other = fileOf('other.yaml', '# one line down\n' + ROUTES)
+  const message = `${other}:2:1: got a second configuration beside ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
+  await assertRefuses(['-f', GOOD, '-f', other], message)
 })
 
 args('a file that is not there is named', async () => {

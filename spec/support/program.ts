@@ -17,11 +17,18 @@ export class Program {
   #state: 'running' | 'over' = 'running'
 
   /** `name` as in dist/bin/. A variable set to undefined is taken out of the environment. */
-  constructor(name: string, args: readonly string[], env: Record<string, string | undefined> = {}) {
+  constructor(
+    name: string,
+    args: readonly string[],
+    env: Record<string, string | undefined> = {},
+    input = '',
+  ) {
     this.#child = spawn(process.execPath, [join(ROOT, `dist/bin/${name}.js`), ...args], {
       env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
+    // A program that does not read it may be gone before.
+    this.#child.stdin?.on('error', () => {}).end(input)
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text
       this.#notify()
@@ -74,8 +81,9 @@ export async function runProgram(
   name: string,
   args: readonly string[],
   env: Record<string, string | undefined> = {},
+  input = '',
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const program = new Program(name, args, env)
+  const program = new Program(name, args, env, input)
   try {
     const code = await program.exit()
     return { code, stdout: program.stdout, stderr: program.stderr }

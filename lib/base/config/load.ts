@@ -1,21 +1,30 @@
 // Configuration text → Config, in three steps: YAML with variables, shape, and what the parts mean together.
 
-import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { Context, reasonOf } from './check/context.ts'
+import { resolve } from 'node:path'
+import { Context } from './check/context.ts'
 import { checkGateways } from './check/gateways.ts'
 import { backendLimitsOf, processOf, wireLimitsOf } from './check/process.ts'
 import { checkRoutes } from './check/routes.ts'
+import { documentsOf } from './documents.ts'
 import { ConfigError } from './error.ts'
 import type { Environment } from './expand.ts'
+import { readInputs } from './inputs.ts'
+import type { InputText } from './inputs.ts'
+import { Problems } from './problems.ts'
 import { FILE, partsOf } from './shape/file.ts'
-import { Source } from './source.ts'
+import { sourcesOf } from './source.ts'
+import type { Source } from './source.ts'
 import type { Config } from './types.ts'
 import { report, wording } from './wording.ts'
 
-/** Throws a ConfigError that tells everything found wrong. */
-export function loadConfig(file: string, env: Environment = process.env): Config {
-  return parseConfig(textOf(file), { file, env })
+/** Files, folders of files, or `-` for standard input. Throws a ConfigError that tells everything found wrong. */
+export function loadConfig(inputs: readonly string[], env: Environment = process.env): Config {
+  const problems = new Problems()
+  const { texts, files, folders } = readInputs(inputs, problems)
+  problems.check()
+  const config = configOf(texts, env)
+  const others = files.filter((file) => file !== resolve(config.file))
+  return freeze({ ...config, files: [...others, ...config.files], folders })
 }
 
 export interface ParseOptions {
@@ -26,39 +35,54 @@ export interface ParseOptions {
 
 export function parseConfig(text: string, options: ParseOptions): Config {
   const { file, env = process.env } = options
-  const source = new Source(text, file, env)
+  return freeze(configOf([{ file, text }], env))
+}
+
+function configOf(texts: readonly InputText[], env: Environment): Config {
+  const problems = new Problems()
+  const sources = texts.flatMap(({ text, file }) => readSources(text, file, env, problems))
+  problems.check()
+  const { main } = documentsOf(sources, texts[0]?.file ?? '', problems)
+  const config = main === undefined ? undefined : mainOf(main, problems)
+  problems.check()
+  return config!
+}
+
+/** None of a file that has problems. */
+function readSources(text: string, file: string, env: Environment, problems: Problems): Source[] {
+  try {
+    return sourcesOf(text, file, env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const problem of error.problems) problems.add(problem)
+    return []
+  }
+}
+
+function mainOf(source: Source, problems: Problems): Config {
+  const context = new Context(source, problems)
   const whole = FILE.safeParse(source.data, { error: wording })
-  if (!whole.success) report(source, whole.error.issues)
+  if (!whole.success) report(context, whole.error.issues)
   const parts = partsOf(source.data)
-  const context = new Context(source, dirname(file))
   const gateways = checkGateways(context, parts.gateways)
   checkRoutes(context, parts.routes, { gateways, names: [...parts.gateways.keys()] })
   if (whole.success && gateways.length === 0)
-    source.problem([], 'got no gateways, expected at least one: nothing would listen')
-  source.check()
-  return freeze({
-    file,
+    context.problem([], 'got no gateways, expected at least one: nothing would listen')
+  return {
+    file: source.file,
     files: [...context.files],
+    folders: [],
     process: processOf(parts.config ?? {}),
     backend: backendLimitsOf(parts.config ?? {}),
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
-  })
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const message = `cannot read the configuration file: ${reasonOf(error)}`
-    throw new ConfigError([{ file, line: 0, column: 0, path: '', message }])
   }
 }
 
-/** All the way down; what is shared between routes is frozen once. */
+/** All the way down through plain data; what has a class of its own looks after itself. */
 function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  if (value instanceof RegExp) return value
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value
   Object.freeze(value)
   for (const part of Object.values(value)) freeze(part)
   return value

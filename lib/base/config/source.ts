@@ -1,97 +1,120 @@
-// A configuration file as YAML: its data with variables expanded, and where in the text each part of it is.
+// A YAML document of a configuration: its data with variables expanded, and where in the text each part of it is.
 
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
 import type { Document, Node, Pair, Scalar } from 'yaml'
-import { ConfigError, pathText } from './error.ts'
+import { pathText } from './error.ts'
 import type { Path, Problem } from './error.ts'
 import { Disguise, expand } from './expand.ts'
 import type { Environment } from './expand.ts'
+import { Problems } from './problems.ts'
 
 /** What the aliases of one document may stand for, so that a few lines cannot grow without bound. */
 const MAX_ALIASES = 100
 
+/** What the documents of one file share. */
+interface Text {
+  readonly file: string
+  readonly disguise: Disguise
+  readonly lines: LineCounter
+  readonly env: Environment
+}
+
+type Fail = (node: unknown, path: Path, message: string) => void
+
+/** The documents of a file, those that hold nothing left out. Throws on broken YAML and unset variables. */
+export function sourcesOf(text: string, file: string, env: Environment): Source[] {
+  const shared: Text = { file, disguise: new Disguise(text), lines: new LineCounter(), env }
+  const documents = parseAllDocuments(shared.disguise.hide(text), {
+    merge: true,
+    prettyErrors: false,
+    lineCounter: shared.lines,
+  })
+  const problems = new Problems()
+  for (const { errors, warnings } of documents)
+    for (const { message, pos } of [...errors, ...warnings]) {
+      const wrong = oneLine(shared.disguise.reveal(message))
+      problems.add({
+        file,
+        ...placeOf(shared, pos[0]),
+        path: '',
+        message: `invalid YAML: ${wrong}`,
+      })
+    }
+  problems.check()
+  const sources = documents
+    .filter(({ contents }) => contents !== null && !isNothing(contents))
+    .map((document) => new Source(document, shared, problems))
+  problems.check()
+  for (const source of sources) source.read(problems)
+  problems.check()
+  return sources
+}
+
 export class Source {
   readonly file: string
-  /** What the document holds, as plain data. */
-  readonly data: unknown
   readonly #document: Document
-  readonly #disguise: Disguise
-  readonly #lines = new LineCounter()
-  readonly #problems: Problem[] = []
+  readonly #text: Text
+  #data: unknown = null
 
-  constructor(text: string, file: string, env: Environment) {
-    this.file = file
-    this.#disguise = new Disguise(text)
-    this.#document = parseDocument(this.#disguise.hide(text), {
-      merge: true,
-      prettyErrors: false,
-      lineCounter: this.#lines,
-    })
-    for (const { message, pos } of [...this.#document.errors, ...this.#document.warnings])
-      this.#report(pos[0], '', `invalid YAML: ${oneLine(this.#disguise.reveal(message))}`)
-    this.check()
-    this.#expand(this.#document.contents, [], env)
-    this.check()
-    this.data = this.#toData()
+  /** Expands the variables of the document. */
+  constructor(document: Document, text: Text, problems: Problems) {
+    this.file = text.file
+    this.#document = document
+    this.#text = text
+    this.#expand(document.contents, [], (node, path, message) =>
+      problems.add(this.#problem(startOf(node, 0), path, message)),
+    )
   }
 
-  /** Records a problem with what is at `path`, or with its key. */
-  problem(path: Path, message: string, part: 'key' | 'value' = 'value'): void {
-    this.#report(this.#offsetOf(path, part), pathText(path), message)
+  /** What the document holds, as plain data. */
+  get data(): unknown {
+    return this.#data
   }
 
-  /** Throws what was recorded so far, in the order of the text. */
-  check(): void {
-    if (this.#problems.length === 0) return
-    this.#problems.sort((a, b) => a.line - b.line || a.column - b.column)
-    throw new ConfigError(this.#problems)
-  }
-
-  #report(offset: number, path: string, message: string): void {
-    const { line, col } = this.#lines.linePos(offset)
-    // A file without a line break has no line starts to count from.
-    const place = line === 0 ? { line: 1, column: offset + 1 } : { line, column: col }
-    this.#problems.push({ file: this.file, ...place, path, message })
-  }
-
-  #toData(): unknown {
+  /** Makes the data; only once nothing was found wrong. */
+  read(problems: Problems): void {
     try {
-      return this.#document.toJS({ maxAliasCount: MAX_ALIASES })
+      this.#data = this.#document.toJS({ maxAliasCount: MAX_ALIASES })
     } catch {
-      this.#report(
-        0,
-        '',
-        `too many aliases, expected them to stand for at most ${MAX_ALIASES} parts`,
-      )
-      return this.check()
+      const message = `too many aliases, expected them to stand for at most ${MAX_ALIASES} parts`
+      problems.add(this.#problem(0, [], message))
     }
   }
 
+  /** A problem with what is at `path`, or with its key. */
+  problem(path: Path, message: string, part: 'key' | 'value' = 'value'): Problem {
+    return this.#problem(this.#offsetOf(path, part), path, message)
+  }
+
+  #problem(offset: number, path: Path, message: string): Problem {
+    return { file: this.file, ...placeOf(this.#text, offset), path: pathText(path), message }
+  }
+
   /** Expands scalars where they stand, and refuses what cannot become plain data. */
-  #expand(node: unknown, path: Path, env: Environment): void {
-    if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], env))
+  #expand(node: unknown, path: Path, fail: Fail): void {
+    if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], fail))
     else if (isMap(node))
-      for (const pair of node.items) this.#expand(pair.value, [...path, this.#key(pair, path)], env)
+      for (const pair of node.items)
+        this.#expand(pair.value, [...path, this.#key(pair, path, fail)], fail)
     else if (isAlias(node)) {
       if (node.resolve(this.#document) !== undefined) return
       const message = `unknown alias '${node.source}', expected an anchor of that name above`
-      this.#report(startOf(node, 0), pathText(path), message)
+      fail(node, path, message)
     } else if (isScalar(node) && typeof node.value === 'string') {
-      const text = expand(this.#disguise.reveal(node.value), env, (message) =>
-        this.#report(startOf(node, 0), pathText(path), message),
-      )
+      const { disguise, env } = this.#text
+      const text = expand(disguise.reveal(node.value), env, (message) => fail(node, path, message))
       if (text !== node.value) node.value = isPlain(node) ? typed(text, this.#document) : text
     }
   }
 
   /** Keys are taken as they are written. */
-  #key(pair: Pair, path: Path): string {
+  #key(pair: Pair, path: Path, fail: Fail): string {
     const { key } = pair
     if (!isScalar(key)) {
-      this.#report(startOf(key, 0), pathText(path), 'got a key that is not text, expected a name')
+      fail(key, path, 'got a key that is not text, expected a name')
       return ''
     }
-    if (typeof key.value === 'string') key.value = this.#disguise.reveal(key.value)
+    if (typeof key.value === 'string') key.value = this.#text.disguise.reveal(key.value)
     return nameOf(pair)
   }
 
@@ -125,6 +148,17 @@ export class Source {
     }
     return undefined
   }
+}
+
+/** A comment between two `---`, or nothing at all. */
+function isNothing(node: unknown): boolean {
+  return isScalar(node) && node.value === null && node.source === ''
+}
+
+function placeOf({ lines }: Text, offset: number): { line: number; column: number } {
+  const { line, col } = lines.linePos(offset)
+  // A file without a line break has no line starts to count from.
+  return line === 0 ? { line: 1, column: offset + 1 } : { line, column: col }
 }
 
 /** A value without quotes gets the type it would have if it stood in the file itself. */

@@ -6,8 +6,10 @@ import type { Secret } from './secret.ts'
 export interface Config {
   /** The file it came from, as the user named it. */
   readonly file: string
-  /** Absolute paths of every other file that was read for it: certificates and keys. */
+  /** Absolute paths of every other file that was read for it: further `-f` files, certificates, keys. */
   readonly files: readonly string[]
+  /** Absolute paths of the folders given by `-f`: a file that appears there belongs to it. */
+  readonly folders: readonly string[]
   readonly process: ProcessConfig
   /** `config.backend` */
   readonly backend: BackendLimits

@@ -2,7 +2,7 @@
 
 import type { z } from 'zod'
 import { pathText } from './error.ts'
-import type { Source } from './source.ts'
+import type { Path } from './error.ts'
 import { nearest } from './nearest.ts'
 
 type RawIssue = z.core.$ZodRawIssue
@@ -32,8 +32,13 @@ export function wording(issue: RawIssue): string | undefined {
   }
 }
 
-/** Tells the source about every issue, each at its own place. */
-export function report(source: Source, issues: readonly Issue[], base: Issue['path'] = []): void {
+/** Who is told what is wrong, and where. */
+export interface Told {
+  problem(path: Path, message: string, part?: 'key' | 'value'): void
+}
+
+/** Tells every issue, each at its own place. */
+export function report(told: Told, issues: readonly Issue[], base: Issue['path'] = []): void {
   const unknown = issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path)
   for (const issue of issues) {
     const path = [...base, ...issue.path].map((key) =>
@@ -41,17 +46,19 @@ export function report(source: Source, issues: readonly Issue[], base: Issue['pa
     )
     if (issue.code === 'unrecognized_keys') {
       const lines = issue.message.split('\n')
-      issue.keys.forEach((key, at) => source.problem([...path, key], lines[at]!, 'key'))
+      issue.keys.forEach((key, at) => told.problem([...path, key], lines[at]!, 'key'))
     } else if (issue.code === 'invalid_key') {
-      for (const { message } of issue.issues) source.problem(path, message, 'key')
+      for (const { message } of issue.issues) told.problem(path, message, 'key')
     } else if (issue.code === 'invalid_union') {
       const meant = issue.errors.find((branch) => branch.every(isInside))
-      if (meant === undefined) source.problem(path, issue.message)
-      else report(source, meant, path)
+      if (meant === undefined) told.problem(path, issue.message)
+      else report(told, meant, path)
+    } else if (issue.code === 'invalid_type' && issue.expected === 'never') {
+      told.problem(path, issue.message, 'key')
     } else if (issue.message === REQUIRED) {
-      source.problem(path, `${pathText(path)} ${REQUIRED}`)
+      told.problem(path, `${pathText(path)} ${REQUIRED}`)
     } else if (issue.code !== 'custom' || !unknown.some((other) => isSame(other, issue.path))) {
-      source.problem(path, issue.message)
+      told.problem(path, issue.message)
     }
   }
 }
@@ -73,8 +80,14 @@ function unknownField(key: string, known: readonly string[]): string {
 }
 
 function namesOf(schema: unknown): string[] {
-  const shape = (schema as z.core.$ZodObject | undefined)?._zod.def.shape
-  return shape === undefined ? [] : Object.keys(shape)
+  const { shape = {} } = (schema as z.core.$ZodObject | undefined)?._zod.def ?? {}
+  return Object.keys(shape).filter((name) => !isNever(shape[name]!))
+}
+
+/** A name that is known only to be refused. */
+function isNever(schema: z.core.$ZodType): boolean {
+  const { def } = schema._zod as z.core.$ZodOptional['_zod']
+  return (def.type === 'optional' ? def.innerType._zod.def.type : def.type) === 'never'
 }
 
 const KINDS: Record<string, string> = {

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Disguise, expand } from '../../../lib/base/config/expand.ts'
-import { Source } from '../../../lib/base/config/source.ts'
+import { sourcesOf } from '../../../lib/base/config/source.ts'
 import { problemsOf } from '../../support/config.ts'
 
 const expansion = suite('expansion of variables')
 
 function dataOf(text: string, env: Record<string, string> = {}): unknown {
-  return new Source(text, 'c.yaml', env).data
+  return sourcesOf(text, 'c.yaml', env)[0]!.data
 }
 
 expansion('types a plain scalar after it is expanded', () => {

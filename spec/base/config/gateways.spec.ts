@@ -109,7 +109,7 @@ gateways('read certificates from beside the file, and never print a key', () => 
     file,
     `gateways: { a: { port: 1, tls: { cert: cert.pem, key: ${folder}/key.pem, minTLSVersion: TLS_V1_3 } } }`,
   )
-  const config = loadConfig(file, {})
+  const config = loadConfig([file], {})
   const { tls } = firstListener(config)
   assert.is(tls!.cert, CERT)
   assert.is(tls!.key.reveal(), KEY)

@@ -17,7 +17,7 @@ load('reads a file with the given environment', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
   const file = join(folder, 'my.yaml')
   writeFileSync(file, 'gateways: { a: { port: ${P} } }')
-  const config = loadConfig(file, { P: '81' })
+  const config = loadConfig([file], { P: '81' })
   rmSync(folder, { recursive: true })
   assert.is(config.gateways[0]!.port, 81)
   assert.is(config.file, file)
@@ -25,7 +25,7 @@ load('reads a file with the given environment', () => {
 
 load('refuses a file that is not there', () => {
   try {
-    loadConfig('/no/such.yaml')
+    loadConfig(['/no/such.yaml'])
     assert.unreachable()
   } catch (error) {
     assert.instance(error, ConfigError)
@@ -36,10 +36,9 @@ load('refuses a file that is not there', () => {
 })
 
 load('refuses what is no object at all', () => {
-  assert.equal(problemsOf(''), ['c.yaml:1:1: got an empty file, expected at least gateways'])
-  assert.equal(problemsOf('# nothing\n'), [
-    'c.yaml:1:1: got an empty file, expected at least gateways',
-  ])
+  const nothing = 'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm'
+  assert.equal(problemsOf(''), [nothing])
+  assert.equal(problemsOf('# nothing\n---\n'), [nothing])
   assert.equal(problemsOf('hello'), ['c.yaml:1:1: got a string, expected an object'])
   assert.equal(problemsOf('- a'), ['c.yaml:1:1: got a list, expected an object'])
 })

@@ -34,7 +34,7 @@ quickstart('comes with examples that load with an empty environment', () => {
   const files = readdirSync('examples').filter((name) => name.endsWith('.yaml'))
   assert.ok(files.length >= 4)
   for (const name of files)
-    assert.ok(loadConfig(join('examples', name), {}).gateways.length > 0, name)
+    assert.ok(loadConfig([join('examples', name)], {}).gateways.length > 0, name)
 })
 
 quickstart.run()

@@ -1,46 +1,43 @@
 // What the checks behind the shapes share: where problems go, and the files a configuration refers to.
 
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Path } from '../error.ts'
+import type { Problems } from '../problems.ts'
+import { reasonOf } from '../reason.ts'
 import type { Source } from '../source.ts'
 
-const REASONS: Record<string, string> = {
-  ENOENT: 'no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a folder',
-}
-
-/** Why a file could not be read. */
-export function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return REASONS[code ?? ''] ?? message
-}
+/** Certificates, keys and passwords are far smaller. */
+const MAX_FILE_BYTES = 1_048_576
 
 export class Context {
   readonly source: Source
   /** Absolute paths of the files that were read. */
   readonly files = new Set<string>()
-  readonly #folder: string
+  readonly #problems: Problems
 
-  constructor(source: Source, folder: string) {
+  constructor(source: Source, problems: Problems) {
     this.source = source
-    this.#folder = folder
+    this.#problems = problems
   }
 
   problem(path: Path, message: string, part?: 'key' | 'value'): void {
-    this.source.problem(path, message, part)
+    this.#problems.add(this.source.problem(path, message, part))
   }
 
   /** The text of a file named relative to the configuration's folder; '' when it cannot be read. */
-  read(path: Path, name: string): string {
-    const file = resolve(this.#folder, name)
+  read(path: Path, name: string, expected = 'a PEM file'): string {
+    const file = resolve(dirname(this.source.file), name)
     this.files.add(file)
     try {
+      const found = statSync(file)
+      // A pipe or a device might never end.
+      if (!found.isFile() && !found.isDirectory()) throw new Error('it is no plain file')
+      if (found.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`)
       return readFileSync(file, 'utf8')
     } catch (error) {
-      this.problem(path, `cannot read '${name}': ${reasonOf(error)}, expected a PEM file`)
+      this.problem(path, `cannot read '${name}': ${reasonOf(error)}, expected ${expected}`)
       return ''
     }
   }

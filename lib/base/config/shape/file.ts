@@ -8,18 +8,12 @@ import type { FrontendShape, ProcessShape } from './process.ts'
 import { ROUTE } from './route.ts'
 import type { RouteShape } from './route.ts'
 
-export const FILE = z.strictObject(
-  {
-    config: PROCESS.optional(),
-    frontendPolicies: FRONTEND.optional(),
-    gateways: z.record(z.string(), GATEWAY).optional(),
-    routes: z.array(ROUTE).optional(),
-  },
-  {
-    error: ({ input }) =>
-      input === null ? 'got an empty file, expected at least gateways' : undefined,
-  },
-)
+export const FILE = z.strictObject({
+  config: PROCESS.optional(),
+  frontendPolicies: FRONTEND.optional(),
+  gateways: z.record(z.string(), GATEWAY).optional(),
+  routes: z.array(ROUTE).optional(),
+})
 
 /** The file's parts that have the right shape; a part that has not is undefined, its place is kept. */
 export interface Parts {
