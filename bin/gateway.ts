@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
+import { existsSync } from 'node:fs'
 import sade from 'sade'
 import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
@@ -9,6 +10,7 @@ import type { Config } from '../lib/base/config/types.ts'
 import { Log } from '../lib/base/log.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { Gateway } from '../lib/gateway.ts'
+import { Reloader } from '../lib/reload.ts'
 
 /** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
 interface Options {
@@ -58,7 +60,7 @@ async function run(options: Options): Promise<void> {
     const config = read(options)
     if (options['validate-only'] === true)
       return void process.stdout.write('Configuration is valid!\n')
-    await serve(config)
+    await serve(config, () => read(options))
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.
@@ -86,20 +88,19 @@ function valuesOf(written: Value | Value[], missing: string): string[] {
   })
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config, load: () => Config): Promise<void> {
   const log = new Log(config.process.logging)
   const gateway = new Gateway(config, log)
-  await gateway.start()
   log.line('info', 'gateway', 'loaded config', ['file', config.file])
-  for (const { port, address } of config.gateways)
-    log.line('info', 'gateway', 'started bind', ['bind', `bind/${port}`, 'address', address])
+  await gateway.start()
   log.flush()
+  if (existsSync(config.file)) await keepUp(new Reloader(gateway, log, load))
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
   let stopping: Promise<void> | null = null
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping !== null) {
       log.flush()
-      process.exit(signal === 'SIGINT' ? 130 : 143)
+      process.exit(0)
     }
     log.line('info', 'gateway', 'shutting down', ['signal', signal])
     stopping = gateway.stop().then(() => {
@@ -110,6 +111,12 @@ async function serve(config: Config): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+/** What came from standard input or the command line cannot change, and is not watched. */
+async function keepUp(reloader: Reloader): Promise<void> {
+  await reloader.start()
+  process.on('SIGHUP', () => reloader.reload('SIGHUP'))
 }
 
 function messageOf(error: unknown): string {

@@ -1,49 +1,62 @@
 // The life of a request in one place: accept → choose → enforce → forward → relay → settle.
 
-import { Listener } from './accept/listener.ts'
-import type { Certificate } from './accept/tls.ts'
 import { GatewayError } from './base/errors.ts'
-import type { Config, GatewayConfig } from './base/config/types.ts'
+import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
-import type { Backend, Reply, Steps } from './base/types.ts'
+import type { Backend, Reply } from './base/types.ts'
 import { Pools } from './forward/http/pools.ts'
 import { callWithRetry } from './forward/retry.ts'
 import { planOf } from './plan.ts'
 import type { Plan, Route } from './plan.ts'
+import { Ports } from './ports.ts'
+import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
 
-export class Gateway implements Steps {
-  readonly config: Config
+export class Gateway implements PortsOwner {
   readonly #log: Log
   readonly #pools: Pools
-  readonly #plan: Plan
-  readonly #listeners: Listener[]
+  readonly #ports: Ports
+  #plan: Plan
 
   constructor(config: Config, log: Log) {
-    this.config = config
     this.#log = log
     this.#pools = new Pools(config.backend)
-    this.#plan = planOf(config, this.#pools)
-    this.#listeners = config.gateways.map((gateway) => this.#listener(gateway))
+    this.#plan = planOf(config, this.#pools, 1)
+    this.#ports = new Ports(this, log)
+  }
+
+  /** What is in force. */
+  get plan(): Plan {
+    return this.#plan
   }
 
   async start(): Promise<void> {
-    for (const listener of this.#listeners) await listener.listen()
+    const { gateways, wire } = this.#plan.config
+    await this.#ports.apply(gateways, wire, () => {})
+  }
+
+  /** Puts another configuration in force, whole or not at all; requests under way keep the one they began with. */
+  async reload(config: Config): Promise<void> {
+    const plan = planOf(config, this.#pools, this.#plan.generation + 1)
+    try {
+      await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
+    } finally {
+      this.#pools.retain(this.#plan.origins)
+    }
   }
 
   /** Lets what runs finish until the deadline, then cuts it. */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.config.process.terminationDeadline)
+      timer = setTimeout(resolve, this.#plan.config.process.terminationDeadline)
     })
-    const drained = Promise.all(this.#listeners.map((listener) => listener.drain()))
-    await Promise.race([drained, deadline])
+    await Promise.race([this.#ports.drain(), deadline])
     clearTimeout(timer)
-    for (const listener of this.#listeners) listener.cut()
+    this.#ports.cut()
     this.#pools.close()
   }
 
@@ -83,7 +96,7 @@ export class Gateway implements Steps {
 
   #choose(exchange: Exchange, port: number): Route {
     const { request } = exchange
-    const listener = this.#plan.get(port)?.find(request.authority)
+    const listener = this.#plan.ports.get(port)?.find(request.authority)
     if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
     exchange.listener = listener.key
     const found = listener.routes.find(request)
@@ -92,27 +105,6 @@ export class Gateway implements Steps {
     exchange.matchedPrefix = found.prefix
     exchange.policies = found.value.policies
     return found.value
-  }
-
-  #listener({ address, port, listeners }: GatewayConfig): Listener {
-    const certificates: Certificate[] = []
-    for (const { hostname, tls } of listeners)
-      if (tls !== null) certificates.push({ hostname, tls })
-    return new Listener({
-      address,
-      port,
-      certificates,
-      limits: this.config.wire,
-      steps: this,
-      serve: (exchange) => this.serve(exchange, port),
-      troubled: (error) =>
-        this.#log.line('warn', 'accept', 'cannot accept', [
-          'bind',
-          `bind/${port}`,
-          'error',
-          error.message,
-        ]),
-    })
   }
 }
 

@@ -6,8 +6,16 @@ import { Weighted } from './choose/weighted.ts'
 import { policiesOf } from './enforce/policies-of.ts'
 import { HttpBackend } from './forward/http/backend.ts'
 import { originOf } from './forward/http/origin.ts'
+import type { Pool } from './forward/http/pool.ts'
 import type { Pools } from './forward/http/pools.ts'
-import type { Config, ListenerConfig, RetryConfig, RouteConfig } from './base/config/types.ts'
+import type {
+  BackendTlsConfig,
+  Config,
+  Endpoint,
+  ListenerConfig,
+  RetryConfig,
+  RouteConfig,
+} from './base/config/types.ts'
 import type { Backend, Policy } from './base/types.ts'
 
 export interface Route {
@@ -25,25 +33,42 @@ export interface PlannedListener {
   readonly routes: RouteTable<Route>
 }
 
-/** Who answers on which port. */
-export type Plan = ReadonlyMap<number, ListenerTable<PlannedListener>>
-
-export function planOf(config: Config, pools: Pools): Plan {
-  return new Map(
-    config.gateways.map((gateway) => [
-      gateway.port,
-      new ListenerTable(gateway.listeners.map((listener) => plannedListener(listener, pools))),
-    ]),
-  )
+export interface Plan {
+  readonly config: Config
+  /** Counts from 1 with every plan that came into force. */
+  readonly generation: number
+  readonly loadedAt: Date
+  /** Who answers on which port. */
+  readonly ports: ReadonlyMap<number, ListenerTable<PlannedListener>>
+  /** The origins it may call, by key. */
+  readonly origins: ReadonlySet<string>
 }
 
-function plannedListener(listener: ListenerConfig, pools: Pools): PlannedListener {
-  const entries = listener.routes.map((route) => ({ ...route, value: plannedRoute(route, pools) }))
+export function planOf(config: Config, pools: Pools, generation: number): Plan {
+  const origins = new Set<string>()
+  const poolOf = (endpoint: Endpoint, tls: BackendTlsConfig | null): Pool => {
+    const origin = originOf(endpoint, tls)
+    origins.add(origin.key)
+    return pools.of(origin)
+  }
+  const ports = new Map(
+    config.gateways.map((gateway) => [
+      gateway.port,
+      new ListenerTable(gateway.listeners.map((listener) => plannedListener(listener, poolOf))),
+    ]),
+  )
+  return { config, generation, loadedAt: new Date(), ports, origins }
+}
+
+type PoolOf = (endpoint: Endpoint, tls: BackendTlsConfig | null) => Pool
+
+function plannedListener(listener: ListenerConfig, poolOf: PoolOf): PlannedListener {
+  const entries = listener.routes.map((route) => ({ ...route, value: plannedRoute(route, poolOf) }))
   const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
   return { key: listener.key, hostname: listener.hostname, routes: new RouteTable(entries, scheme) }
 }
 
-function plannedRoute({ key, policies, backends }: RouteConfig, pools: Pools): Route {
+function plannedRoute({ key, policies, backends }: RouteConfig, poolOf: PoolOf): Route {
   const { timeout, retry, backendTLS } = policies
   return {
     key,
@@ -53,10 +78,7 @@ function plannedRoute({ key, policies, backends }: RouteConfig, pools: Pools): R
     backends: new Weighted(
       backends.map(({ endpoint, weight }) => ({
         weight,
-        value: new HttpBackend(
-          pools.of(originOf(endpoint, backendTLS)),
-          timeout?.backendRequestTimeout ?? 0,
-        ),
+        value: new HttpBackend(poolOf(endpoint, backendTLS), timeout?.backendRequestTimeout ?? 0),
       })),
     ),
   }

@@ -2,8 +2,8 @@
 
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
-import type { TLSSocket } from 'node:tls'
+import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
+import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Exchange } from '../base/exchange.ts'
 import type { WireLimits } from '../base/limits.ts'
 import { Sweeper } from '../base/sweeper.ts'
@@ -12,7 +12,7 @@ import { Wire } from '../base/wire/socket.ts'
 import type { Connection, Door } from './door.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
-import { tlsOptions } from './tls.ts'
+import { Certificates } from './tls.ts'
 import type { Certificate } from './tls.ts'
 
 export interface ListenerOptions {
@@ -33,13 +33,14 @@ const BACKLOG = 4096
 const TCP_KEEPALIVE_MS = 60_000
 
 export class Listener implements Door {
-  readonly limits: WireLimits
+  limits: WireLimits
   readonly steps: Steps
   readonly isSecure: boolean
   readonly connections: Sweeper<Connection>
   readonly serve: (exchange: Exchange) => void
   readonly #server: Server
   readonly #options: ListenerOptions
+  #certificates: Certificates | null
   #state: 'open' | 'draining' | 'closed' = 'open'
 
   constructor(options: ListenerOptions) {
@@ -49,22 +50,21 @@ export class Listener implements Door {
     this.steps = options.steps
     this.serve = options.serve
     this.isSecure = options.certificates.length > 0
-    this.connections = new Sweeper(
-      Math.min(
-        limits.headTimeout,
-        limits.bodyIdleTimeout,
-        limits.responseIdleTimeout,
-        limits.keepAliveTimeout,
-      ),
-    )
-    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
-    this.#server = this.isSecure
-      ? createTlsServer({ ...tcp, ...tlsOptions(options.certificates, limits) }, (socket) =>
-          this.#secured(socket),
-        )
-      : createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
+    this.#certificates = this.isSecure ? new Certificates(options.certificates) : null
+    this.connections = new Sweeper(shortestOf(limits))
+    this.#server = this.#createServer()
     // Handshakes under way count too; plain sockets leave the server's own count as they are taken over.
     this.#server.maxConnections = limits.maxConnections
+  }
+
+  /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
+  update(limits: WireLimits, certificates: readonly Certificate[]): void {
+    this.limits = limits
+    this.connections.look(shortestOf(limits))
+    this.#server.maxConnections = limits.maxConnections
+    if (!this.isSecure || !(this.#server instanceof TlsServer)) return
+    this.#certificates = new Certificates(certificates)
+    this.#server.setSecureContext(this.#certificates.fallback)
   }
 
   get isDraining(): boolean {
@@ -101,6 +101,21 @@ export class Listener implements Door {
     new Http2Connection(this, socket)
   }
 
+  #createServer(): Server {
+    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    if (this.#certificates === null)
+      return createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
+    const options = {
+      ...tcp,
+      ...this.#certificates.fallback,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      handshakeTimeout: this.limits.handshakeTimeout,
+      SNICallback: (name: string, done: (error: null, context?: SecureContext) => void): void =>
+        done(null, this.#certificates?.contextFor(name)),
+    }
+    return createTlsServer(options, (socket) => this.#secured(socket))
+  }
+
   get #isFull(): boolean {
     return this.isDraining || this.connections.members.size >= this.limits.maxConnections
   }
@@ -128,4 +143,13 @@ export class Listener implements Door {
       })
     })
   }
+}
+
+function shortestOf(limits: WireLimits): number {
+  return Math.min(
+    limits.headTimeout,
+    limits.bodyIdleTimeout,
+    limits.responseIdleTimeout,
+    limits.keepAliveTimeout,
+  )
 }

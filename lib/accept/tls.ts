@@ -1,9 +1,8 @@
 // Certificates of a listener: which one a client gets by the name it asks for.
 
 import { createSecureContext } from 'node:tls'
-import type { SecureContext, TlsOptions } from 'node:tls'
+import type { SecureContext, SecureContextOptions } from 'node:tls'
 import type { ListenerTls } from '../base/config/types.ts'
-import type { WireLimits } from '../base/limits.ts'
 
 export interface Certificate {
   /** Exact, `*.suffix`, or '' for any. */
@@ -11,20 +10,27 @@ export interface Certificate {
   readonly tls: ListenerTls
 }
 
-export function tlsOptions(certificates: readonly Certificate[], limits: WireLimits): TlsOptions {
-  const contexts = certificates.map(({ hostname, tls }) => ({ hostname, context: contextOf(tls) }))
-  const first = certificates[0]!.tls
-  return {
-    ALPNProtocols: ['h2', 'http/1.1'],
-    handshakeTimeout: limits.handshakeTimeout,
-    minVersion: first.minVersion,
-    maxVersion: first.maxVersion,
-    // Clients that name nobody get the first one.
-    cert: first.cert,
-    key: first.key.reveal(),
-    SNICallback(name, done) {
-      done(null, contextFor(contexts, name.toLowerCase()))
-    },
+/** The certificates in force; a reload replaces them while the port stays open. */
+export class Certificates {
+  readonly #first: ListenerTls
+  readonly #contexts: readonly Named[]
+
+  constructor(certificates: readonly Certificate[]) {
+    this.#first = certificates[0]!.tls
+    this.#contexts = certificates.map(({ hostname, tls }) => ({
+      hostname,
+      context: contextOf(tls),
+    }))
+  }
+
+  /** For clients that name nobody: the first one. */
+  get fallback(): SecureContextOptions {
+    return contextOptions(this.#first)
+  }
+
+  /** Undefined leaves the fallback. */
+  contextFor(name: string): SecureContext | undefined {
+    return contextFor(this.#contexts, name.toLowerCase())
   }
 }
 
@@ -47,10 +53,14 @@ function contextFor(contexts: readonly Named[], name: string): SecureContext | u
 }
 
 function contextOf(tls: ListenerTls): SecureContext {
-  return createSecureContext({
+  return createSecureContext(contextOptions(tls))
+}
+
+function contextOptions(tls: ListenerTls): SecureContextOptions {
+  return {
     cert: tls.cert,
     key: tls.key.reveal(),
     minVersion: tls.minVersion,
     maxVersion: tls.maxVersion,
-  })
+  }
 }

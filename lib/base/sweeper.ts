@@ -17,13 +17,23 @@ const MAX_INTERVAL = 1_000
 
 export class Sweeper<T extends Swept> implements Clock {
   readonly members = new Set<T>()
-  readonly #interval: number
+  #interval: number
   #now = 0
   #timer: NodeJS.Timeout | null = null
   #whenEmpty: (() => void) | null = null
 
   constructor(shortest: number) {
-    this.#interval = Math.min(MAX_INTERVAL, Math.max(MIN_INTERVAL, shortest / 4))
+    this.#interval = intervalFor(shortest)
+  }
+
+  /** From now on as often as this deadline needs. */
+  look(shortest: number): void {
+    const interval = intervalFor(shortest)
+    if (interval === this.#interval) return
+    this.#interval = interval
+    if (this.#timer === null) return
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.#sweep(), interval).unref()
   }
 
   add(member: T): void {
@@ -59,4 +69,8 @@ export class Sweeper<T extends Swept> implements Clock {
   #tick(): void {
     this.#now = performance.now() + this.#interval
   }
+}
+
+function intervalFor(shortest: number): number {
+  return Math.min(MAX_INTERVAL, Math.max(MIN_INTERVAL, shortest / 4))
 }

@@ -26,6 +26,7 @@ export class Pool implements Home, SessionHome, Carrier {
   readonly #waiting: HttpCall[] = []
   /** Connections of either kind, and those under way. */
   #open = 0
+  #state: 'open' | 'closed' = 'open'
 
   constructor(origin: Origin, limits: BackendLimits, sweeper: Sweeper<Swept>) {
     this.origin = origin
@@ -66,8 +67,9 @@ export class Pool implements Home, SessionHome, Carrier {
 
   free(connection: Http1Backend): void {
     const call = this.#waiting.shift()
-    if (call === undefined) this.#idle.push(connection)
-    else connection.send(call)
+    if (call !== undefined) connection.send(call)
+    else if (this.#state === 'closed') connection.abort()
+    else this.#idle.push(connection)
   }
 
   gone(connection: Http1Backend): void {
@@ -79,6 +81,7 @@ export class Pool implements Home, SessionHome, Carrier {
 
   /** Ends the idle connections; those in use end with their calls. */
   close(): void {
+    this.#state = 'closed'
     for (const connection of this.#idle.splice(0)) connection.abort()
     for (const session of this.#sessions) session.close()
   }

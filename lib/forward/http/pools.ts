@@ -27,6 +27,15 @@ export class Pools {
     return pool
   }
 
+  /** Forgets every origin but these; calls under way on the others finish, and their connections with them. */
+  retain(keys: ReadonlySet<string>): void {
+    for (const [key, pool] of this.#pools) {
+      if (keys.has(key)) continue
+      this.#pools.delete(key)
+      pool.close()
+    }
+  }
+
   /** Ends what is idle. */
   close(): void {
     for (const pool of this.#pools.values()) pool.close()
