@@ -4,6 +4,7 @@
 
 import { createRequire } from 'node:module'
 import { READ_BUFFER_BYTES } from '../limits.ts'
+import { Copies } from './copies.ts'
 
 interface Llhttp {
   memory: WebAssembly.Memory
@@ -75,6 +76,9 @@ export const responseParser = llhttp.llhttp_alloc(2)
 export const readBuffer = Buffer.from(llhttp.memory.buffer, readAddress, READ_BUFFER_BYTES)
 /** Heads that arrived in pieces or by TLS are parsed here. */
 export const scratchBuffer = Buffer.from(llhttp.memory.buffer, scratchAddress, READ_BUFFER_BYTES)
+
+/** For what must outlive the next read. */
+export const copies = new Copies()
 
 /** Status, upgrade flag, keep-alive flag, end of the spans; then address and length per span. */
 export const spans = new Int32Array(recorder.spans.buffer)

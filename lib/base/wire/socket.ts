@@ -89,10 +89,10 @@ export class Wire {
     return socket
   }
 
-  /** Text goes out as latin1. False when the peer is slow. */
-  put(part: string | Buffer): boolean {
+  /** Text goes out as latin1; `done` is called when a buffer is free again. False when the peer is slow. */
+  put(part: string | Buffer, done?: () => void): boolean {
     const { socket } = this
-    const ok = typeof part === 'string' ? socket.write(part, 'latin1') : socket.write(part)
+    const ok = typeof part === 'string' ? socket.write(part, 'latin1') : socket.write(part, done)
     // Node says false for every large write; what the kernel took at once needs no wait.
     return ok || socket.writableLength === 0
   }

@@ -4,7 +4,7 @@
 import { REPLAY_BYTES, STRING_WRITE_BYTES } from '../limits.ts'
 import type { Body, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
-import { isShared } from './memory.ts'
+import { copies, isShared } from './memory.ts'
 import type { Wire } from './socket.ts'
 import { copyOf } from './socket.ts'
 
@@ -87,7 +87,7 @@ export class Writer implements Sink {
       return this.#room(this.#put(text + bytes.latin1Slice(from, to) + tail))
     if (text !== '') this.#put(text)
     const part = bytes.subarray(from, to)
-    const ok = this.#put(isShared(bytes) ? copyOf(part) : part)
+    const ok = isShared(bytes) ? this.#putCopy(part) : this.#put(part)
     return this.#room(tail === '' ? ok : this.#put(tail))
   }
 
@@ -122,6 +122,13 @@ export class Writer implements Sink {
   #room(ok: boolean): boolean {
     if (!ok) this.#owner.stalled()
     return ok
+  }
+
+  #putCopy(part: Buffer): boolean {
+    // What is remembered may be written again, so its copy cannot be lent.
+    if (this.#memory !== null) return this.#put(copyOf(part))
+    const { copy, done } = copies.lend(part)
+    return this.#wire.put(copy, done)
   }
 
   #put(part: string | Buffer): boolean {
