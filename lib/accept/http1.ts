@@ -16,6 +16,7 @@ import type { Mode, WriterOwner } from '../base/wire/writer.ts'
 import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
 import type { Door } from './door.ts'
+import { lengthFault } from './length.ts'
 import { peerOf } from './peer.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
 
@@ -51,7 +52,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   constructor(door: Door) {
     this.#door = door
-    this.#reader = new Reader(this, door.limits.maxHeadBytes)
+    this.#reader = new Reader(this, door.limits)
     this.#readBy = door.connections.now + door.limits.headTimeout
   }
 
@@ -133,7 +134,9 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       head.length,
     )
     this.#begin(head)
-    this.#door.serve(this.#exchange!)
+    const fault = lengthFault(head.length, this.#door.limits)
+    if (fault === null) this.#door.serve(this.#exchange!)
+    else this.fault(fault)
     return true
   }
 

@@ -13,6 +13,7 @@ import type { StreamSinkOwner } from '../base/wire/http2-body.ts'
 import { http2Fields, requestHeadFrom } from '../base/wire/http2-head.ts'
 import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
 import type { Door } from './door.ts'
+import { lengthFault } from './length.ts'
 
 export class Http2Stream implements Client, StreamSinkOwner {
   readonly #door: Door
@@ -21,6 +22,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
   readonly #body: StreamBody
   readonly #sink: StreamSink
   #state: 'open' | 'over' = 'open'
+  #received = 0
   #readBy = 0
   #writeBy = 0
 
@@ -32,7 +34,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
       framing: stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open',
       length: head.length,
       cancel: () => {},
-      moved: () => this.#awaitBody(),
+      moved: (bytes) => this.#moved(bytes),
       over: () => (this.#readBy = 0),
     })
     this.#sink = new StreamSink(stream, this)
@@ -41,8 +43,9 @@ export class Http2Stream implements Client, StreamSinkOwner {
     stream.on('drain', () => (this.#writeBy = 0))
     this.#exchange = new Exchange(source, head, this.#body, this, door.steps)
     if (this.#body.framing !== 'none') this.#awaitBody()
-    if (fault === null) door.serve(this.#exchange)
-    else this.#exchange.fail(fault)
+    const refused = fault ?? lengthFault(head.length, door.limits)
+    if (refused === null) door.serve(this.#exchange)
+    else this.#exchange.fail(refused)
   }
 
   /** The gateway stops. */
@@ -118,6 +121,13 @@ export class Http2Stream implements Client, StreamSinkOwner {
   #expireWrite(): void {
     if (this.#state === 'over') this.#stream.close(constants.NGHTTP2_CANCEL)
     else this.#exchange.cut('idle')
+  }
+
+  #moved(bytes: number): void {
+    this.#awaitBody()
+    this.#received += bytes
+    const fault = lengthFault(this.#received, this.#door.limits)
+    if (fault !== null) this.#exchange.fail(fault)
   }
 
   #awaitBody(): void {

@@ -119,8 +119,6 @@ function outcomeOf(error: GatewayError): Outcome {
     case 'HEAD_TIMEOUT':
     case 'BODY_TIMEOUT':
       return 'idle'
-    case 'SHUTTING_DOWN':
-      return 'shutdown'
   }
   if (error.source === 'backend') return 'backend_reset'
   return error.source === 'client' ? 'client_error' : 'complete'

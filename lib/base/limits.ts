@@ -6,6 +6,8 @@ export interface WireLimits {
   maxHeadBytes: number
   /** frontendPolicies.http.http1MaxHeaders: fields in one head. */
   maxHeaders: number
+  /** frontendPolicies.http.maxBodyBytes: a request's body; bodies are streamed, so there is no bound unless set. */
+  maxBodyBytes: number
   /** frontendPolicies.http.headTimeout: from the first byte (or the connection) to the end of the head. */
   headTimeout: number
   /** frontendPolicies.http.bodyIdleTimeout: between two reads of a request body. */
@@ -25,6 +27,7 @@ export interface WireLimits {
 export const WIRE_LIMITS: WireLimits = {
   maxHeadBytes: 32_768,
   maxHeaders: 128,
+  maxBodyBytes: Number.MAX_SAFE_INTEGER,
   headTimeout: 30_000,
   bodyIdleTimeout: 60_000,
   responseIdleTimeout: 120_000,

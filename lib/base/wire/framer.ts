@@ -44,6 +44,8 @@ export class Framer {
   /** Bytes left of the length or of the chunk. */
   #left = 0
   /** Digits of the size, or letters of the trailer's name, so far. */
+  /** Bytes of content that may still come. */
+  #room = 0
   #digits = 0
   #extra = 0
   #trailers: string[] | null = null
@@ -51,7 +53,9 @@ export class Framer {
   #at = 0
   #to = 0
 
-  start(kind: Kind, length: number): void {
+  /** `maxContent` bounds what chunks may add up to; a length is its caller's to judge. */
+  start(kind: Kind, length: number, maxContent = Number.MAX_SAFE_INTEGER): void {
+    this.#room = maxContent
     this.#kind = kind
     this.#left = kind === 'length' ? length : 0
     this.#digits = 0
@@ -162,6 +166,8 @@ export class Framer {
   private sizeEnd(): 'data' | 'line' {
     if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk size')
     this.#digits = 0
+    this.#room -= this.#left
+    if (this.#room < 0) throw tooLarge()
     return this.#left === 0 ? 'line' : 'data'
   }
 
@@ -250,6 +256,13 @@ function afterExtension(byte: number): 'extension' | 'sizeEnd' {
   if (byte === CR) return 'sizeEnd'
   if (byte === SEMICOLON) return 'extension'
   throw badChunk('malformed chunk extension')
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError(
+    'BODY_TOO_LARGE',
+    'request body too large: chunks add up to more than frontendPolicies.http.maxBodyBytes',
+  )
 }
 
 function badChunk(what: string): GatewayError {

@@ -13,7 +13,7 @@ export interface StreamBodyOptions {
   /** Nobody wants the rest. */
   cancel(): void
   /** Bytes came, so nobody is idle. */
-  moved(): void
+  moved(bytes: number): void
   over(): void
 }
 
@@ -45,7 +45,7 @@ export class StreamBody implements Body {
     const stream = this.#stream
     this.#sink = sink
     stream.on('data', (chunk: Buffer) => {
-      this.#options.moved()
+      this.#options.moved(chunk.length)
       if (this.#sink?.write(chunk, 0, chunk.length) === false) stream.pause()
     })
     stream.on('end', () => {

@@ -24,6 +24,11 @@ export interface ReaderOwner {
   bodyCancelled(): void
 }
 
+export interface ReaderLimits {
+  readonly maxHeadBytes: number
+  readonly maxBodyBytes: number
+}
+
 const LF = 10
 const NOTHING = Buffer.alloc(0)
 
@@ -31,7 +36,7 @@ export class Reader implements Body {
   framing: Framing = 'none'
   length = -1
   readonly #owner: ReaderOwner
-  readonly #maxHeadBytes: number
+  readonly #limits: ReaderLimits
   readonly #framer = new Framer()
   #wire!: Wire
   #state: State = 'head'
@@ -49,9 +54,9 @@ export class Reader implements Body {
   #hand: 'empty' | 'full' = 'empty'
   #discarded = 0
 
-  constructor(owner: ReaderOwner, maxHeadBytes: number) {
+  constructor(owner: ReaderOwner, limits: ReaderLimits) {
     this.#owner = owner
-    this.#maxHeadBytes = maxHeadBytes
+    this.#limits = limits
   }
 
   attach(wire: Wire): void {
@@ -84,14 +89,14 @@ export class Reader implements Body {
     const joined = Buffer.concat([kept, fresh])
     this.#kept = joined
     // A head that comes byte by byte is parsed again only when a line has ended.
-    if (this.#state !== 'head' || fresh.includes(LF) || joined.length >= this.#maxHeadBytes)
+    if (this.#state !== 'head' || fresh.includes(LF) || joined.length >= this.#limits.maxHeadBytes)
       this.#continue()
   }
 
   /** Called from the owner's `head`: where the head ends, and what follows it. */
   expect(end: number, framing: 'none' | 'length' | 'chunked' | 'close', length: number): void {
     this.#from = end
-    this.#framer.start(framing, length)
+    this.#framer.start(framing, length, this.#limits.maxBodyBytes)
     const isOver = this.#framer.isOver
     this.framing = isOver ? 'none' : framing === 'close' ? 'open' : framing
     this.length = framing === 'length' ? length : -1

@@ -30,8 +30,12 @@ const MOVES: Record<State, readonly State[]> = {
   closed: [],
 }
 
-/** What a backend may say before its body. */
-const HEAD_LIMITS = { maxHeadBytes: READ_BUFFER_BYTES, maxHeaders: 1_000 }
+/** What a backend may say before its body; the body itself is streamed. */
+const ANSWER_LIMITS = {
+  maxHeadBytes: READ_BUFFER_BYTES,
+  maxHeaders: 1_000,
+  maxBodyBytes: Number.MAX_SAFE_INTEGER,
+}
 /** Interim answers to one request; a backend that sends more is not well. */
 const MAX_INTERIM = 16
 
@@ -47,7 +51,7 @@ export interface Home {
 
 export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carrier, Tunnel, Swept {
   readonly #home: Home
-  readonly #reader = new Reader(this, HEAD_LIMITS.maxHeadBytes)
+  readonly #reader = new Reader(this, ANSWER_LIMITS)
   readonly #writer = new Writer(this)
   #wire!: Wire
   #state: State = 'idle'
@@ -139,7 +143,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   head(bytes: Buffer, from: number, to: number): boolean {
     const call = this.#call
     assert(call !== null, 'an answer belongs to a call')
-    const head = parseResponseHead(bytes, from, to, HEAD_LIMITS)
+    const head = parseResponseHead(bytes, from, to, ANSWER_LIMITS)
     if (head === null) return false
     if (head.status === 101) return this.#upgrade(call, head)
     if (head.status < 200) return this.#inform(call, head)

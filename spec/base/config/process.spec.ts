@@ -112,12 +112,13 @@ settings('set the limits towards backends', () => {
 
 settings('set the limits towards clients', () => {
   const http =
-    'maxHeadBytes: 1024, http1MaxHeaders: 10, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
+    'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
     'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, http2MaxStreams: 6'
   const text = `${GATEWAY}frontendPolicies: { http: { ${http} }, tls: { handshakeTimeout: 7s } }`
   assert.equal(configOf(text).wire, {
     maxHeadBytes: 1024,
     maxHeaders: 10,
+    maxBodyBytes: 9,
     headTimeout: 1000,
     bodyIdleTimeout: 2000,
     responseIdleTimeout: 3000,

@@ -33,6 +33,7 @@ export function wireLimitsOf(shape: FrontendShape): WireLimits {
   return {
     maxHeadBytes: http.maxHeadBytes ?? WIRE_LIMITS.maxHeadBytes,
     maxHeaders: http.http1MaxHeaders ?? WIRE_LIMITS.maxHeaders,
+    maxBodyBytes: http.maxBodyBytes ?? WIRE_LIMITS.maxBodyBytes,
     headTimeout: http.headTimeout ?? WIRE_LIMITS.headTimeout,
     bodyIdleTimeout: http.bodyIdleTimeout ?? WIRE_LIMITS.bodyIdleTimeout,
     responseIdleTimeout: http.responseIdleTimeout ?? WIRE_LIMITS.responseIdleTimeout,

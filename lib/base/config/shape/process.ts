@@ -68,6 +68,7 @@ export const FRONTEND = z.strictObject({
     .strictObject({
       maxHeadBytes: z.int().min(1024).max(65_536).optional(),
       http1MaxHeaders: z.int().min(1).max(2000).optional(),
+      maxBodyBytes: z.int().min(0).optional(),
       headTimeout: wait.optional(),
       bodyIdleTimeout: wait.optional(),
       responseIdleTimeout: wait.optional(),

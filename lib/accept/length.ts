@@ -1,0 +1,12 @@
+// A request body larger than the gateway takes; one that announces itself is refused before its first byte.
+
+import { GatewayError } from '../base/errors.ts'
+import type { WireLimits } from '../base/limits.ts'
+
+export function lengthFault(length: number, { maxBodyBytes }: WireLimits): GatewayError | null {
+  if (length <= maxBodyBytes) return null
+  return new GatewayError(
+    'BODY_TOO_LARGE',
+    `request body too large: ${length} bytes, at most ${maxBodyBytes} (frontendPolicies.http.maxBodyBytes)`,
+  )
+}
