@@ -113,7 +113,10 @@ export class Listener implements Door {
       SNICallback: (name: string, done: (error: null, context?: SecureContext) => void): void =>
         done(null, this.#certificates?.contextFor(name)),
     }
-    return createTlsServer(options, (socket) => this.#secured(socket))
+    const server = createTlsServer(options, (socket) => this.#secured(socket))
+    // Node tells of a handshake that failed or took too long, and leaves the socket to us.
+    server.on('tlsClientError', (_error, socket) => socket.destroy())
+    return server
   }
 
   get #isFull(): boolean {

@@ -2,6 +2,8 @@
 
 import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { TlsOptions } from 'node:tls'
 import { deadline } from './deadline.ts'
 
 const WAIT_MS = 5000
@@ -78,31 +80,51 @@ export class Connection {
   }
 }
 
+/** A port of its own on loopback, unless `path` names a socket; plain unless `tls` is given. */
+export interface Place {
+  path?: string
+  tls?: TlsOptions
+}
+
 export class Backend {
   readonly connections: Connection[] = []
   readonly #server: Server
+  /** Those of unfinished handshakes, too. */
+  readonly #sockets = new Set<Socket>()
   #scripts: Step[][]
   #holds: (() => void)[] = []
   /** Releases that came before their hold. */
   #credit = 0
 
-  private constructor(scripts: Step[][]) {
+  private constructor(scripts: Step[][], { tls }: Place) {
     this.#scripts = scripts
-    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
+    const accept = (socket: Socket): void => {
       const connection = new Connection(socket)
       const script = this.#scripts[Math.min(this.connections.length, this.#scripts.length - 1)]
       this.connections.push(connection)
       void this.#play(connection, script ?? [])
+    }
+    const tcp = { noDelay: true, allowHalfOpen: true }
+    this.#server =
+      tls === undefined ? createServer(tcp, accept) : createTlsServer({ ...tcp, ...tls }, accept)
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
     })
     this.#server.unref()
   }
 
   /** One script per connection, in order; the last also serves all that follow. */
   static async start(...scripts: Step[][]): Promise<Backend> {
-    const backend = new Backend(scripts)
+    return Backend.startAt({}, ...scripts)
+  }
+
+  static async startAt(place: Place, ...scripts: Step[][]): Promise<Backend> {
+    const backend = new Backend(scripts, place)
     const listening = new Promise<void>((resolve, reject) => {
       backend.#server.once('error', reject)
-      backend.#server.listen(0, '127.0.0.1', resolve)
+      if (place.path !== undefined) backend.#server.listen(place.path, resolve)
+      else backend.#server.listen(0, '127.0.0.1', resolve)
     })
     await deadline(listening, WAIT_MS, 'the backend to listen')
     return backend
@@ -144,6 +166,7 @@ export class Backend {
 
   async close(): Promise<void> {
     for (const connection of this.connections) connection.socket.destroy()
+    for (const socket of this.#sockets) socket.destroy()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     await deadline(closed, WAIT_MS, 'the backend to close')
   }
