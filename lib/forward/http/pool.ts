@@ -41,7 +41,7 @@ export class Pool implements Home, SessionHome, Carrier {
     // One that was ended is `gone` only when its socket has closed.
     while (connection?.isOver === true) connection = this.#idle.pop()
     if (connection !== undefined) return connection.send(call)
-    const session = this.#sessions.find((candidate) => candidate.hasRoom)
+    const session = this.#sessionFor(call)
     if (session !== undefined) return session.send(call)
     if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
     if (this.#waiting.length >= this.limits.poolMaxWaiting)
@@ -97,10 +97,15 @@ export class Pool implements Home, SessionHome, Carrier {
   #dial(call: HttpCall): void {
     const { tls } = this.origin
     if (tls === null) return this.#connect().send(call)
-    this.#dialTls(call, tls.alpn, (socket) => {
+    this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {
       if (socket.alpnProtocol === 'h2') this.#session(socket).send(call)
       else this.#secure(socket).send(call)
     })
+  }
+
+  #sessionFor(call: HttpCall): Http2Backend | undefined {
+    if (needsHttp1(call)) return undefined
+    return this.#sessions.find((candidate) => candidate.hasRoom)
   }
 
   #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
@@ -139,4 +144,9 @@ export class Pool implements Home, SessionHome, Carrier {
       Wire.dial(this.origin.connect, connection, () => connection.connected()),
     )
   }
+}
+
+/** HTTP/2 has no way to switch protocols. */
+function needsHttp1({ exchange }: HttpCall): boolean {
+  return exchange.request.upgrade !== ''
 }
