@@ -3,6 +3,9 @@
 
 import { existsSync } from 'node:fs'
 import sade from 'sade'
+import { adminEndpoints } from '../lib/admin/endpoints.ts'
+import { AdminServer } from '../lib/admin/server.ts'
+import { adminAddressOf } from '../lib/base/config/check/process.ts'
 import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { QUICKSTART, QUICKSTART_FILE, QUICKSTART_HINTS } from '../lib/base/config/quickstart.ts'
@@ -92,6 +95,7 @@ async function serve(config: Config, load: () => Config): Promise<void> {
   const log = new Log(config.process.logging)
   const gateway = new Gateway(config, log)
   log.line('info', 'gateway', 'loaded config', ['file', config.file])
+  await openAdmin(gateway, log)
   await gateway.start()
   log.flush()
   if (existsSync(config.file)) await keepUp(new Reloader(gateway, log, load))
@@ -111,6 +115,14 @@ async function serve(config: Config, load: () => Config): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+async function openAdmin(gateway: Gateway, log: Log): Promise<void> {
+  const named = process.env['ADMIN_ADDR']
+  const address = named === undefined ? gateway.plan.config.process.admin : adminAddressOf(named)
+  const admin = new AdminServer(adminEndpoints(() => gateway.plan))
+  for (const label of await admin.listen(address))
+    log.line('info', 'admin', 'serving admin interface', ['address', label])
 }
 
 /** What came from standard input or the command line cannot change, and is not watched. */

@@ -27,7 +27,8 @@ export class GatewayProcess {
     writeFileSync(file, config)
     const [program = '', ...args] = command
     this.#child = spawn(program, [...args, '-f', file], {
-      env: { ...process.env, ...env },
+      // Cases run beside each other and beside whatever else uses the default admin port.
+      env: { ...process.env, ADMIN_ADDR: 'off', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = new Promise((resolve, reject) => {

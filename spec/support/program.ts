@@ -24,7 +24,7 @@ export class Program {
     input = '',
   ) {
     this.#child = spawn(process.execPath, [join(ROOT, `dist/bin/${name}.js`), ...args], {
-      env: { ...process.env, ...env },
+      env: { ...process.env, ADMIN_ADDR: 'off', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     // A program that does not read it may be gone before.

@@ -2,8 +2,9 @@
 
 import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
 import type { BackendLimits, WireLimits } from '../../limits.ts'
+import { adminAddr } from '../shape/process.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process.ts'
-import type { ProcessConfig } from '../types.ts'
+import type { AdminAddress, ProcessConfig } from '../types.ts'
 
 const ADMIN_PORT = 15_000
 
@@ -15,6 +16,13 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
   }
+}
+
+/** The environment's ADMIN_ADDR, which wins over the file: several gateways may share one. */
+export function adminAddressOf(text: string): AdminAddress {
+  const { data, error } = adminAddr.safeParse(text)
+  if (data === undefined) throw new Error(`ADMIN_ADDR: ${error?.issues[0]?.message}`)
+  return data
 }
 
 export function backendLimitsOf(shape: ProcessShape): BackendLimits {

@@ -9,7 +9,7 @@ import { count, duration, hostAndPort, isHeaderName, refuse, wait } from './scal
 
 const ADMIN_EXPECTED = 'expected ip:port, localhost:port, unix:/path or off'
 
-const adminAddr = z
+export const adminAddr = z
   .string({
     error: ({ input }) => `invalid config.adminAddr: got ${kindOf(input)}, ${ADMIN_EXPECTED}`,
   })

@@ -1,0 +1,144 @@
+// The admin interface: a small HTTP server of its own, on loopback unless told otherwise, apart from the traffic.
+
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AdminAddress } from '../base/config/types.ts'
+import { isLoopback, refusalOf } from './guard.ts'
+import type { Exposure } from './guard.ts'
+import { clearSocket } from './unix-socket.ts'
+
+export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => void
+
+/** By path, then by method. */
+export type Endpoints = Readonly<Record<string, Readonly<Record<string, Handler>>>>
+
+interface Bind {
+  readonly host?: string
+  readonly port?: number
+  readonly path?: string
+  readonly label: string
+  readonly exposure: Exposure
+  /** A machine without it does without it. */
+  readonly isOptional: boolean
+}
+
+/** Admin requests are small and few; what is slow is cut. */
+const REQUEST_TIMEOUT = 10_000
+const MAX_CONNECTIONS = 64
+
+export class AdminServer {
+  readonly #endpoints: Endpoints
+  readonly #servers: Server[] = []
+
+  constructor(endpoints: Endpoints) {
+    this.#endpoints = endpoints
+  }
+
+  /** Where it listens, for the log; nowhere when it is off. */
+  async listen(address: AdminAddress): Promise<string[]> {
+    const labels: string[] = []
+    for (const bind of bindsOf(address)) {
+      if (bind.path !== undefined) await clearSocket(bind.path)
+      if (await this.#open(bind)) labels.push(bind.label)
+    }
+    return labels
+  }
+
+  close(): void {
+    for (const server of this.#servers.splice(0)) {
+      server.close()
+      server.closeAllConnections()
+    }
+  }
+
+  #open(bind: Bind): Promise<boolean> {
+    const server = createServer((request, response) =>
+      this.#serve(request, response, bind.exposure),
+    )
+    server.requestTimeout = REQUEST_TIMEOUT
+    server.maxConnections = MAX_CONNECTIONS
+    const { host, port, path, label, isOptional } = bind
+    return new Promise((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        if (isOptional && error.code !== 'EADDRINUSE') return resolve(false)
+        reject(
+          new Error(
+            `cannot open the admin interface (config.adminAddr) on ${label}: ${error.code}`,
+          ),
+        )
+      })
+      server.listen({ host, port, path }, () => {
+        this.#servers.push(server)
+        resolve(true)
+      })
+    })
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, exposure: Exposure): void {
+    const refusal = refusalOf(request.headers, exposure)
+    if (refusal !== null) return answer(response, 403, refusal)
+    const url = urlOf(request)
+    const methods = url === null ? undefined : this.#endpoints[url.pathname]
+    if (url === null || methods === undefined) return answer(response, 404, 'not found')
+    const handler = methods[request.method ?? '']
+    if (handler === undefined) {
+      response.setHeader('allow', Object.keys(methods).join(', '))
+      return answer(response, 405, '')
+    }
+    try {
+      handler(request, response, url)
+    } catch (error) {
+      if (!response.headersSent)
+        answer(response, 500, error instanceof Error ? error.message : 'error')
+    }
+  }
+}
+
+export function answer(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' })
+  response.end(text === '' ? '' : text + '\n')
+}
+
+export function answerJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(JSON.stringify(value, null, 2) + '\n')
+}
+
+function urlOf(request: IncomingMessage): URL | null {
+  const target = request.url ?? '/'
+  return URL.canParse(target, 'http://admin') ? new URL(target, 'http://admin') : null
+}
+
+function bindsOf(address: AdminAddress): Bind[] {
+  switch (address.kind) {
+    case 'off':
+      return []
+    case 'unix': {
+      const { path } = address
+      return [{ path, label: `unix:${path}`, exposure: 'unix', isOptional: false }]
+    }
+    case 'localhost': {
+      const { port } = address
+      return [
+        {
+          host: '127.0.0.1',
+          port,
+          label: `127.0.0.1:${port}`,
+          exposure: 'loopback',
+          isOptional: false,
+        },
+        { host: '::1', port, label: `[::1]:${port}`, exposure: 'loopback', isOptional: true },
+      ]
+    }
+    case 'tcp': {
+      const { host, port } = address
+      const label = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+      const exposure = isLoopback(host) ? 'loopback' : 'open'
+      return [{ host, port, label, exposure, isOptional: false }]
+    }
+  }
+}
