@@ -1,0 +1,76 @@
+// What policies and backends learn about an exchange and expressions may read. Each is filled in by whoever
+// learns it; until then reading it is a fault, and `has()` says no.
+
+import type { Claims } from './json.ts'
+
+export interface Facts {
+  /** The claims of a verified token: `readJson` of its payload, done once per token. */
+  jwt?: Claims | undefined
+  /** What is known about a verified API key. */
+  apiKey?: Claims | undefined
+  basicAuth?: { username: string } | undefined
+  mcp?: McpFacts | undefined
+  llm?: LlmFacts | undefined
+  backend?: BackendFacts | undefined
+  /** The port's entry that accepted the request. */
+  bind?: string | undefined
+}
+
+export interface BackendFacts {
+  name: string
+  type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
+  protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+}
+
+export interface McpItemFacts {
+  target: string
+  name: string
+}
+
+/** `arguments`, `result` and `error` as `JSON.parse` gave them. */
+export interface McpToolFacts extends McpItemFacts {
+  arguments?: unknown
+  result?: unknown
+  error?: unknown
+}
+
+export interface McpFacts {
+  methodName?: string | undefined
+  sessionId?: string | undefined
+  tool?: McpToolFacts | undefined
+  prompt?: McpItemFacts | undefined
+  resource?: McpItemFacts | undefined
+  task?: McpItemFacts | undefined
+}
+
+/** Counts are whole numbers; `prompt`, `completion`, `toolCalls`, `params` as `JSON.parse` gave them. */
+export interface LlmFacts {
+  streaming?: boolean | undefined
+  requestModel?: string | undefined
+  responseModel?: string | undefined
+  provider?: string | undefined
+  inputTokens?: number | undefined
+  providerInputTokens?: number | undefined
+  inputImageTokens?: number | undefined
+  inputTextTokens?: number | undefined
+  inputAudioTokens?: number | undefined
+  cachedInputTokens?: number | undefined
+  cacheCreationInputTokens?: number | undefined
+  outputTokens?: number | undefined
+  outputImageTokens?: number | undefined
+  outputTextTokens?: number | undefined
+  outputAudioTokens?: number | undefined
+  reasoningTokens?: number | undefined
+  totalTokens?: number | undefined
+  providerTotalTokens?: number | undefined
+  countTokens?: number | undefined
+  serviceTier?: string | undefined
+  timeToFirstToken?: string | undefined
+  timePerOutputToken?: string | undefined
+  prompt?: unknown
+  completion?: unknown
+  toolCalls?: unknown
+  params?: unknown
+  cost?: unknown
+  costRates?: unknown
+}

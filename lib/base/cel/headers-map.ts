@@ -1,0 +1,73 @@
+// Maps for expressions that hold nothing themselves: header fields read in place, and what is not there.
+
+import type { Fields } from '../wire/head.ts'
+import { CelFault } from './errors.ts'
+
+/** Names in any case; a text for one field line, a list for several. Nothing is copied before it is read. */
+export class HeadersMap extends Map<string, unknown> {
+  readonly #fields: Fields
+
+  constructor(fields: Fields) {
+    super()
+    this.#fields = fields
+  }
+
+  override get(name: unknown): unknown {
+    if (typeof name !== 'string') return undefined
+    const values = this.#fields.all(name.toLowerCase())
+    return values.length > 1 ? values : values[0]
+  }
+
+  override has(name: unknown): boolean {
+    return this.get(name) !== undefined
+  }
+
+  override get size(): number {
+    return this.#names().size
+  }
+
+  override keys(): MapIterator<string> {
+    return this.#names().keys()
+  }
+
+  override entries(): MapIterator<[string, unknown]> {
+    const map = new Map<string, unknown>()
+    for (const name of this.#names()) map.set(name, this.get(name))
+    return map.entries()
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, unknown]> {
+    return this.entries()
+  }
+
+  #names(): Set<string> {
+    const names = new Set<string>()
+    for (const [name] of this.#fields.entries()) names.add(name)
+    return names
+  }
+}
+
+/** Claims nobody has verified: no key is there, and asking for all of them is a fault rather than "none". */
+class AbsentMap extends Map<string, unknown> {
+  override get size(): number {
+    throw new CelFault('no_such_key')
+  }
+
+  override keys(): never {
+    throw new CelFault('no_such_key')
+  }
+
+  override entries(): never {
+    throw new CelFault('no_such_key')
+  }
+
+  override [Symbol.iterator](): never {
+    throw new CelFault('no_such_key')
+  }
+}
+
+// The library tells maps from other objects by their constructor.
+for (const { prototype } of [HeadersMap, AbsentMap])
+  Object.defineProperty(prototype, 'constructor', { value: Map })
+
+export const ABSENT: ReadonlyMap<string, unknown> = new AbsentMap()

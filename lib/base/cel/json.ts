@@ -1,0 +1,124 @@
+// JSON as expressions read it: objects are Maps, so that no prototype is in reach and no claim called
+// `constructor` confuses anybody; integers are BigInts, so that they stay integers.
+
+import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import { MAX_JSON_DEPTH, MAX_TEXT } from './bounds.ts'
+import { CelFault } from './errors.ts'
+
+/** A JSON object for expressions: the claims of a token, the fields of a key. */
+export type Claims = ReadonlyMap<string, unknown>
+
+const MAX_INT = 2n ** 63n - 1n
+const MIN_INT = -(2n ** 63n)
+
+/** A value `JSON.parse` gave; integers it rounded stay rounded. */
+export function fromJson(value: unknown, depth = 0): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (depth >= MAX_JSON_DEPTH) throw new CelFault('too_deep')
+  if (Array.isArray(value)) return value.map((item) => fromJson(item, depth + 1))
+  const map = new Map<string, unknown>()
+  for (const [key, item] of Object.entries(value)) map.set(key, fromJson(item, depth + 1))
+  return map
+}
+
+/** JSON text, with integers as exact as they are written. Throws on text that is no JSON. */
+export function readJson(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  // Only a long run of digits can lose some of them on its way through a double.
+  return /\d{16}/.test(text) ? new ExactReader(text).value(0) : fromJson(value)
+}
+
+const TOKEN = /[\s,:]*("(?:[^"\\]|\\.)*"|-?\d[-+.\deE]*|[[\]{}]|true|false|null)/y
+
+/** Reads text that is known to be JSON. */
+class ExactReader {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  value(depth: number): unknown {
+    return this.#valueOf(this.#next(), depth)
+  }
+
+  #valueOf(token: string, depth: number): unknown {
+    if (depth > MAX_JSON_DEPTH) throw new CelFault('too_deep')
+    if (token === '[') return this.#list(depth)
+    if (token === '{') return this.#map(depth)
+    return /^[-\d]/.test(token) ? numberOf(token) : (JSON.parse(token) as unknown)
+  }
+
+  #list(depth: number): unknown[] {
+    const list: unknown[] = []
+    for (let token = this.#next(); token !== ']'; token = this.#next())
+      list.push(this.#valueOf(token, depth + 1))
+    return list
+  }
+
+  #map(depth: number): Claims {
+    const map = new Map<string, unknown>()
+    for (let token = this.#next(); token !== '}'; token = this.#next())
+      map.set(JSON.parse(token) as string, this.value(depth + 1))
+    return map
+  }
+
+  #next(): string {
+    TOKEN.lastIndex = this.#at
+    const token = TOKEN.exec(this.#text)
+    if (token === null) throw new CelFault('conversion')
+    this.#at = TOKEN.lastIndex
+    return token[1]!
+  }
+}
+
+function numberOf(token: string): bigint | number {
+  if (!/^-?\d+$/.test(token)) {
+    const value = Number(token)
+    return Number.isSafeInteger(value) ? BigInt(value) : value
+  }
+  const value = BigInt(token)
+  return value <= MAX_INT && value >= MIN_INT ? value : Number(token)
+}
+
+/** Any value of an expression as JSON text; bytes as base64, times and durations as CEL writes them. */
+export function toJson(value: unknown): string {
+  const text = jsonOf(value, 0)
+  if (text.length > MAX_TEXT) throw new CelFault('too_large')
+  return text
+}
+
+function jsonOf(value: unknown, depth: number): string {
+  if (depth > MAX_JSON_DEPTH) throw new CelFault('too_deep')
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'bigint':
+    case 'boolean':
+      return String(value)
+    case 'number':
+      return Number.isFinite(value) ? String(value) : 'null'
+    case 'object':
+      return objectText(value, depth)
+    default:
+      throw new CelFault('no_such_overload')
+  }
+}
+
+function objectText(value: object | null, depth: number): string {
+  if (value === null) return 'null'
+  if (value instanceof UnsignedInt) return String(value)
+  if (value instanceof Date) return JSON.stringify(value)
+  if (value instanceof Duration) return JSON.stringify(String(value))
+  if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))
+  if (Array.isArray(value)) return `[${value.map((item) => jsonOf(item, depth + 1)).join(',')}]`
+  if (!(value instanceof Map) && Object.getPrototypeOf(value) !== Object.prototype)
+    throw new CelFault('no_such_overload')
+  const entries = value instanceof Map ? [...value.entries()] : Object.entries(value)
+  const fields = entries.map(
+    ([key, item]) => `${JSON.stringify(String(key))}:${jsonOf(item, depth + 1)}`,
+  )
+  return `{${fields.join(',')}}`
+}
