@@ -23,6 +23,7 @@ const STREAM_WINDOW = 262_144
 export interface SessionHome {
   readonly limits: BackendLimits
   sessionGone(session: Http2Backend): void
+  roomIn(session: Http2Backend): void
 }
 
 export class Http2Backend implements Swept {
@@ -50,10 +51,12 @@ export class Http2Backend implements Swept {
 
   send(call: HttpCall): void {
     this.#idleBy = 0
-    const carried = new Http2Call(call, this.#home.limits, this.#session)
+    const carried = this.#carry(call)
+    if (carried === null) return
     this.#calls.add(carried)
     carried.stream.once('close', () => {
       this.#calls.delete(carried)
+      this.#home.roomIn(this)
       if (this.#calls.size === 0)
         this.#idleBy = performance.now() + this.#home.limits.poolIdleTimeout
     })
@@ -61,6 +64,16 @@ export class Http2Backend implements Swept {
 
   close(): void {
     this.#session.close()
+  }
+
+  /** What node:http2 throws for would end the process: this may run in a socket's event. */
+  #carry(call: HttpCall): Http2Call | null {
+    try {
+      return new Http2Call(call, this.#home.limits, this.#session)
+    } catch (error) {
+      call.failed(new GatewayError('INTERNAL', 'internal error', { cause: error }))
+      return null
+    }
   }
 
   sweep(now: number): void {

@@ -86,6 +86,15 @@ export class Pool implements Home, SessionHome, Carrier {
     for (const session of this.#sessions) session.close()
   }
 
+  /** A session can carry more: those who wait come first. */
+  roomIn(session: Http2Backend): void {
+    while (session.hasRoom) {
+      const at = this.#waiting.findIndex((call) => !needsHttp1(call))
+      if (at < 0) return
+      session.send(this.#waiting.splice(at, 1)[0]!)
+    }
+  }
+
   sessionGone(session: Http2Backend): void {
     const at = this.#sessions.indexOf(session)
     if (at < 0) return
@@ -98,7 +107,7 @@ export class Pool implements Home, SessionHome, Carrier {
     const { tls } = this.origin
     if (tls === null) return this.#connect().send(call)
     this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {
-      if (socket.alpnProtocol === 'h2') this.#session(socket).send(call)
+      if (socket.alpnProtocol === 'h2') this.#session(socket, call)
       else this.#secure(socket).send(call)
     })
   }
@@ -115,11 +124,12 @@ export class Pool implements Home, SessionHome, Carrier {
     new TlsDial({ origin, call, alpn, timeout: this.limits.connectTimeout, secured, failed })
   }
 
-  #session(socket: TLSSocket): Http2Backend {
+  #session(socket: TLSSocket, call: HttpCall): void {
     const session = new Http2Backend(this, socket)
     this.#sessions.push(session)
     this.#sweeper.add(session)
-    return session
+    session.send(call)
+    this.roomIn(session)
   }
 
   #secure(socket: TLSSocket): Http1Backend {
