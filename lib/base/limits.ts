@@ -61,8 +61,11 @@ export const BACKEND_LIMITS: BackendLimits = {
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 
-/** One read of the kernel, and so the most one unread pipelined chunk can hold. */
+/** One read of the kernel. */
 export const READ_BUFFER_BYTES = 65_536
+
+/** Bytes nobody can take yet: below this, reading goes on, for only reading tells that the peer has left. */
+export const UNREAD_BYTES = 16_384
 
 /** Above this, bytes go out as a Buffer of their own; below, joined to the head as one string. */
 export const STRING_WRITE_BYTES = 16_000

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert'
 import { GatewayError } from '../errors.ts'
-import { LINGER_BYTES } from '../limits.ts'
+import { LINGER_BYTES, UNREAD_BYTES } from '../limits.ts'
 import type { Body, Form, Framing, Sink } from '../types.ts'
 import { Framer } from './framer.ts'
 import { Fields } from './head.ts'
@@ -77,9 +77,9 @@ export class Reader implements Body {
     return this.#sink !== null
   }
 
-  /** No byte can come because we do not let it. */
+  /** What has come waits for us, so that a silence is not the peer's. */
   get isHeld(): boolean {
-    return this.#socket === 'held'
+    return this.#socket === 'held' || (this.#kept !== null && this.#state !== 'head')
   }
 
   data(bytes: Buffer, from: number, to: number): void {
@@ -88,9 +88,9 @@ export class Reader implements Body {
     const fresh = bytes.subarray(from, to)
     const joined = Buffer.concat([kept, fresh])
     this.#kept = joined
+    if (this.#state !== 'head') return this.#hold()
     // A head that comes byte by byte is parsed again only when a line has ended.
-    if (this.#state !== 'head' || fresh.includes(LF) || joined.length >= this.#limits.maxHeadBytes)
-      this.#continue()
+    if (fresh.includes(LF) || joined.length >= this.#limits.maxHeadBytes) this.#continue()
   }
 
   /** Called from the owner's `head`: where the head ends, and what follows it. */
@@ -276,10 +276,9 @@ export class Reader implements Body {
 
   /** Lets the socket read just when the bytes could go somewhere, or would tell that the peer has left. */
   #hold(): void {
-    const wanted =
-      this.#flow === 'paused' || (this.#kept !== null && this.#state !== 'head')
-        ? 'held'
-        : 'reading'
+    const isFull =
+      this.#kept !== null && this.#kept.length >= UNREAD_BYTES && this.#state !== 'head'
+    const wanted = this.#flow === 'paused' || isFull ? 'held' : 'reading'
     if (wanted === this.#socket) return
     this.#socket = wanted
     if (wanted === 'held') this.#wire.pause()
