@@ -1,5 +1,6 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
+import assert from 'node:assert/strict'
 import { ListenerTable } from './choose/listener-for.ts'
 import { RouteTable } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
@@ -76,10 +77,13 @@ function plannedRoute({ key, policies, backends }: RouteConfig, poolOf: PoolOf):
     timeout: timeout?.requestTimeout ?? 0,
     retry,
     backends: new Weighted(
-      backends.map(({ endpoint, weight }) => ({
-        weight,
-        value: new HttpBackend(poolOf(endpoint, backendTLS), timeout?.backendRequestTimeout ?? 0),
-      })),
+      backends.map((backend) => {
+        // Other kinds do not pass the checks of the configuration yet.
+        assert(backend.kind === 'host')
+        const pool = poolOf(backend.endpoint, backendTLS)
+        const value = new HttpBackend(pool, timeout?.backendRequestTimeout ?? 0)
+        return { weight: backend.weight, value }
+      }),
     ),
   }
 }

@@ -2,6 +2,7 @@
 
 import type {
   BackendConfig,
+  BackendPolicies,
   Config,
   Endpoint,
   GatewayConfig,
@@ -41,7 +42,7 @@ export function configDump({ config, generation, loadedAt }: DumpSource): unknow
     backends: routes.flatMap(({ backends }) => backends.map(backendOf)),
     workloads: [],
     services: [],
-    policies: [],
+    policies: config.resources,
     version: { version: VERSION, node: process.version },
     config: {
       file: config.file,
@@ -95,11 +96,16 @@ function routeOf({ key, name, hostnames, matches, backends, policies }: RouteCon
   }
 }
 
-function backendOf({ key, endpoint }: BackendConfig): unknown {
-  return {
-    backend: { host: { name: key, namespace: 'default', target: targetOf(endpoint) } },
-    inlinePolicies: [],
-  }
+function backendOf(backend: BackendConfig): unknown {
+  const { kind, key, policies } = backend
+  const named = { name: key, namespace: 'default' }
+  const target = kind === 'host' ? targetOf(backend.endpoint) : detailsOf(backend)
+  return { backend: { [kind]: { ...named, target } }, inlinePolicies: inlineOf(policies) }
+}
+
+function detailsOf(backend: BackendConfig): unknown {
+  const { kind: _kind, key: _key, weight: _weight, policies: _policies, ...details } = backend
+  return Object.values(details)[0]
 }
 
 function targetOf(endpoint: Endpoint): string {
@@ -112,7 +118,7 @@ function pathOf({ kind, value }: PathMatch): unknown {
   return { [kind === 'prefix' ? 'pathPrefix' : kind]: value }
 }
 
-function inlineOf(policies: RoutePolicies): unknown[] {
+function inlineOf(policies: RoutePolicies | BackendPolicies): unknown[] {
   return Object.entries(policies)
     .filter(([, policy]) => policy !== null)
     .map(([kind, policy]) => ({ [kind]: policy }))

@@ -12,3 +12,16 @@ export function parseDuration(text: string): number | undefined {
   const [hours, minutes, seconds, milliseconds] = parts.slice(1).map((part) => Number(part ?? 0))
   return hours! * 3_600_000 + minutes! * 60_000 + seconds! * 1000 + milliseconds!
 }
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const
+
+/** The same duration as users write it, in the largest unit that fits. */
+export function durationText(milliseconds: number): string {
+  const unit = UNITS.find(([, length]) => milliseconds % length === 0)
+  if (milliseconds === 0 || unit === undefined) return `${milliseconds}ms`
+  return `${milliseconds / unit[1]}${unit[0]}`
+}

@@ -1,20 +1,25 @@
 // Configuration text → Config, in three steps: YAML with variables, shape, and what the parts mean together.
 
 import { resolve } from 'node:path'
+import { namedTargets } from './check/backends.ts'
 import { Context } from './check/context.ts'
-import { checkGateways } from './check/gateways.ts'
+import { checkGateways, checkPorts } from './check/gateways.ts'
+import type { OpenGateway } from './check/gateways.ts'
 import { backendLimitsOf, processOf, wireLimitsOf } from './check/process.ts'
 import { checkRoutes } from './check/routes.ts'
+import { checkSections, uiOf } from './check/sections.ts'
 import { documentsOf } from './documents.ts'
 import { ConfigError } from './error.ts'
 import type { Environment } from './expand.ts'
 import { readInputs } from './inputs.ts'
 import type { InputText } from './inputs.ts'
 import { Problems } from './problems.ts'
+import { attachResources } from './resources.ts'
 import { FILE, partsOf } from './shape/file.ts'
 import { sourcesOf } from './source.ts'
 import type { Source } from './source.ts'
 import type { Config } from './types.ts'
+import { refuseUnenforced } from './unenforced.ts'
 import { report, wording } from './wording.ts'
 
 /** Files, folders of files, or `-` for standard input. Throws a ConfigError that tells everything found wrong. */
@@ -22,7 +27,7 @@ export function loadConfig(inputs: readonly string[], env: Environment = process
   const problems = new Problems()
   const { texts, files, folders } = readInputs(inputs, problems)
   problems.check()
-  const config = configOf(texts, env)
+  const config = configOf(texts, env, 'on')
   const others = files.filter((file) => file !== resolve(config.file))
   return freeze({ ...config, files: [...others, ...config.files], folders })
 }
@@ -31,21 +36,26 @@ export interface ParseOptions {
   /** What messages call it; files it names are found from its folder. */
   readonly file: string
   readonly env?: Environment
+  /** `off` lets pass what is checked but not enforced, for specs of the checks. */
+  readonly gate?: Gate
 }
+
+type Gate = 'on' | 'off'
 
 export function parseConfig(text: string, options: ParseOptions): Config {
-  const { file, env = process.env } = options
-  return freeze(configOf([{ file, text }], env))
+  const { file, env = process.env, gate = 'on' } = options
+  return freeze(configOf([{ file, text }], env, gate))
 }
 
-function configOf(texts: readonly InputText[], env: Environment): Config {
+function configOf(texts: readonly InputText[], env: Environment, gate: Gate): Config {
   const problems = new Problems()
   const sources = texts.flatMap(({ text, file }) => readSources(text, file, env, problems))
   problems.check()
-  const { main } = documentsOf(sources, texts[0]?.file ?? '', problems)
-  const config = main === undefined ? undefined : mainOf(main, problems)
+  const { main, resources } = documentsOf(sources, texts[0]?.file ?? '', problems)
+  const config = main === undefined ? undefined : mainOf(main, problems, gate)
   problems.check()
-  return config!
+  const { gateways } = config!
+  return { ...config!, resources: attachResources(resources, gateways, { gate }) }
 }
 
 /** None of a file that has problems. */
@@ -59,15 +69,29 @@ function readSources(text: string, file: string, env: Environment, problems: Pro
   }
 }
 
-function mainOf(source: Source, problems: Problems): Config {
+interface OpenConfig extends Omit<Config, 'resources'> {
+  readonly gateways: readonly OpenGateway[]
+}
+
+function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
   const context = new Context(source, problems)
   const whole = FILE.safeParse(source.data, { error: wording })
   if (!whole.success) report(context, whole.error.issues)
   const parts = partsOf(source.data)
-  const gateways = checkGateways(context, parts.gateways)
-  checkRoutes(context, parts.routes, { gateways, names: [...parts.gateways.keys()] })
+  const written = checkGateways(context, parts.gateways)
+  const to = { gateways: written, names: [...parts.gateways.keys()] }
+  checkRoutes(context, parts.routes, to, namedTargets(context, parts.backends))
+  const own = checkSections(context, parts, to)
+  checkPorts(context, [
+    ...written.map(({ name, port }) => ({ port, path: ['gateways', name] })),
+    ...own.map(({ name, port }) => ({ port, path: [name] })),
+  ])
+  const gateways = [...written, ...own]
   if (whole.success && gateways.length === 0)
     context.problem([], 'got no gateways, expected at least one: nothing would listen')
+  const ui = uiOf(context, parts.ui, to)
+  problems.check()
+  if (gate === 'on') refuseUnenforced(source.data, context)
   return {
     file: source.file,
     files: [...context.files],
@@ -76,6 +100,7 @@ function mainOf(source: Source, problems: Problems): Config {
     backend: backendLimitsOf(parts.config ?? {}),
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
+    ui,
   }
 }
 

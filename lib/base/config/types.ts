@@ -1,6 +1,18 @@
 // What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
 
 import type { BackendLimits, WireLimits } from '../limits.ts'
+import type {
+  ApiKeyConfig,
+  AuthorizationConfig,
+  BasicAuthConfig,
+  JwtAuthConfig,
+  McpAuthenticationConfig,
+} from './auth-types.ts'
+import type { Expression } from '../cel/compile.ts'
+import type { LimitConfig, RemoteLimitConfig } from './limit-types.ts'
+import type { AiConfig, AiPolicyConfig, LlmConfig } from './llm-types.ts'
+import type { McpConfig } from './mcp-types.ts'
+import type { PolicyResource } from './resource-types.ts'
 import type { Secret } from './secret.ts'
 
 export interface Config {
@@ -15,7 +27,18 @@ export interface Config {
   readonly backend: BackendLimits
   /** `frontendPolicies` */
   readonly wire: WireLimits
+  /** Also those of the sections `mcp` and `llm` that have a port of their own. */
   readonly gateways: readonly GatewayConfig[]
+  readonly ui: UiConfig | null
+  /** Policy resources as they were written, each with its status. */
+  readonly resources: readonly PolicyResource[]
+}
+
+/** `ui` */
+export interface UiConfig {
+  /** Keys of the listeners that serve it. */
+  readonly listeners: readonly string[]
+  readonly policies: UiPolicies
 }
 
 /** `config`: read at start only. */
@@ -48,6 +71,8 @@ export interface GatewayConfig {
   readonly address: string
   /** All speak one protocol; they differ by hostname. */
   readonly listeners: readonly ListenerConfig[]
+  /** Over all its routes together, from policy resources. */
+  readonly limits: readonly LimitConfig[]
 }
 
 export interface ListenerConfig {
@@ -58,6 +83,8 @@ export interface ListenerConfig {
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS'
   readonly tls: ListenerTls | null
+  /** Decided before a route is chosen. */
+  readonly policies: GatewayPolicies
   readonly routes: readonly RouteConfig[]
 }
 
@@ -81,6 +108,8 @@ export interface RouteConfig {
   /** At least one; any of them is enough. */
   readonly matches: readonly RouteMatch[]
   readonly policies: RoutePolicies
+  /** Inline ones, then those of policy resources. */
+  readonly limits: readonly LimitConfig[]
   readonly backends: readonly BackendConfig[]
 }
 
@@ -109,21 +138,37 @@ export interface NamedMatch {
   readonly value: ValueMatch
 }
 
-export interface BackendConfig {
+interface BackendBase {
   /** `<route key>/backend<index>` */
   readonly key: string
-  readonly endpoint: Endpoint
   readonly weight: number
+  readonly policies: BackendPolicies
 }
+
+export type BackendConfig = BackendBase &
+  (
+    | { readonly kind: 'host'; readonly endpoint: Endpoint }
+    | { readonly kind: 'mcp'; readonly mcp: McpConfig }
+    | { readonly kind: 'ai'; readonly ai: AiConfig }
+    | { readonly kind: 'llm'; readonly llm: LlmConfig }
+  )
 
 /** `host` of an IPv6 address is without brackets. */
 export type Endpoint =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string }
 
-/** What is not set is null. */
-export interface RoutePolicies {
+/** What is not set is null, here and below. */
+export interface GatewayPolicies {
   readonly cors: CorsConfig | null
+  readonly jwtAuth: JwtAuthConfig | null
+  readonly basicAuth: BasicAuthConfig | null
+  readonly apiKey: ApiKeyConfig | null
+  readonly authorization: AuthorizationConfig | null
+  readonly transformations: TransformationsConfig | null
+}
+
+export interface RoutePolicies extends GatewayPolicies {
   readonly requestHeaderModifier: HeaderModifierConfig | null
   readonly responseHeaderModifier: HeaderModifierConfig | null
   readonly urlRewrite: UrlRewriteConfig | null
@@ -132,7 +177,58 @@ export interface RoutePolicies {
   readonly timeout: TimeoutConfig | null
   readonly retry: RetryConfig | null
   readonly backendTLS: BackendTlsConfig | null
+  readonly backendAuth: BackendAuthConfig | null
+  readonly mcpAuthentication: McpAuthenticationConfig | null
+  readonly mcpAuthorization: AuthorizationConfig | null
+  /** `remoteRateLimit`, or `rateLimit.global`. */
+  readonly remoteRateLimit: RemoteLimitConfig | null
+  readonly ai: AiPolicyConfig | null
+  readonly csrf: CsrfConfig | null
+  readonly delay: { readonly duration: Expression } | null
+  readonly requestMirror: { readonly backend: Endpoint; readonly percentage: number } | null
 }
+
+export interface BackendPolicies {
+  readonly requestHeaderModifier: HeaderModifierConfig | null
+  readonly responseHeaderModifier: HeaderModifierConfig | null
+  readonly transformations: TransformationsConfig | null
+  readonly backendTLS: BackendTlsConfig | null
+  readonly backendAuth: BackendAuthConfig | null
+  readonly authorization: AuthorizationConfig | null
+  readonly mcpAuthorization: AuthorizationConfig | null
+  readonly ai: AiPolicyConfig | null
+}
+
+export interface UiPolicies extends Omit<GatewayPolicies, 'transformations'> {
+  readonly csrf: CsrfConfig | null
+}
+
+interface CsrfConfig {
+  readonly additionalOrigins: readonly string[]
+}
+
+/** Names in lower case, values computed. */
+export interface TransformationConfig {
+  readonly add: readonly { readonly name: string; readonly value: Expression }[]
+  readonly set: readonly { readonly name: string; readonly value: Expression }[]
+  readonly remove: readonly string[]
+}
+
+export interface TransformationsConfig {
+  readonly request: TransformationConfig | null
+  readonly response: TransformationConfig | null
+}
+
+/** `passthrough`: the client's own credential. */
+export type BackendAuthConfig =
+  | { readonly kind: 'passthrough' }
+  | {
+      readonly kind: 'header'
+      readonly key: Secret
+      readonly name: string
+      readonly prefix: string
+    }
+  | { readonly kind: 'query'; readonly key: Secret; readonly name: string }
 
 export type HeaderField = readonly [name: string, value: string]
 

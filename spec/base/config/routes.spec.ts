@@ -23,11 +23,15 @@ routes('have a name, a match, a key and weights by default', () => {
   ])
   assert.equal(route.backends, [
     {
-      key: 'gateway/default/default/route0/backend0',
+      kind: 'host',
       endpoint: { kind: 'tcp', host: 'a', port: 1 },
+      policies: route.backends[0]!.policies,
+      key: 'gateway/default/default/route0/backend0',
       weight: 1,
     },
   ])
+  assert.ok(Object.values(route.backends[0]!.policies).every((policy) => policy === null))
+  assert.equal(route.limits, [])
 })
 
 const TWO = `gateways:
@@ -99,8 +103,11 @@ routes('take backends in every form', () => {
     ['[::1]:80', { kind: 'tcp', host: '::1', port: 80 }],
     ['unix:/run/app.sock', { kind: 'unix', path: '/run/app.sock' }],
   ]
-  for (const [text, expected] of table)
-    assert.equal(routeOf(`backends: [{ host: '${text}' }]`).backends[0]!.endpoint, expected, text)
+  for (const [text, expected] of table) {
+    const backend = routeOf(`backends: [{ host: '${text}' }]`).backends[0]!
+    assert.ok(backend.kind === 'host')
+    assert.equal(backend.endpoint, expected, text)
+  }
 })
 
 routes('refuse backends in any other form', () => {

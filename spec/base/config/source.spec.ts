@@ -66,7 +66,7 @@ source('refuses an alias of nothing', () => {
 
 source('survives an alias of itself', () => {
   assert.equal(problemsOf('gateways: &g { a: *g }'), [
-    "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'protocol', 'tls', 'listeners'",
+    "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'protocol', 'tls', 'listeners', 'cors', 'jwtAuth', 'basicAuth', 'apiKey', 'authorization', 'transformations'",
     'c.yaml:1:19: gateways.a.port is required',
   ])
 })
@@ -79,7 +79,7 @@ source('refuses keys that are not text', () => {
 
 source('treats a key like __proto__ as any other', () => {
   assert.equal(problemsOf('__proto__: { gateways: { a: { port: 1 } } }'), [
-    "c.yaml:1:1: __proto__: unknown field '__proto__', expected one of 'config', 'frontendPolicies', 'gateways', 'routes'",
+    "c.yaml:1:1: __proto__: unknown field '__proto__', expected one of 'config', 'frontendPolicies', 'gateways', 'routes', 'backends', 'mcp', 'llm', 'ui'",
   ])
 })
 

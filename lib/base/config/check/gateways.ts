@@ -4,43 +4,61 @@ import type { Path } from '../error.ts'
 import { Secret } from '../secret.ts'
 import type { GatewayShape, ListenerShape, TlsShape } from '../shape/gateway.ts'
 import type { GatewayConfig, ListenerConfig, ListenerTls, RouteConfig } from '../types.ts'
+import type { LimitConfig } from '../limit-types.ts'
 import type { Context } from './context.ts'
+import { gatewayPoliciesOf } from './policies.ts'
+
+/** While it is made, more can be hung on it. */
+export interface OpenRoute extends RouteConfig {
+  /** One list for all copies of a route. */
+  readonly limits: LimitConfig[]
+}
 
 export interface OpenListener extends ListenerConfig {
-  readonly routes: RouteConfig[]
+  readonly routes: OpenRoute[]
 }
 
 export interface OpenGateway extends GatewayConfig {
   readonly listeners: readonly OpenListener[]
+  readonly limits: LimitConfig[]
 }
 
 /** Dual stack: IPv4 as well. */
-const ANY_ADDRESS = '::'
+export const ANY_ADDRESS = '::'
 
 export function checkGateways(
   context: Context,
   written: ReadonlyMap<string, GatewayShape | undefined>,
 ): OpenGateway[] {
   const gateways: OpenGateway[] = []
-  const ports = new Map<number, string>()
   for (const [name, shape] of written) {
     if (!/^[^/\s]+$/.test(name))
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue
-    checkPort(context, name, shape.port, ports)
     const { port, address = ANY_ADDRESS } = shape
-    gateways.push({ name, port, address, listeners: listenersOf(context, name, shape) })
+    const listeners = listenersOf(context, name, shape)
+    gateways.push({ name, port, address, listeners, limits: [] })
   }
   return gateways
 }
 
-function checkPort(context: Context, name: string, port: number, ports: Map<number, string>): void {
-  const other = ports.get(port)
-  if (other === undefined) ports.set(port, name)
-  else {
-    const both = `gateways.${other} and gateways.${name}`
-    const message = `port ${port} is configured by both ${both}, expected a port of its own for each`
-    context.problem(['gateways', name, 'port'], message)
+export interface PortUse {
+  readonly port: number
+  /** Of the section that uses it. */
+  readonly path: Path
+}
+
+/** Each section that listens has a port of its own. */
+export function checkPorts(context: Context, uses: readonly PortUse[]): void {
+  const ports = new Map<number, Path>()
+  for (const { port, path } of uses) {
+    const other = ports.get(port)
+    if (other === undefined) ports.set(port, path)
+    else {
+      const both = `${other.join('.')} and ${path.join('.')}`
+      const message = `port ${port} is configured by both ${both}, expected a port of its own for each`
+      context.problem([...path, 'port'], message)
+    }
   }
 }
 
@@ -49,8 +67,9 @@ function listenersOf(context: Context, name: string, shape: GatewayShape): OpenL
   const { listeners } = shape
   if (listeners === undefined)
     return [listenerOf(context, path, shape, { key: `gateway/${name}`, name })]
-  for (const field of ['protocol', 'tls'] as const)
-    if (shape[field] !== undefined)
+  const { port: _port, address: _address, listeners: _listeners, ...others } = shape
+  for (const [field, value] of Object.entries(others))
+    if (value !== undefined)
       context.problem(
         [...path, field],
         `got ${field} beside listeners, expected only port and address`,
@@ -97,7 +116,8 @@ function listenerOf(
   if (protocol === 'HTTPS' && tls === undefined)
     context.problem(path, 'protocol HTTPS requires tls')
   const checked = tls === undefined ? null : tlsOf(context, [...path, 'tls'], tls)
-  return { ...names, hostname, protocol, tls: checked, routes: [] }
+  const policies = gatewayPoliciesOf(context, path, shape)
+  return { ...names, hostname, protocol, tls: checked, policies, routes: [] }
 }
 
 const VERSIONS = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const

@@ -1,68 +1,133 @@
-// `policies` of a route → what is not set is null, and files are read.
+// `policies` → what is not set is null, and files are read.
 
 import type { Path } from '../error.ts'
-import { Secret } from '../secret.ts'
-import type { PoliciesShape } from '../shape/policies.ts'
-import type { BackendTlsConfig, RouteMatch, RoutePolicies } from '../types.ts'
+import type {
+  BackendPoliciesShape,
+  GatewayPoliciesShape,
+  PoliciesShape,
+} from '../shape/policies.ts'
+import type { BackendPolicies, GatewayPolicies, RouteMatch, RoutePolicies } from '../types.ts'
+import { apiKeyOf, basicAuthOf, jwtAuthOf, mcpAuthenticationOf } from './auth.ts'
 import type { Context } from './context.ts'
+import { backendAuthOf, backendTlsOf } from './backend-policies.ts'
 
 export function checkPolicies(context: Context, path: Path, shape: PoliciesShape): RoutePolicies {
-  const { urlRewrite, requestRedirect, cors, timeout, backendTLS } = shape
-  if (urlRewrite !== undefined && requestRedirect !== undefined)
+  const at = (name: string): Path => [...path, name]
+  const { urlRewrite, requestRedirect, timeout, backendTLS, backendAuth } = shape
+  checkPairs(context, path, shape)
+  return {
+    ...gatewayPoliciesOf(context, path, shape),
+    requestHeaderModifier: shape.requestHeaderModifier ?? null,
+    responseHeaderModifier: shape.responseHeaderModifier ?? null,
+    urlRewrite: orNull(urlRewrite, ({ authority = null, path: to = null }) => ({
+      authority,
+      path: to,
+    })),
+    requestRedirect: orNull(requestRedirect, (written) => ({
+      scheme: written.scheme ?? null,
+      authority: written.authority ?? null,
+      path: written.path ?? null,
+      status: written.status,
+    })),
+    directResponse: orNull(shape.directResponse, ({ status, body, headers }) => ({
+      status,
+      body,
+      headers,
+    })),
+    timeout: orNull(timeout, ({ requestTimeout = null, backendRequestTimeout = null }) => ({
+      requestTimeout,
+      backendRequestTimeout,
+    })),
+    retry: orNull(shape.retry, ({ attempts, backoff, codes }) => ({ attempts, backoff, codes })),
+    backendTLS: orNull(backendTLS, (tls) => backendTlsOf(context, at('backendTLS'), tls)),
+    backendAuth: orNull(backendAuth, backendAuthOf),
+    mcpAuthentication: orNull(shape.mcpAuthentication, (one) =>
+      mcpAuthenticationOf(context, at('mcpAuthentication'), one),
+    ),
+    mcpAuthorization: shape.mcpAuthorization ?? null,
+    remoteRateLimit: shape.remoteRateLimit ?? shape.rateLimit?.global ?? null,
+    ai: orNull(shape.ai, ({ modelAliases, routes, defaults, overrides }) => ({
+      modelAliases,
+      routes,
+      defaults,
+      overrides,
+    })),
+    csrf: shape.csrf ?? null,
+    delay: shape.delay ?? null,
+    requestMirror: shape.requestMirror ?? null,
+  }
+}
+
+/** Policies that cannot stand beside each other. */
+function checkPairs(context: Context, path: Path, shape: PoliciesShape): void {
+  if (shape.urlRewrite !== undefined && shape.requestRedirect !== undefined)
     context.problem(
       [...path, 'urlRewrite'],
       'got urlRewrite and requestRedirect, expected one of them: a redirect reaches no backend',
       'key',
     )
+  if (shape.remoteRateLimit !== undefined && shape.rateLimit?.global !== undefined)
+    context.problem(
+      [...path, 'remoteRateLimit'],
+      'got remoteRateLimit and rateLimit.global, expected one of them: they are the same',
+      'key',
+    )
+  if (shape.mcpAuthentication !== undefined && shape.jwtAuth !== undefined)
+    context.problem(
+      [...path, 'jwtAuth'],
+      'got jwtAuth and mcpAuthentication, expected one of them: both read the token',
+      'key',
+    )
+}
+
+/** Also the part that a route, a listener and the page have in common. */
+export function gatewayPoliciesOf(
+  context: Context,
+  path: Path,
+  shape: GatewayPoliciesShape,
+): GatewayPolicies {
+  const at = (name: string): Path => [...path, name]
   return {
-    cors: cors === undefined ? null : { ...cors, maxAge: cors.maxAge ?? null },
-    requestHeaderModifier: shape.requestHeaderModifier ?? null,
-    responseHeaderModifier: shape.responseHeaderModifier ?? null,
-    urlRewrite:
-      urlRewrite === undefined
-        ? null
-        : { authority: urlRewrite.authority ?? null, path: urlRewrite.path ?? null },
-    requestRedirect:
-      requestRedirect === undefined
-        ? null
-        : {
-            scheme: requestRedirect.scheme ?? null,
-            authority: requestRedirect.authority ?? null,
-            path: requestRedirect.path ?? null,
-            status: requestRedirect.status,
-          },
-    directResponse: shape.directResponse ?? null,
-    timeout:
-      timeout === undefined
-        ? null
-        : {
-            requestTimeout: timeout.requestTimeout ?? null,
-            backendRequestTimeout: timeout.backendRequestTimeout ?? null,
-          },
-    retry: shape.retry ?? null,
-    backendTLS:
-      backendTLS === undefined ? null : tlsOf(context, [...path, 'backendTLS'], backendTLS),
+    cors: orNull(shape.cors, (cors) => ({ ...cors, maxAge: cors.maxAge ?? null })),
+    jwtAuth: orNull(shape.jwtAuth, (one) => jwtAuthOf(context, at('jwtAuth'), one)),
+    basicAuth: orNull(shape.basicAuth, (one) => basicAuthOf(context, at('basicAuth'), one)),
+    apiKey: orNull(shape.apiKey, (one) => apiKeyOf(context, at('apiKey'), one)),
+    authorization: shape.authorization ?? null,
+    transformations: orNull(shape.transformations, transformationsOf),
   }
 }
 
-type BackendTlsShape = NonNullable<PoliciesShape['backendTLS']>
+type TransformationsShape = NonNullable<GatewayPoliciesShape['transformations']>
 
-function tlsOf(context: Context, path: Path, shape: BackendTlsShape): BackendTlsConfig {
-  const read = (field: 'cert' | 'key' | 'root') =>
-    shape[field] === undefined ? null : context.read([...path, field], shape[field])
-  const cert = read('cert')
-  const key = read('key')
-  const root = read('root')
-  if (cert !== null && key !== null) context.checkTls(path, { cert, key })
-  if (root !== null) context.checkTls(path, { ca: root })
+export function transformationsOf({ request, response }: TransformationsShape) {
+  const plain = ({ add, set, remove }: NonNullable<typeof request>) => ({ add, set, remove })
+  return { request: orNull(request, plain), response: orNull(response, plain) }
+}
+
+/** Policies of one backend. */
+export function checkBackendPolicies(
+  context: Context,
+  path: Path,
+  shape: BackendPoliciesShape,
+): BackendPolicies {
+  const { backendTLS, backendAuth, ai, transformations } = shape
   return {
-    cert,
-    key: key === null ? null : new Secret(key),
-    root,
-    hostname: shape.hostname ?? null,
-    insecure: shape.insecure,
-    alpn: shape.alpn,
+    requestHeaderModifier: shape.requestHeaderModifier ?? null,
+    responseHeaderModifier: shape.responseHeaderModifier ?? null,
+    transformations: orNull(transformations, transformationsOf),
+    backendTLS: orNull(backendTLS, (tls) => backendTlsOf(context, [...path, 'backendTLS'], tls)),
+    backendAuth: orNull(backendAuth, backendAuthOf),
+    authorization: shape.authorization ?? null,
+    mcpAuthorization: shape.mcpAuthorization ?? null,
+    ai: ai ?? null,
   }
+}
+
+export function orNull<Shape, Result>(
+  shape: Shape | undefined,
+  make: (shape: Shape) => Result,
+): Result | null {
+  return shape === undefined ? null : make(shape)
 }
 
 /** Only a prefix that matched can be replaced. */

@@ -1,100 +1,106 @@
 // `routes` → hung on the listeners they name.
 
-import { nearest } from '../nearest.ts'
+import type { Path } from '../error.ts'
 import { ANY_REQUEST } from '../shape/route.ts'
 import type { RouteShape } from '../shape/route.ts'
-import type { RouteConfig, RoutePolicies } from '../types.ts'
+import type { RouteMatch, RoutePolicies } from '../types.ts'
+import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
+import type { Attachments } from './attach.ts'
+import { backendOf } from './backends.ts'
+import type { NamedTargets, Target } from './backends.ts'
 import type { Context } from './context.ts'
-import type { OpenGateway, OpenListener } from './gateways.ts'
+import type { OpenListener, OpenRoute } from './gateways.ts'
+import { limitsOf } from './limits.ts'
 import { checkPolicies, checkPrefixes } from './policies.ts'
 
 /** Routes have no namespaces of their own yet; keys have room for one. */
-const NAMESPACE = 'default'
+export const NAMESPACE = 'default'
 
-export interface Attachments {
-  readonly gateways: readonly OpenGateway[]
-  /** Names of all gateways written, also of those that were refused. */
-  readonly names: readonly string[]
+/** A route before it has a listener. */
+export interface LooseRoute {
+  readonly name: string
+  readonly hostnames: readonly string[]
+  readonly matches: readonly RouteMatch[]
+  readonly policies: RoutePolicies
+  readonly limits: OpenRoute['limits']
+  readonly backends: readonly { readonly target: Target; readonly weight: number }[]
 }
 
 export function checkRoutes(
   context: Context,
   routes: readonly (RouteShape | undefined)[],
   to: Attachments,
+  named: NamedTargets,
 ): void {
   for (const [index, shape] of routes.entries()) {
     if (shape === undefined) continue
     const path = ['routes', index]
-    const policies = checkPolicies(context, [...path, 'policies'], shape.policies ?? {})
-    const name = shape.name ?? `route${index}`
-    const { hostnames = [], matches = [ANY_REQUEST], backends = [] } = shape
-    checkPrefixes(context, [...path, 'policies'], policies, matches)
-    if (backends.length === 0 && !answersItself(policies))
+    const route = routeOf(context, path, shape, named)
+    if ((shape.backends ?? []).length === 0 && !answersItself(route.policies))
       context.problem(
         path,
         'got no backends, expected some, or the policy requestRedirect or directResponse',
       )
-    for (const listener of listenersFor(context, shape, { index, name }, to)) {
-      const key = `${listener.key}/${NAMESPACE}/${name}`
-      const own = backends.map(({ host, weight = 1 }, at) => ({
-        key: `${key}/backend${at}`,
-        endpoint: host,
-        weight,
-      }))
-      const route: RouteConfig = { key, name, hostnames, matches, policies, backends: own }
-      if (listener.routes.some((other) => other.key === key))
-        context.problem(
-          path,
-          `got a second route named '${name}' on ${listener.key}, expected names to differ`,
-        )
-      listener.routes.push(route)
-    }
+    for (const listener of listenersOf(context, path, shape, route.name, to))
+      hang(context, path, route, listener)
   }
+}
+
+function routeOf(context: Context, path: Path, shape: RouteShape, named: NamedTargets): LooseRoute {
+  const { hostnames = [], matches = [ANY_REQUEST], backends = [], policies: written = {} } = shape
+  const place = [...path, 'policies']
+  const policies = checkPolicies(context, place, written)
+  checkPrefixes(context, place, policies, matches)
+  const found: { target: Target; weight: number }[] = []
+  for (const [at, backend] of backends.entries()) {
+    const target = backendOf(context, [...path, 'backends', at], backend, named)
+    if (target !== undefined) found.push({ target, weight: backend.weight ?? 1 })
+  }
+  return {
+    name: shape.name ?? `route${path[1]}`,
+    hostnames,
+    matches,
+    policies,
+    limits: limitsOf(context, place, written),
+    backends: found,
+  }
+}
+
+/** Gives a route the listener's key; `key` may be given. */
+export function hang(
+  context: Context,
+  path: Path,
+  { backends, ...route }: LooseRoute,
+  listener: OpenListener,
+  key = `${listener.key}/${NAMESPACE}/${route.name}`,
+): void {
+  if (listener.routes.some((other) => other.key === key))
+    context.problem(
+      path,
+      `got a second route named '${route.name}' on ${listener.key}, expected names to differ`,
+    )
+  const own = backends.map(({ target, weight }, at) => ({
+    ...target,
+    key: `${key}/backend${at}`,
+    weight,
+  }))
+  listener.routes.push({ key, ...route, backends: own })
 }
 
 function answersItself(policies: RoutePolicies): boolean {
   return policies.requestRedirect !== null || policies.directResponse !== null
 }
 
-function listenersFor(
+function listenersOf(
   context: Context,
+  path: Path,
   shape: RouteShape,
-  route: { index: number; name: string },
+  name: string,
   to: Attachments,
-): Set<OpenListener> {
-  const path = ['routes', route.index, 'gateways']
-  const found = new Set<OpenListener>()
-  if (shape.gateways === undefined && !to.names.includes('default')) {
-    context.problem(path.slice(0, 2), `routes.${route.name} must set gateways`)
-    return found
+): Iterable<OpenListener> {
+  if (shape.gateways === undefined && !to.names.includes(DEFAULT_GATEWAY)) {
+    context.problem(path, `routes.${name} must set gateways`)
+    return []
   }
-  const { gateways: references = 'default' } = shape
-  for (const [at, reference] of [references].flat().entries()) {
-    const listeners = resolve(reference, to)
-    if (listeners === undefined) {
-      const meant = nearest(reference, namesToRefer(to))
-      const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
-      const place = typeof references === 'string' ? path : [...path, at]
-      context.problem(place, `unknown gateway reference ${reference}${hint}`)
-    }
-    for (const listener of listeners ?? []) found.add(listener)
-  }
-  return found
-}
-
-/** None for a gateway that was refused: what it would have had is not known. */
-function resolve(reference: string, to: Attachments): readonly OpenListener[] | undefined {
-  const [name = '', part, ...rest] = reference.split('/')
-  if (!to.names.includes(name) || rest.length > 0) return undefined
-  const gateway = to.gateways.find((one) => one.name === name)
-  if (gateway === undefined) return []
-  if (part === undefined) return gateway.listeners
-  const key = `gateway/${name}/${part}`
-  const listener = gateway.listeners.find((one) => one.key === key)
-  return listener === undefined ? undefined : [listener]
-}
-
-function namesToRefer(to: Attachments): string[] {
-  const keys = to.gateways.flatMap(({ listeners }) => listeners.map(({ key }) => key.slice(8)))
-  return [...to.names, ...keys]
+  return listenersFor(context, [...path, 'gateways'], shape.gateways ?? DEFAULT_GATEWAY, to)
 }

@@ -1,37 +1,45 @@
 // What users write under `gateways`.
 
 import { z } from 'zod'
-import { address, hostname, listenPort } from './scalars.ts'
+import { text, unsupported } from './parts.ts'
+import { GATEWAY_POLICIES } from './policies.ts'
+import { address, hostname, listenPort, partOfKey } from './scalars.ts'
 
 const version = z.enum(['TLS_V1_2', 'TLS_V1_3'])
 
-const TLS = z.strictObject({
-  cert: z.string().min(1),
-  key: z.string().min(1),
-  minTLSVersion: version.optional(),
-  maxTLSVersion: version.optional(),
-})
+const TLS = z
+  .strictObject({
+    cert: text.describe('PEM file, found from the folder of the configuration'),
+    key: text.describe('PEM file'),
+    minTLSVersion: version.optional().describe('Oldest version').meta({ default: 'TLS_V1_2' }),
+    maxTLSVersion: version.optional().describe('Newest version').meta({ default: 'TLS_V1_3' }),
+    ...unsupported('mode', 'root', 'cipherSuites', 'keyExchangeGroups', 'spiffe'),
+  })
+  .meta({ id: 'ListenerTls', description: 'Certificate of the listener' })
 
-/** Names are joined by slashes into keys. */
-export const partOfKey = z
-  .string()
-  .regex(/^[^/\s]+$/, 'got a name with a slash or a space, or an empty one, expected a plain name')
-
-const protocol = z.enum(['HTTP', 'HTTPS'])
+const protocol = z
+  .enum(['HTTP', 'HTTPS'])
+  .describe('Default `HTTPS` when `tls` is set, else `HTTP`')
 
 const LISTENER = z.strictObject({
-  name: partOfKey.optional(),
-  hostname: hostname.optional(),
+  name: partOfKey.optional().describe('Default `listener<index>`'),
+  hostname: hostname.optional().describe('`a.example.com` or `*.example.com`; none means any'),
   protocol: protocol.optional(),
   tls: TLS.optional(),
+  ...GATEWAY_POLICIES,
 })
 
 export const GATEWAY = z.strictObject({
-  port: listenPort,
-  address: address.optional(),
+  port: listenPort.describe('Its own; 0 lets the system choose'),
+  address: address.optional().describe('IP address to bind').meta({ default: '::' }),
   protocol: protocol.optional(),
   tls: TLS.optional(),
-  listeners: z.array(LISTENER).min(1).optional(),
+  listeners: z
+    .array(LISTENER)
+    .min(1)
+    .optional()
+    .describe('Several on one port, told apart by hostname'),
+  ...GATEWAY_POLICIES,
 })
 
 export type TlsShape = z.output<typeof TLS>

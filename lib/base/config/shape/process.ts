@@ -5,25 +5,32 @@ import { z } from 'zod'
 import { checkFilter } from '../log-filter.ts'
 import type { AdminAddress } from '../types.ts'
 import { kindOf } from '../wording.ts'
-import { count, duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
+import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
+import { durationText } from '../duration.ts'
+import { unsupported } from './parts.ts'
+import { duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
 
-const ADMIN_EXPECTED = 'expected ip:port, localhost:port, unix:/path or off'
+const ADDRESS_EXPECTED = 'expected ip:port, localhost:port, unix:/path or off'
 
-export const adminAddr = z
-  .string({
-    error: ({ input }) => `invalid config.adminAddr: got ${kindOf(input)}, ${ADMIN_EXPECTED}`,
-  })
-  .transform((text, context): AdminAddress => {
-    if (text === 'off') return { kind: 'off' }
-    if (text.startsWith('unix:/')) return { kind: 'unix', path: text.slice(5) }
-    const parts = hostAndPort(text)
-    if (parts?.host === 'localhost') return { kind: 'localhost', port: parts.port }
-    const host = parts?.host.replace(/^\[(.+)\]$/, '$1') ?? ''
-    // An IPv6 address without brackets could end in its port or not.
-    if (parts !== undefined && isIP(host) === (host === parts.host ? 4 : 6))
-      return { kind: 'tcp', host, port: parts.port }
-    return refuse(context, `invalid config.adminAddr: got '${text}', ${ADMIN_EXPECTED}`)
-  })
+function addressOf(field: string) {
+  return z
+    .string({
+      error: ({ input }) => `invalid config.${field}: got ${kindOf(input)}, ${ADDRESS_EXPECTED}`,
+    })
+    .transform((text, context): AdminAddress => {
+      if (text === 'off') return { kind: 'off' }
+      if (text.startsWith('unix:/')) return { kind: 'unix', path: text.slice(5) }
+      const parts = hostAndPort(text)
+      if (parts?.host === 'localhost') return { kind: 'localhost', port: parts.port }
+      const host = parts?.host.replace(/^\[(.+)\]$/, '$1') ?? ''
+      // An IPv6 address without brackets could end in its port or not.
+      if (parts !== undefined && isIP(host) === (host === parts.host ? 4 : 6))
+        return { kind: 'tcp', host, port: parts.port }
+      return refuse(context, `invalid config.${field}: got '${text}', ${ADDRESS_EXPECTED}`)
+    })
+}
+
+export const adminAddr = addressOf('adminAddr')
 
 const level = z.string().transform((text, context) => {
   const wrong = checkFilter(text)
@@ -38,47 +45,142 @@ const sensitiveHeader = z
       : refuse(context, `invalid sensitive header '${text}': expected a valid header name`),
   )
 
-export const PROCESS = z.strictObject({
-  adminAddr: adminAddr.optional(),
-  logging: z
-    .strictObject({
-      level: z
-        .union([level, z.array(level).min(1)], {
-          error: 'expected a level filter or a list of them',
-        })
-        .optional(),
-      format: z.enum(['text', 'json']).optional(),
-    })
-    .optional(),
-  sensitiveHeaders: z.array(sensitiveHeader).optional(),
-  connectionTerminationDeadline: duration.optional(),
-  backend: z
-    .strictObject({
-      connectTimeout: wait.optional(),
-      poolIdleTimeout: wait.optional(),
-      poolMaxSize: count.optional(),
-      poolMaxWaiting: z.int().min(0).max(0x7fff_ffff).optional(),
-      bodyIdleTimeout: wait.optional(),
-    })
-    .optional(),
-})
+/** Milliseconds with the default of the limit it sets. */
+function time(preset: number, description: string, shape = wait) {
+  return shape.meta({ description, default: durationText(preset) }).optional()
+}
 
-export const FRONTEND = z.strictObject({
-  http: z
-    .strictObject({
-      maxHeadBytes: z.int().min(1024).max(65_536).optional(),
-      http1MaxHeaders: z.int().min(1).max(2000).optional(),
-      maxBodyBytes: z.int().min(0).optional(),
-      headTimeout: wait.optional(),
-      bodyIdleTimeout: wait.optional(),
-      responseIdleTimeout: wait.optional(),
-      http1IdleTimeout: wait.optional(),
-      maxConnections: count.optional(),
-      http2MaxStreams: count.optional(),
-    })
-    .optional(),
-  tls: z.strictObject({ handshakeTimeout: wait.optional() }).optional(),
-})
+function amount(preset: number, description: string, [least, most]: readonly [number, number]) {
+  return z.int().min(least).max(most).meta({ description, default: preset }).optional()
+}
+
+const COUNT = [1, 0x7fff_ffff] as const
+const BACKEND = BACKEND_LIMITS
+const WIRE = WIRE_LIMITS
+
+export const PROCESS = z
+  .strictObject({
+    adminAddr: adminAddr
+      .meta({
+        description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
+        default: 'localhost:15000',
+      })
+      .optional(),
+    statsAddr: addressOf('statsAddr').optional().describe('Statistics, in the same forms'),
+    readinessAddr: addressOf('readinessAddr').optional().describe('Readiness, in the same forms'),
+    logging: z
+      .strictObject({
+        level: z
+          .union([level, z.array(level).min(1)], {
+            error: 'expected a level filter or a list of them',
+          })
+          .optional()
+          .meta({
+            description: 'A level, or levels by module: `info,accept=debug`; or a list of them',
+            default: 'info',
+          }),
+        format: z
+          .enum(['text', 'json'])
+          .meta({ description: 'How lines are written', default: 'text' })
+          .optional(),
+        ...unsupported('filter', 'fields', 'database'),
+      })
+      .optional(),
+    sensitiveHeaders: z
+      .array(sensitiveHeader)
+      .optional()
+      .describe('Shown as `<redacted>` beside `authorization` and `proxy-authorization`'),
+    connectionTerminationDeadline: time(
+      TERMINATION_DEADLINE,
+      'How long running requests may finish at shutdown',
+      duration,
+    ),
+    mcp: z
+      .strictObject({ sessionTtl: wait.optional().describe('Idle time that ends a session') })
+      .optional(),
+    backend: z
+      .strictObject({
+        connectTimeout: time(BACKEND.connectTimeout, 'Name look-up, TCP and TLS together'),
+        poolIdleTimeout: time(BACKEND.poolIdleTimeout, 'How long an idle connection is kept'),
+        poolMaxSize: amount(BACKEND.poolMaxSize, 'Connections to one backend', COUNT),
+        poolMaxWaiting: amount(BACKEND.poolMaxWaiting, 'Requests that may wait for one', [
+          0,
+          COUNT[1],
+        ]),
+        bodyIdleTimeout: time(BACKEND.bodyIdleTimeout, 'Silence in the middle of an answer'),
+        ...unsupported('keepalives'),
+      })
+      .optional(),
+    ...unsupported(
+      'connectionMinTerminationDeadline',
+      'customFunctions',
+      'database',
+      'dns',
+      'enableIpv6',
+      'histograms',
+      'metrics',
+      'modelCatalog',
+      'session',
+      'standardAttributes',
+      'storage',
+      'tracing',
+      'workerThreads',
+    ),
+  })
+  .describe('The process; read at start only')
+
+export const FRONTEND = z
+  .strictObject({
+    http: z
+      .strictObject({
+        maxHeadBytes: amount(WIRE.maxHeadBytes, 'Request line and headers', [1024, 65_536]),
+        http1MaxHeaders: amount(WIRE.maxHeaders, 'Headers of one request', [1, 2000]),
+        maxBodyBytes: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Body of one request, else 413; default no bound'),
+        headTimeout: time(WIRE.headTimeout, 'Until the head is complete'),
+        bodyIdleTimeout: time(WIRE.bodyIdleTimeout, 'Between two reads of a request body'),
+        responseIdleTimeout: time(
+          WIRE.responseIdleTimeout,
+          'A client that takes nothing of its answer',
+        ),
+        http1IdleTimeout: time(WIRE.keepAliveTimeout, 'An idle connection'),
+        maxConnections: amount(WIRE.maxConnections, 'Open connections per port', COUNT),
+        http2MaxStreams: amount(WIRE.maxStreams, 'Streams on one HTTP/2 connection', COUNT),
+        ...unsupported(
+          'http1HeaderCase',
+          'http2ConnectionWindowSize',
+          'http2FrameSize',
+          'http2KeepaliveInterval',
+          'http2KeepaliveTimeout',
+          'http2MaxHeaderSize',
+          'http2WindowSize',
+          'maxBufferSize',
+          'maxConnectionDuration',
+        ),
+      })
+      .optional(),
+    tls: z
+      .strictObject({
+        handshakeTimeout: time(WIRE.handshakeTimeout, 'Until the TLS handshake is over'),
+        ...unsupported('alpn', 'cipherSuites', 'keyExchangeGroups', 'maxVersion', 'minVersion'),
+      })
+      .optional(),
+    ...unsupported(
+      'accessLog',
+      'connect',
+      'logging',
+      'networkAuthorization',
+      'networkExtAuthz',
+      'proxy',
+      'proxyProtocol',
+      'tcp',
+      'tracing',
+    ),
+  })
+  .describe('What clients may do, on every port')
 
 export type ProcessShape = z.output<typeof PROCESS>
 export type FrontendShape = z.output<typeof FRONTEND>

@@ -2,14 +2,14 @@
 
 import { z } from 'zod'
 import type { NamedMatch, PathMatch, RouteMatch, ValueMatch } from '../types.ts'
-import { partOfKey } from './gateway.ts'
+import { BACKEND } from './backend.ts'
+import { choice, gatewayNames, unsupported } from './parts.ts'
 import { POLICIES } from './policies.ts'
 import {
-  choice,
-  endpoint,
   hostname,
   isHeaderName,
   method,
+  partOfKey,
   pattern,
   refuse,
   targetPath,
@@ -42,10 +42,16 @@ const headerToMatch = z.string().transform((text, context) => {
 
 const match = z
   .strictObject({
-    path: pathMatch.optional(),
-    method: method.optional(),
-    headers: z.array(z.strictObject({ name: headerToMatch, value: valueMatch })).optional(),
-    query: z.array(z.strictObject({ name: z.string().min(1), value: valueMatch })).optional(),
+    path: pathMatch.optional().describe('`{exact}`, `{pathPrefix}` or `{regex}`'),
+    method: method.optional().describe('Method, such as `GET`'),
+    headers: z
+      .array(z.strictObject({ name: headerToMatch, value: valueMatch }))
+      .optional()
+      .describe('Headers, each with `name` and `value`: `{exact}` or `{regex}`'),
+    query: z
+      .array(z.strictObject({ name: z.string().min(1), value: valueMatch }))
+      .optional()
+      .describe('Query parameters, in the same form'),
   })
   .transform((written): RouteMatch => {
     const headers: NamedMatch[] = written.headers ?? []
@@ -53,22 +59,18 @@ const match = z
     return { path: written.path ?? ROOT, method: written.method ?? '', headers, query }
   })
 
-const backend = z.strictObject({
-  host: endpoint,
-  weight: z.int().min(0).max(1_000_000).optional(),
-})
-
 export const ROUTE = z.strictObject({
-  name: partOfKey.optional(),
-  gateways: z
-    .union([z.string(), z.array(z.string()).min(1)], {
-      error: 'expected the name of a gateway or a list of names',
-    })
-    .optional(),
-  hostnames: z.array(hostname).min(1).optional(),
-  matches: z.array(match).min(1).optional(),
+  name: partOfKey.optional().describe('Default `route<index>`; differs on one listener'),
+  gateways: gatewayNames.optional().describe('Names: `gw` or `gw/listener`; default `default`'),
+  hostnames: z
+    .array(hostname)
+    .min(1)
+    .optional()
+    .describe('`a.example.com` or `*.example.com`; none means any'),
+  matches: z.array(match).min(1).optional().describe('Any of them is enough; default every path'),
   policies: POLICIES.optional(),
-  backends: z.array(backend).min(1).optional(),
+  backends: z.array(BACKEND).min(1).optional().describe('Who answers, by weight'),
+  ...unsupported('namespace', 'ruleName'),
 })
 
 export type RouteShape = z.output<typeof ROUTE>

@@ -3,8 +3,9 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { DURATION, MAX_DURATION, parseDuration } from '../duration.ts'
+import { unsafeReason } from '../../regex-safety.ts'
 import type { Endpoint, ValueMatch } from '../types.ts'
-import { kindOf, oneOf } from '../wording.ts'
+import { kindOf } from '../wording.ts'
 
 type Refuse = { addIssue(issue: { code: 'custom'; message: string }): void }
 
@@ -35,11 +36,14 @@ export const listenPort = z.int().min(0).max(65_535)
 
 export const portNumber = z.int().min(1).max(65_535)
 
-export const count = z.int().min(1).max(0x7fff_ffff)
-
 export const address = z.string().refine((text) => isIP(text) !== 0, {
   error: ({ input }) => `got '${String(input)}', expected an IP address`,
 })
+
+/** Names are joined by slashes into keys. */
+export const partOfKey = z
+  .string()
+  .regex(/^[^/\s]+$/, 'got a name with a slash or a space, or an empty one, expected a plain name')
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
@@ -130,6 +134,8 @@ export const pattern = z.string().transform((text, context): ValueMatch & { kind
   try {
     // Compiled alone first: `a)|(b` is only a pattern with our brackets around it.
     new RegExp(text, 'u')
+    const unsafe = unsafeReason(text)
+    if (unsafe !== null) return refuse(context, `got an unsafe regex: ${unsafe}`)
     return { kind: 'regex', value: text, regex: new RegExp(`^(?:${text})$`, 'su') }
   } catch (error) {
     const reason = String((error as Error).message).replace(
@@ -139,16 +145,3 @@ export const pattern = z.string().transform((text, context): ValueMatch & { kind
     return refuse(context, `got an invalid regex: ${reason}, expected a JavaScript pattern`)
   }
 })
-
-/** An object with exactly one of these fields. */
-export function choice<Fields extends z.ZodRawShape>(fields: Fields) {
-  const expected = `expected exactly ${oneOf(Object.keys(fields))}`
-  return z
-    .strictObject(fields)
-    .partial()
-    .transform((value, context) => {
-      const names = Object.keys(value)
-      if (names.length === 1) return value
-      return refuse(context, `got ${names.join(' and ') || 'none'}, ${expected}`)
-    })
-}

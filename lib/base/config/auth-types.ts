@@ -1,0 +1,92 @@
+// What checked authentication and authorization policies mean.
+
+import type { Secret } from './secret.ts'
+import type { Expression } from '../cel/compile.ts'
+
+export type AuthMode = 'strict' | 'optional' | 'permissive'
+
+export type CredentialLocation =
+  | { readonly kind: 'header'; readonly name: string; readonly prefix: string }
+  | { readonly kind: 'query'; readonly name: string }
+  | { readonly kind: 'cookie'; readonly name: string }
+  | { readonly kind: 'expression'; readonly expression: Expression }
+
+/** A public key of a key set; RSA, EC or OKP, with a `kid`. */
+export interface PublicKey {
+  readonly kid: string
+  readonly kty: string
+  readonly [field: string]: unknown
+}
+
+export type KeySet =
+  | { readonly kind: 'derived' }
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'keys'; readonly keys: readonly PublicKey[] }
+
+export interface TokenRules {
+  readonly issuer: string
+  /** None means any. */
+  readonly audiences: readonly string[]
+  readonly jwks: KeySet
+  readonly requiredClaims: readonly string[]
+  /** Milliseconds. */
+  readonly leeway: number
+}
+
+/** Fields of the protected resource metadata; null is left out. */
+export interface ResourceMetadata {
+  readonly resource: string
+  readonly scopesSupported: readonly string[] | null
+  readonly bearerMethodsSupported: readonly string[] | null
+  readonly resourceName: string | null
+  readonly resourceDocumentation: string | null
+  readonly resourcePolicyUri: string | null
+  readonly resourceTosUri: string | null
+}
+
+export interface McpAuthenticationConfig extends TokenRules {
+  readonly mode: AuthMode
+  readonly location: CredentialLocation
+  readonly provider: 'idp_realm' | 'idp_tenant' | null
+  readonly clientId: string | null
+  readonly clientSecret: Secret | null
+  readonly resourceMetadata: ResourceMetadata
+}
+
+export interface JwtAuthConfig {
+  readonly mode: AuthMode
+  readonly location: CredentialLocation
+  /** At least one. */
+  readonly providers: readonly TokenRules[]
+}
+
+export interface ApiKeyConfig {
+  readonly mode: AuthMode
+  readonly location: CredentialLocation
+  readonly keys: readonly ApiKeyEntry[]
+}
+
+export interface ApiKeyEntry {
+  /** SHA-256 of the key in lower case hex; the key itself is not kept. */
+  readonly hash: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** null for any. */
+  readonly allowedModels: readonly string[] | null
+}
+
+export interface BasicAuthConfig {
+  readonly mode: 'strict' | 'optional'
+  readonly realm: string
+  readonly location: CredentialLocation
+  readonly users: readonly { readonly name: string; readonly hash: Secret }[]
+}
+
+/** No deny may hold, every require must, and if there are allows one of them. */
+export interface Rule {
+  readonly mode: 'allow' | 'deny' | 'require'
+  readonly expression: Expression
+}
+
+export interface AuthorizationConfig {
+  readonly rules: readonly Rule[]
+}

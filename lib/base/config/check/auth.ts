@@ -1,0 +1,167 @@
+// Authentication policies → with their key sets and password files read.
+
+import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
+import type {
+  ApiKeyConfig,
+  BasicAuthConfig,
+  CredentialLocation,
+  JwtAuthConfig,
+  KeySet,
+  McpAuthenticationConfig,
+  PublicKey,
+  TokenRules,
+} from '../auth-types.ts'
+import type { Path } from '../error.ts'
+import { Secret } from '../secret.ts'
+import type { API_KEY, BASIC_AUTH, JWT_AUTH, JwksShape, MCP_AUTHENTICATION } from '../shape/auth.ts'
+import type { Context } from './context.ts'
+
+const BEARER: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Bearer ' }
+const BASIC: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Basic ' }
+const LEEWAY = 60_000
+
+export function mcpAuthenticationOf(
+  context: Context,
+  path: Path,
+  shape: z.output<typeof MCP_AUTHENTICATION>,
+): McpAuthenticationConfig {
+  return {
+    ...tokenRulesOf(context, path, shape),
+    mode: shape.mode,
+    location: shape.authorizationLocation ?? BEARER,
+    provider: shape.provider ?? null,
+    clientId: shape.clientId,
+    clientSecret: shape.clientSecret,
+    resourceMetadata: shape.resourceMetadata,
+  }
+}
+
+export function jwtAuthOf(
+  context: Context,
+  path: Path,
+  shape: z.output<typeof JWT_AUTH>,
+): JwtAuthConfig {
+  const providers =
+    'providers' in shape
+      ? shape.providers.map((one, at) => tokenRulesOf(context, [...path, 'providers', at], one))
+      : [tokenRulesOf(context, path, shape)]
+  return { mode: shape.mode, location: shape.location ?? BEARER, providers }
+}
+
+interface TokenShape {
+  issuer: string
+  audiences?: string[] | undefined
+  jwks?: JwksShape | undefined
+  jwtValidationOptions?: { requiredClaims: string[]; leeway: number } | undefined
+}
+
+function tokenRulesOf(context: Context, path: Path, shape: TokenShape): TokenRules {
+  const { requiredClaims = ['exp'], leeway = LEEWAY } = shape.jwtValidationOptions ?? {}
+  return {
+    issuer: shape.issuer,
+    audiences: shape.audiences ?? [],
+    jwks: keySetOf(context, [...path, 'jwks'], shape.jwks),
+    requiredClaims,
+    leeway,
+  }
+}
+
+/** Text is JSON, a URL or the name of a file, told by how it starts. */
+function keySetOf(context: Context, path: Path, shape: JwksShape | undefined): KeySet {
+  if (shape === undefined) return { kind: 'derived' }
+  if (typeof shape === 'object' && 'url' in shape) return { kind: 'url', url: shape.url }
+  const text = typeof shape === 'string' ? shape : shape.file
+  if (typeof shape === 'string') {
+    if (/^\s*\{/.test(text)) return { kind: 'keys', keys: keysOf(context, path, text) }
+    if (/^https?:\/\//i.test(text)) {
+      if (!URL.canParse(text)) context.problem(path, `got '${text}', expected a URL`)
+      return { kind: 'url', url: text }
+    }
+  }
+  const written = context.read(path, nameOf(context, path, text), 'a JSON Web Key Set')
+  return { kind: 'keys', keys: written === '' ? [] : keysOf(context, path, written) }
+}
+
+function nameOf(context: Context, path: Path, text: string): string {
+  if (!text.startsWith('file:')) return text
+  try {
+    return fileURLToPath(text)
+  } catch {
+    context.problem(path, `got '${text}', expected a URL such as file:///etc/keys.json`)
+    return text
+  }
+}
+
+const KEY_TYPES = ['RSA', 'EC', 'OKP']
+
+function keysOf(context: Context, path: Path, text: string): PublicKey[] {
+  const fail = (message: string): PublicKey[] => {
+    context.problem(path, message)
+    return []
+  }
+  let data: unknown
+  try {
+    data = JSON.parse(text)
+  } catch {
+    return fail('got a key set that is no JSON, expected {"keys": […]}')
+  }
+  const { keys } = (data ?? {}) as { keys?: unknown }
+  if (!Array.isArray(keys) || keys.length === 0)
+    return fail('got a key set without keys, expected {"keys": […]}')
+  for (const [at, key] of keys.entries()) {
+    const wrong = wrongKey(key)
+    if (wrong !== undefined) return fail(`key ${at} of the set: ${wrong}`)
+  }
+  return keys as PublicKey[]
+}
+
+/** HMAC keys and private keys have no place at a verifier. */
+function wrongKey(key: unknown): string | undefined {
+  if (typeof key !== 'object' || key === null) return 'expected an object'
+  const { kid, kty, d } = key as Record<string, unknown>
+  if (typeof kid !== 'string' || kid === '') return 'the key is missing the `kid` attribute'
+  if (!KEY_TYPES.includes(kty as string)) return `expected kty to be one of ${KEY_TYPES.join(', ')}`
+  return d === undefined ? undefined : 'got a private key, expected its public part only'
+}
+
+export function apiKeyOf(
+  context: Context,
+  path: Path,
+  shape: z.output<typeof API_KEY>,
+): ApiKeyConfig {
+  const seen = new Map<string, number>()
+  const keys = shape.keys.map(({ key, keyHash = '', metadata, allowedModels }, at) => {
+    const hash =
+      key === undefined
+        ? keyHash.slice('sha256:'.length).toLowerCase()
+        : createHash('sha256').update(key).digest('hex')
+    const before = seen.get(hash)
+    if (before !== undefined)
+      context.problem([...path, 'keys', at], `got the key of keys[${before}], expected another`)
+    seen.set(hash, at)
+    return { hash, metadata, allowedModels }
+  })
+  return { mode: shape.mode, location: shape.location ?? BEARER, keys }
+}
+
+export function basicAuthOf(
+  context: Context,
+  path: Path,
+  shape: z.output<typeof BASIC_AUTH>,
+): BasicAuthConfig {
+  const { htpasswd, mode, realm, authorizationLocation } = shape
+  const place = [...path, 'htpasswd']
+  const text =
+    typeof htpasswd === 'string' ? htpasswd : context.read(place, htpasswd.file, 'an htpasswd file')
+  const users: { name: string; hash: Secret }[] = []
+  for (const [at, line] of text.split('\n').entries()) {
+    const [, name, hash] = /^([^:]+):(.+?)\s*$/.exec(line) ?? []
+    if (name !== undefined && hash !== undefined) users.push({ name, hash: new Secret(hash) })
+    else if (line.trim() !== '' && !line.startsWith('#'))
+      context.problem(place, `line ${at + 1} of htpasswd: expected user:hash`)
+  }
+  if (users.length === 0 && text !== '') context.problem(place, 'got no users, expected some')
+  return { mode, realm, location: authorizationLocation ?? BASIC, users }
+}

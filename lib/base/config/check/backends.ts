@@ -1,0 +1,73 @@
+// `backends` of a route → each resolved to one kind; names stand for those of the top level.
+
+import type { Path } from '../error.ts'
+import { nearest } from '../nearest.ts'
+import type { BackendShape, NamedBackendShape } from '../shape/backend.ts'
+import type { BackendPoliciesShape } from '../shape/policies.ts'
+import type { BackendConfig, BackendPolicies } from '../types.ts'
+import { aiOf } from './ai.ts'
+import type { Context } from './context.ts'
+import { mcpOf } from './mcp.ts'
+import { checkBackendPolicies } from './policies.ts'
+
+type WithoutKey<Config> = Config extends unknown ? Omit<Config, 'key' | 'weight'> : never
+
+/** A backend that no route has yet. */
+export type Target = WithoutKey<BackendConfig>
+
+/** By name; undefined for one that was refused. */
+export type NamedTargets = ReadonlyMap<string, Target | undefined>
+
+export function namedTargets(
+  context: Context,
+  written: readonly (NamedBackendShape | undefined)[],
+): NamedTargets {
+  const found = new Map<string, Target | undefined>()
+  for (const [index, shape] of written.entries()) {
+    if (shape === undefined) continue
+    const path = ['backends', index]
+    if (found.has(shape.name))
+      context.problem(
+        [...path, 'name'],
+        `got a second backend named '${shape.name}', expected names to differ`,
+      )
+    found.set(shape.name, targetOf(context, path, shape))
+  }
+  return found
+}
+
+/** Nothing for an entry that was refused; the problem is told already. */
+export function backendOf(
+  context: Context,
+  path: Path,
+  shape: BackendShape,
+  named: NamedTargets,
+): Target | undefined {
+  if (shape.backend === undefined) return targetOf(context, path, shape)
+  const target = named.get(shape.backend)
+  if (!named.has(shape.backend)) {
+    const meant = nearest(shape.backend, [...named.keys()])
+    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    context.problem([...path, 'backend'], `unknown backend '${shape.backend}'${hint}`)
+  }
+  if (target === undefined || shape.policies === undefined) return target
+  return { ...target, policies: policiesOf(context, path, shape.policies) }
+}
+
+function targetOf(
+  context: Context,
+  path: Path,
+  shape: Pick<BackendShape, 'host' | 'mcp' | 'ai' | 'policies'>,
+): Target | undefined {
+  const { host, mcp, ai } = shape
+  const policies = policiesOf(context, path, shape.policies ?? {})
+  if (host !== undefined) return { kind: 'host', endpoint: host, policies }
+  if (mcp !== undefined) {
+    return { kind: 'mcp', mcp: mcpOf(context, [...path, 'mcp'], mcp), policies }
+  }
+  return ai === undefined ? undefined : { kind: 'ai', ai: aiOf(ai), policies }
+}
+
+function policiesOf(context: Context, path: Path, shape: BackendPoliciesShape): BackendPolicies {
+  return checkBackendPolicies(context, [...path, 'policies'], shape)
+}

@@ -1,0 +1,124 @@
+// `mcp`, `llm` and `ui` → routes on a port of their own, or on the gateways they are attached to.
+
+import type { z } from 'zod'
+import type { Path } from '../error.ts'
+import type { Parts } from '../shape/file.ts'
+import type { PoliciesShape } from '../shape/policies.ts'
+import { ANY_REQUEST } from '../shape/route.ts'
+import type { UI } from '../shape/ui.ts'
+import type { UiConfig } from '../types.ts'
+import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
+import type { Attachments } from './attach.ts'
+import type { Target } from './backends.ts'
+import type { Context } from './context.ts'
+import { ANY_ADDRESS } from './gateways.ts'
+import type { OpenGateway, OpenListener } from './gateways.ts'
+import { limitsOf } from './limits.ts'
+import { llmOf } from './llm.ts'
+import { mcpOf } from './mcp.ts'
+import { checkBackendPolicies, checkPolicies, gatewayPoliciesOf } from './policies.ts'
+import { hang } from './routes.ts'
+import type { LooseRoute } from './routes.ts'
+
+interface Section {
+  readonly port?: number | undefined
+  readonly gateways?: string | readonly string[] | undefined
+  readonly policies?: PoliciesShape | undefined
+}
+
+/** How a section is served, by its name. */
+const SECTIONS = {
+  mcp: { port: 3000, prefixes: ['/mcp', '/sse', '/.well-known'] },
+  llm: { port: 4000, prefixes: ['/v1', '/v2'] },
+} as const
+
+type Name = keyof typeof SECTIONS
+
+/** Gateways of the sections' own ports; what is attached hangs on `to` afterwards. */
+export function checkSections(context: Context, parts: Parts, to: Attachments): OpenGateway[] {
+  const own: OpenGateway[] = []
+  const policies = checkBackendPolicies(context, [], {})
+  const serve = (name: Name, section: Section, target: Target): void => {
+    const gateway = place(context, name, section, target, to)
+    if (gateway !== undefined) own.push(gateway)
+  }
+  const { mcp, llm } = parts
+  if (mcp !== undefined)
+    serve('mcp', mcp, { kind: 'mcp', mcp: mcpOf(context, ['mcp'], mcp), policies })
+  if (llm !== undefined) serve('llm', llm, { kind: 'llm', llm: llmOf(context, llm), policies })
+  return own
+}
+
+function place(
+  context: Context,
+  name: Name,
+  section: Section,
+  target: Target,
+  to: Attachments,
+): OpenGateway | undefined {
+  const path = [name]
+  const { port, gateways } = section
+  if (port !== undefined && gateways !== undefined)
+    context.problem([name, 'port'], 'got port and gateways, expected one of them', 'key')
+  const isAttached =
+    gateways !== undefined || (port === undefined && to.names.includes(DEFAULT_GATEWAY))
+  const route = routeOf(context, name, section, target)
+  if (isAttached) {
+    const { prefixes } = SECTIONS[name]
+    const matches = prefixes.map((value) => ({
+      ...ANY_REQUEST,
+      path: { kind: 'prefix' as const, value },
+    }))
+    const references = gateways ?? DEFAULT_GATEWAY
+    for (const listener of listenersFor(context, [name, 'gateways'], references, to))
+      hang(context, path, { ...route, matches }, listener)
+    return undefined
+  }
+  const listener = ownListener(context, name)
+  hang(context, path, route, listener, route.name)
+  const { port: usual } = SECTIONS[name]
+  return { name, port: port ?? usual, address: ANY_ADDRESS, listeners: [listener], limits: [] }
+}
+
+function ownListener(context: Context, name: Name): OpenListener {
+  const policies = gatewayPoliciesOf(context, [], {})
+  return { key: name, name, hostname: '', protocol: 'HTTP', tls: null, policies, routes: [] }
+}
+
+/** It answers on any path. */
+function routeOf(context: Context, name: Name, section: Section, target: Target): LooseRoute {
+  const path: Path = [name, 'policies']
+  const { policies = {} } = section
+  return {
+    name: `${name}:default`,
+    hostnames: [],
+    matches: [ANY_REQUEST],
+    policies: checkPolicies(context, path, policies),
+    limits: limitsOf(context, path, policies),
+    backends: [{ target, weight: 1 }],
+  }
+}
+
+export function uiOf(
+  context: Context,
+  shape: z.output<typeof UI> | undefined,
+  to: Attachments,
+): UiConfig | null {
+  if (shape === undefined) return null
+  const { gateways, policies = {} } = shape
+  const { transformations: _none, ...checked } = gatewayPoliciesOf(
+    context,
+    ['ui', 'policies'],
+    policies,
+  )
+  const listeners = new Set<OpenListener>()
+  if (gateways === undefined && !to.names.includes(DEFAULT_GATEWAY))
+    context.problem(['ui'], 'ui.gateways must be set')
+  else
+    for (const one of listenersFor(context, ['ui', 'gateways'], gateways ?? DEFAULT_GATEWAY, to))
+      listeners.add(one)
+  return {
+    listeners: [...listeners].map(({ key }) => key),
+    policies: { ...checked, csrf: policies.csrf ?? null },
+  }
+}

@@ -1,0 +1,99 @@
+// What checked LLM providers, models and their policies mean.
+
+import type { AuthorizationConfig } from './auth-types.ts'
+import type { Expression } from '../cel/compile.ts'
+import type { Secret } from './secret.ts'
+import type { BackendTlsConfig, Endpoint, HeaderModifierConfig } from './types.ts'
+
+/** The dialect a path speaks. */
+export type LlmFormat =
+  | 'completions'
+  | 'messages'
+  | 'models'
+  | 'passthrough'
+  | 'detect'
+  | 'responses'
+  | 'embeddings'
+  | 'realtime'
+  | 'anthropicTokenCount'
+  | 'generateContent'
+  | 'geminiCountTokens'
+  | 'rerank'
+
+/** `model` replaces the one of the request; null keeps it. */
+export type AiProvider =
+  | { readonly kind: 'openAI' | 'anthropic' | 'gemini' | 'mock'; readonly model: string | null }
+  | { readonly kind: 'bedrock'; readonly region: string; readonly model: string | null }
+  | {
+      readonly kind: 'azure'
+      readonly resourceName: string
+      readonly resourceType: 'openAI' | 'foundry' | 'aiServices'
+      readonly apiVersion: string | null
+      readonly projectName: string | null
+      readonly model: string | null
+    }
+  | {
+      readonly kind: 'custom'
+      readonly formats: readonly { readonly type: LlmFormat; readonly path: string | null }[]
+      readonly model: string | null
+    }
+
+/** A provider and how it is reached; what is null is the provider's own. */
+export interface AiEntry {
+  readonly name: string
+  readonly provider: AiProvider
+  readonly endpoint: Endpoint | null
+  readonly pathOverride: string | null
+  readonly pathPrefix: string | null
+  readonly tokenize: boolean
+}
+
+/** The next group is used when all of one fail. */
+export interface AiConfig {
+  readonly groups: readonly (readonly AiEntry[])[]
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Policy `ai`. */
+export interface AiPolicyConfig {
+  readonly modelAliases: Readonly<Record<string, string>>
+  readonly routes: Readonly<Record<string, LlmFormat>>
+  readonly defaults: Json
+  readonly overrides: Json
+}
+
+/** `llm:` */
+export interface LlmConfig {
+  /** In the order they are tried: most literal characters first. */
+  readonly models: readonly LlmModel[]
+  readonly virtualModels: readonly VirtualModel[]
+}
+
+export interface LlmModel {
+  /** May hold one `*`, at its begin or end. */
+  readonly name: string
+  readonly visibility: 'public' | 'internal'
+  readonly entry: AiEntry
+  readonly apiKey: Secret | null
+  readonly tls: BackendTlsConfig | null
+  readonly authorization: AuthorizationConfig | null
+  readonly defaults: Json
+  readonly overrides: Json
+  readonly requestHeaders: HeaderModifierConfig | null
+  readonly responseHeaders: HeaderModifierConfig | null
+}
+
+export interface VirtualModel {
+  readonly name: string
+  readonly routing:
+    | { readonly kind: 'weighted'; readonly targets: readonly { model: string; weight: number }[] }
+    | {
+        readonly kind: 'failover'
+        readonly targets: readonly { model: string; priority: number }[]
+      }
+    | {
+        readonly kind: 'conditional'
+        readonly targets: readonly { model: string; when: Expression | null }[]
+      }
+}

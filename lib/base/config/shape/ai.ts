@@ -1,0 +1,136 @@
+// What users write to reach LLM providers from a route: the `ai` backend and the `ai` policy.
+
+import { z } from 'zod'
+import type { AiProvider, LlmFormat } from '../llm-types.ts'
+import { choice, orNull, text, unsupported } from './parts.ts'
+import { endpoint, targetPath } from './scalars.ts'
+
+const FORMATS = [
+  'completions',
+  'messages',
+  'models',
+  'passthrough',
+  'detect',
+  'responses',
+  'embeddings',
+  'realtime',
+  'anthropicTokenCount',
+  'generateContent',
+  'geminiCountTokens',
+  'rerank',
+] as const satisfies readonly LlmFormat[]
+
+/** JSON to put into request bodies; `model` is chosen elsewhere. */
+export const bodyFields = z.record(text, z.json())
+
+export const modelName = text.describe('Model to ask for instead of the one in the request')
+
+const MODEL = { model: orNull(modelName) }
+
+export const AZURE_TYPES = ['openAI', 'foundry', 'aiServices'] as const
+
+const formats = z
+  .array(z.strictObject({ type: z.enum(FORMATS), path: orNull(targetPath) }))
+  .min(1)
+  .describe('Dialects it speaks, each with its path')
+
+/** Fields of providers that need more than a model. */
+export const CUSTOM = z.strictObject({ formats, ...MODEL, ...unsupported('providerOverride') })
+
+const provider = choice(
+  {
+    openAI: z.strictObject({ ...MODEL, ...unsupported('moderation') }),
+    anthropic: z.strictObject(MODEL),
+    gemini: z.strictObject(MODEL),
+    mock: z.strictObject(MODEL),
+    bedrock: z.strictObject({
+      region: text,
+      ...MODEL,
+      ...unsupported('guardrailIdentifier', 'guardrailVersion'),
+    }),
+    azure: z.strictObject({
+      resourceName: text,
+      resourceType: z.enum(AZURE_TYPES),
+      apiVersion: orNull(text),
+      projectName: orNull(text),
+      ...MODEL,
+    }),
+    custom: CUSTOM,
+  },
+  ['vertex', 'copilot'],
+).transform((written): AiProvider => {
+  const { openAI, anthropic, gemini, mock, bedrock, azure, custom } = written
+  if (anthropic !== undefined) return { kind: 'anthropic', ...anthropic }
+  if (gemini !== undefined) return { kind: 'gemini', ...gemini }
+  if (mock !== undefined) return { kind: 'mock', ...mock }
+  if (bedrock !== undefined) return { kind: 'bedrock', ...bedrock }
+  if (azure !== undefined) return { kind: 'azure', ...azure }
+  if (custom !== undefined) return { kind: 'custom', ...custom }
+  return { kind: 'openAI', model: openAI?.model ?? null }
+})
+
+/** Where a provider is reached, and by which path. */
+export const WHERE = {
+  hostOverride: orNull(endpoint).describe("`host:port` instead of the provider's own"),
+  pathOverride: orNull(targetPath).describe('Path of every call'),
+  pathPrefix: orNull(targetPath).describe('Path in front of the usual one'),
+  tokenize: z.boolean().default(false).describe('Count the tokens of a prompt before it is sent'),
+}
+
+export const AI_POLICY = z
+  .strictObject({
+    modelAliases: z
+      .record(text, text)
+      .default({})
+      .describe('Model names of clients and what they stand for; may hold one `*`'),
+    routes: z
+      .record(z.string().regex(/^(?:\*|\/\S*)$/, 'expected a path suffix or *'), z.enum(FORMATS))
+      .default({})
+      .describe('Path suffix or `*`, and the dialect spoken there'),
+    defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),
+    overrides: bodyFields.default({}).describe('Body fields to set always'),
+    ...unsupported(
+      'finalTransformations',
+      'promptCaching',
+      'promptGuard',
+      'prompts',
+      'transformations',
+    ),
+  })
+  .meta({ id: 'AiPolicy', description: 'How LLM requests are read and changed' })
+
+const entry = {
+  name: text.describe('Name in logs and in `llm.provider`'),
+  provider: provider.describe(
+    'One of `openAI`, `anthropic`, `gemini`, `azure`, `bedrock`, `custom`, `mock`',
+  ),
+  ...WHERE,
+}
+
+const aiEntry = z.strictObject({ ...entry, ...unsupported('policies') })
+
+function checkEntry(
+  { provider: { kind }, hostOverride, pathOverride, pathPrefix }: z.output<typeof aiEntry>,
+  context: z.core.$RefinementCtx,
+): void {
+  const fail = (message: string): void => context.addIssue({ code: 'custom', message })
+  if (kind === 'custom' && hostOverride === null)
+    fail('custom providers require an explicit host override')
+  if (pathOverride !== null && pathPrefix !== null)
+    fail('got pathOverride and pathPrefix, expected one of them')
+}
+
+const oneProvider = aiEntry.superRefine(checkEntry)
+
+const groups = z.strictObject({
+  groups: z
+    .array(z.strictObject({ providers: z.array(oneProvider).min(1) }))
+    .min(1)
+    .describe('Groups of providers; the next group when all of one fail'),
+})
+
+export const AI_BACKEND = z
+  .union([oneProvider, groups], { error: 'expected an object with provider, or with groups' })
+  .meta({ id: 'AiBackend', description: 'An LLM provider, or groups of them' })
+
+export type AiShape = z.output<typeof AI_BACKEND>

@@ -1,0 +1,189 @@
+// What users write to say who may call: tokens, API keys, passwords, and rules over what they claim.
+
+import { z } from 'zod'
+import type { CredentialLocation, Rule } from '../auth-types.ts'
+import { expression } from './expression.ts'
+import { choice, httpUrl, orNull, secret, text, unsupported } from './parts.ts'
+import { duration, headerName } from './scalars.ts'
+
+const location = choice({
+  header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
+  queryParameter: z.strictObject({ name: text }),
+  cookie: z.strictObject({ name: text.regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name') }),
+  expression: expression('transformation'),
+})
+  .transform((written): CredentialLocation => {
+    if (written.header !== undefined) return { kind: 'header', ...written.header }
+    if (written.queryParameter !== undefined) return { kind: 'query', ...written.queryParameter }
+    if (written.cookie !== undefined) return { kind: 'cookie', ...written.cookie }
+    return { kind: 'expression', expression: written.expression! }
+  })
+  .describe('Where the credential stands; default the `authorization` header')
+
+const jwks = z
+  .union([text, z.strictObject({ url: httpUrl }), z.strictObject({ file: text })], {
+    error: 'expected a URL, a file, JSON, or an object with one of url and file',
+  })
+  .describe('Key set: a URL, a file, JSON, `{url}` or `{file}`; default derived from the issuer')
+
+export type JwksShape = z.output<typeof jwks>
+
+const jwtValidationOptions = z.strictObject({
+  requiredClaims: z.array(text).default(['exp']).describe('Claims a token must carry'),
+  leeway: duration.default(60_000).meta({ description: 'Clock difference', default: '60s' }),
+})
+
+const issuer = httpUrl.describe('Equals the `iss` claim of accepted tokens')
+const audiences = z.array(text).min(1).describe('Accepted values of the `aud` claim')
+
+function mode<Default extends 'strict' | 'optional'>(preset: Default) {
+  return z
+    .enum(['strict', 'optional', 'permissive'])
+    .default(preset)
+    .describe(
+      '`strict`: a valid one is needed; `optional`: none is fine; `permissive`: never refuses',
+    )
+}
+
+const provider = z
+  .strictObject({
+    idp_realm: z.strictObject({}).optional(),
+    idp_tenant: z.strictObject({}).optional(),
+    ...unsupported('auth0', 'okta', 'descope', 'authentik', 'keycloak', 'entra'),
+  })
+  .refine((value) => Object.keys(value).length < 2, {
+    error: 'got idp_realm and idp_tenant, expected at most one of them',
+  })
+  .transform(({ idp_realm, idp_tenant }) => {
+    if (idp_realm !== undefined) return 'idp_realm'
+    return idp_tenant === undefined ? null : 'idp_tenant'
+  })
+  .describe('Adapter for the identity provider: `idp_realm: {}` or `idp_tenant: {}`')
+
+const resourceMetadata = z.strictObject({
+  resource: httpUrl.describe('Canonical URL of the protected MCP resource'),
+  scopesSupported: orNull(z.array(text)).describe('Scopes advertised to clients'),
+  bearerMethodsSupported: orNull(z.array(z.literal('header'))).describe('How tokens are sent'),
+  resourceName: orNull(text).describe('Name for people'),
+  resourceDocumentation: orNull(httpUrl).describe('Page for developers'),
+  resourcePolicyUri: orNull(httpUrl).describe('Page about the use of data'),
+  resourceTosUri: orNull(httpUrl).describe('Page with the terms of service'),
+})
+
+export const MCP_AUTHENTICATION = z
+  .strictObject({
+    mode: mode('strict'),
+    issuer,
+    audiences,
+    provider: provider.optional(),
+    jwks: jwks.optional(),
+    clientId: orNull(text).describe('Client id the gateway answers registrations with'),
+    clientSecret: orNull(secret).describe('Secret of a confidential client of `idp_tenant`'),
+    resourceMetadata: resourceMetadata.describe('What clients learn about the resource'),
+    authorizationLocation: location.optional(),
+    jwtValidationOptions: jwtValidationOptions.optional(),
+  })
+  .refine(({ clientSecret, provider: kind }) => clientSecret === null || kind === 'idp_tenant', {
+    error: 'got a clientSecret, expected it only with provider.idp_tenant',
+    path: ['clientSecret'],
+  })
+  .refine(({ clientSecret, clientId }) => clientSecret === null || clientId !== null, {
+    error: 'got a clientSecret without clientId, expected both',
+    path: ['clientSecret'],
+  })
+  .refine(({ issuer: url, provider: kind }) => kind !== 'idp_tenant' || hasTenant(url), {
+    error: 'got an issuer without a tenant, expected it in the path, as idp_tenant needs it',
+    path: ['issuer'],
+  })
+  .meta({ id: 'McpAuthentication', description: 'OAuth 2.0 bearer tokens in front of MCP' })
+
+function hasTenant(url: string): boolean {
+  return !URL.canParse(url) || new URL(url).pathname.split('/').some((part) => part !== '')
+}
+
+const tokenSource = z.strictObject({
+  issuer,
+  audiences: audiences.optional(),
+  jwks,
+  jwtValidationOptions: jwtValidationOptions.optional(),
+})
+
+const tokenWays = { mode: mode('optional'), location: location.optional() }
+
+export const JWT_AUTH = z
+  .union(
+    [
+      z.strictObject({ ...tokenWays, ...tokenSource.shape }),
+      z.strictObject({ ...tokenWays, providers: z.array(tokenSource).min(1) }),
+    ],
+    { error: 'expected an object with issuer and jwks, or with providers' },
+  )
+  .meta({ id: 'JwtAuth', description: 'Bearer tokens in front of anything' })
+
+const apiKeyEntry = z
+  .strictObject({
+    key: text.optional().describe('The key itself'),
+    keyHash: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/i, "expected 'sha256:' and 64 hex digits")
+      .optional()
+      .describe('Or its hash: `sha256:<hex>`'),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .describe('Readable as `apiKey.<field>` in expressions'),
+    allowedModels: orNull(z.array(text)).describe('Models this key may ask for; default any'),
+  })
+  .refine(({ key, keyHash }) => (key === undefined) !== (keyHash === undefined), {
+    error: "expected exactly one of 'key', 'keyHash'",
+  })
+
+export const API_KEY = z
+  .strictObject({
+    keys: z.array(apiKeyEntry).min(1).describe('Accepted keys'),
+    mode: mode('optional'),
+    location: location.optional(),
+  })
+  .meta({ id: 'ApiKey', description: 'Keys that are known by heart' })
+
+export const BASIC_AUTH = z
+  .strictObject({
+    htpasswd: z
+      .union([text, z.strictObject({ file: text })], {
+        error: 'expected lines of user:hash, or an object with file',
+      })
+      .describe('Lines of `user:hash`, or `{file}`'),
+    realm: text.regex(/^[ !#-[\]-~]+$/, 'expected plain letters').default('Restricted'),
+    mode: z.enum(['strict', 'optional']).default('strict').describe('`optional`: none is fine'),
+    authorizationLocation: location.optional(),
+  })
+  .meta({ id: 'BasicAuth', description: 'User names and passwords' })
+
+/** Plain text must hold, as `require`: spec.md §2.3. */
+function rulesOf() {
+  const one = expression('rule')
+  return z
+    .array(
+      z.union([one, choice({ allow: one, deny: one, require: one })], {
+        error: "expected CEL, or an object with one of 'allow', 'deny', 'require'",
+      }),
+    )
+    .min(1)
+    .transform((rules) =>
+      rules.map((rule): Rule => {
+        if ('source' in rule) return { mode: 'require', expression: rule }
+        if (rule.allow !== undefined) return { mode: 'allow', expression: rule.allow }
+        if (rule.deny !== undefined) return { mode: 'deny', expression: rule.deny }
+        return { mode: 'require', expression: rule.require! }
+      }),
+    )
+    .describe('CEL; plain text must hold, or objects `{allow}`, `{deny}`, `{require}`')
+}
+
+export const AUTHORIZATION = z
+  .strictObject({ rules: rulesOf() })
+  .meta({ id: 'Authorization', description: 'Rules over token claims and the request' })
+
+export const MCP_AUTHORIZATION = z
+  .strictObject({ rules: rulesOf() })
+  .meta({ id: 'McpAuthorization', description: 'Rules per tool, prompt and resource' })

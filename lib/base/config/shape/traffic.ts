@@ -1,0 +1,150 @@
+// What users write to answer, open, time and retry: the small policies of traffic.
+
+import { z } from 'zod'
+import { expression } from './expression.ts'
+import { changeable, fields } from './headers.ts'
+import type { Side } from './headers.ts'
+import { choice, secret, text, unsupported } from './parts.ts'
+import { duration, endpoint, headerName, hostText, wait } from './scalars.ts'
+
+export const DIRECT_RESPONSE = z
+  .strictObject({
+    status: z.int().min(200).max(599).describe('Status of the answer'),
+    body: z.string().default('').describe('Its body; `text/plain` unless headers say otherwise'),
+    headers: fields('response').default([]).describe('Its headers'),
+    ...unsupported('bodyExpression', 'conditional'),
+  })
+  .describe('A fixed answer instead of a backend')
+  .refine(
+    ({ status, body }) => body === '' || (status !== 204 && status !== 205 && status !== 304),
+    {
+      error: 'got a body for a status that cannot have one, expected none',
+      path: ['body'],
+    },
+  )
+
+const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
+
+/** Or a star. */
+const methodToAllow = z.string().regex(/^(?:\*|[A-Z][A-Z-]*)$/, {
+  error: ({ input }) => `got '${String(input)}', expected a method such as GET, or *`,
+})
+
+export const CORS = z
+  .strictObject({
+    allowCredentials: z.boolean().default(false).describe('Whether cookies may be sent along'),
+    allowHeaders: z.array(headerName).default([]).describe('Request headers, or `*`'),
+    allowMethods: z.array(methodToAllow).default([]).describe('Methods, or `*`'),
+    allowOrigins: z
+      .array(
+        z.string().regex(ORIGIN, {
+          error: ({ input }) =>
+            `got '${String(input)}', expected an origin such as https://example.com or https://*.example.com, or *`,
+        }),
+      )
+      .min(1)
+      .describe('`https://a.com`, `https://*.a.com` or `*`'),
+    exposeHeaders: z.array(headerName).default([]).describe('Response headers, or `*`'),
+    maxAge: duration.optional().describe('How long a browser may keep the answer'),
+  })
+  .describe('Which pages of other origins may call')
+
+export const BACKEND_TLS = z
+  .strictObject({
+    cert: text.optional().describe('PEM file of the client certificate'),
+    key: text.optional().describe('PEM file of its key'),
+    root: text.optional().describe("PEM file of authorities instead of the system's"),
+    hostname: hostText.optional().describe("Name to verify instead of the backend's"),
+    insecure: z.boolean().default(false).describe('Verify nothing'),
+    alpn: z
+      .array(z.enum(['h2', 'http/1.1']))
+      .min(1)
+      .default(['h2', 'http/1.1'])
+      .describe('Protocols to offer'),
+    ...unsupported('insecureHost', 'subjectAltNames', 'keyExchangeGroups'),
+  })
+  .meta({ id: 'BackendTls', description: 'TLS to the backend; `{}` verifies its name' })
+  .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
+    error: 'got only one of cert and key, expected both or neither',
+  })
+
+export const TIMEOUT = z
+  .strictObject({
+    requestTimeout: wait.optional().describe('The whole wait for an answer: 504'),
+    backendRequestTimeout: wait.optional().describe('Each try: 504'),
+  })
+  .describe('How long an answer may take')
+
+export const RETRY = z
+  .strictObject({
+    attempts: z.int().min(1).max(10).default(1).describe('Tries after the first'),
+    backoff: duration.default(0).meta({ description: 'Wait between tries', default: '0s' }),
+    codes: z.array(z.int().min(400).max(599)).default([]).describe('Statuses that are tried again'),
+    ...unsupported('precondition', 'condition'),
+  })
+  .describe('Tries again before the first byte of an answer')
+
+/** Names, in lower case, and CEL. */
+function computed(side: Side) {
+  return z
+    .record(changeable(side), expression('transformation'))
+    .transform((written) =>
+      Object.entries(written).map(([name, value]) => ({ name: name.toLowerCase(), value })),
+    )
+}
+
+function transformation(side: Side) {
+  return z.strictObject({
+    add: computed(side).default([]).describe('Headers to append: CEL'),
+    set: computed(side).default([]).describe('Headers to replace: CEL'),
+    remove: z.array(changeable(side).toLowerCase()).default([]).describe('Headers to take out'),
+    ...unsupported('replace', 'body', 'metadata'),
+  })
+}
+
+export const TRANSFORMATIONS = z
+  .strictObject({
+    request: transformation('request').optional(),
+    response: transformation('response').optional(),
+    ...unsupported('conditional'),
+  })
+  .meta({ id: 'Transformations', description: 'Headers computed by CEL' })
+
+export const CSRF = z
+  .strictObject({
+    additionalOrigins: z
+      .array(z.string().regex(ORIGIN, 'expected an origin such as https://example.com'))
+      .default([])
+      .describe('Origins beside the own one'),
+  })
+  .describe('Refuses unsafe requests from other sites')
+
+export const DELAY = z
+  .strictObject({ duration: expression('transformation').describe('CEL that yields a duration') })
+  .describe('Holds requests back, for tests')
+
+export const REQUEST_MIRROR = z
+  .strictObject({
+    backend: choice({ host: endpoint }, ['service', 'backend']).transform(({ host }) => host!),
+    percentage: z.number().min(0).max(1).default(1).describe('Share of requests, 0 to 1'),
+  })
+  .describe('Sends a copy of requests elsewhere')
+
+const keyLocation = choice({
+  header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
+  queryParameter: z.strictObject({ name: text }),
+})
+
+const OTHER_AUTH = ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange']
+
+export const BACKEND_AUTH = choice(
+  {
+    passthrough: z.strictObject({}).describe("The client's own credential"),
+    key: z
+      .union([secret, z.strictObject({ value: secret, location: keyLocation.optional() })], {
+        error: 'expected a key, or an object with value and location',
+      })
+      .describe('A key, or `{value, location}`'),
+  },
+  [...OTHER_AUTH, 'crossAppAccess'],
+).describe('Credential the backend gets')

@@ -1,0 +1,24 @@
+// What users write under `ui`: which gateways serve the web page, and who may see it.
+
+import { z } from 'zod'
+import { API_KEY, AUTHORIZATION, BASIC_AUTH, JWT_AUTH } from './auth.ts'
+import { gatewayNames, unsupported } from './parts.ts'
+import { CORS, CSRF } from './traffic.ts'
+
+export const UI = z
+  .strictObject({
+    gateways: gatewayNames.optional().describe('Gateways that serve it; default `default`'),
+    policies: z
+      .strictObject({
+        cors: CORS.optional(),
+        jwtAuth: JWT_AUTH.optional(),
+        authorization: AUTHORIZATION.optional(),
+        basicAuth: BASIC_AUTH.optional(),
+        apiKey: API_KEY.optional(),
+        csrf: CSRF.optional(),
+        ...unsupported('oidc', 'extAuthz'),
+      })
+      .optional()
+      .describe('Who may see it'),
+  })
+  .describe('The web page on a gateway, beside the admin address')
