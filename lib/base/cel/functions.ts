@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment } from '@marcbachmann/cel-js'
-import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import type { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { MAX_TEXT } from './bounds.ts'
 import { CelFault } from './errors.ts'
 import { readJson, toJson } from './json.ts'
@@ -105,7 +105,6 @@ function registerDigests(environment: Environment): void {
 function registerMissing(environment: Environment): void {
   const time = 'google.protobuf.Timestamp'
   const span = 'google.protobuf.Duration'
-  const text = (value: object): string => String(value)
   const compare = (a: Uint8Array, b: Uint8Array): number => Buffer.compare(a, b)
   environment
     .registerFunction('int(uint): int', (value: UnsignedInt) => intOf(BigInt(String(value))), SYNC)
@@ -115,7 +114,7 @@ function registerMissing(environment: Environment): void {
       SYNC,
     )
     .registerFunction(`string(${time}): string`, timeText, SYNC)
-    .registerFunction(`string(${span}): string`, text, SYNC)
+    .registerFunction(`string(${span}): string`, (value: Duration) => value.toString(), SYNC)
     .registerFunction(`timestamp(${time}): ${time}`, (value: Date) => value, SYNC)
     .registerFunction(`duration(${span}): ${span}`, (value: object) => value, SYNC)
     .registerFunction('list.contains(dyn): bool', contains, SYNC)
