@@ -1,0 +1,160 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Step } from '../support/backend.ts'
+import { deadline } from '../support/deadline.ts'
+import { Stage, routeTo } from '../support/gateway.ts'
+
+const limits = suite('accept/limits')
+const stage = new Stage()
+limits.after.each(() => stage.clear())
+
+const HEAD = /\r\n\r\n/
+const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]
+
+function http(fields: string): string {
+  return `frontendPolicies: { http: { ${fields} } }\n`
+}
+
+limits('answers 408 to a head that does not end in time', async () => {
+  const backend = await stage.backend(SERVE)
+  const gateway = await stage.gateway(http('headTimeout: 100ms') + routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send('GET / HTTP/1.1\r\nhost')
+  const text = await client.untilClosed()
+  assert.match(
+    text,
+    /^HTTP\/1.1 408 Request Timeout\r\n[^]*connection: close\r\n\r\nrequest head timeout$/,
+  )
+  assert.is(backend.connections.length, 0)
+  const [line] = await gateway.logged(1)
+  assert.equal([line!['outcome'], line!['reason']], ['idle', 'HEAD_TIMEOUT'])
+})
+
+limits('gives a slow head no more time for every byte it sends', async () => {
+  const gateway = await stage.gateway(http('headTimeout: 100ms') + routeTo({ port: 1 }))
+  const client = await stage.client(gateway)
+  client.send(GET.slice(0, 10))
+  const drip = setInterval(() => client.send('x'), 20)
+  stage.add({ close: () => clearInterval(drip) })
+  assert.match(await client.untilClosed(), '408 Request Timeout')
+})
+
+limits('closes without a word on a client that never says anything', async () => {
+  const gateway = await stage.gateway(
+    http('headTimeout: 100ms, http1IdleTimeout: 100ms') + routeTo({ port: 1 }),
+  )
+  const client = await stage.client(gateway)
+  assert.is(await client.untilClosed(), '')
+  assert.equal(await gateway.logged(0), [])
+})
+
+limits('answers 408 to a body that stops coming, and cancels the call', async () => {
+  const backend = await stage.backend([{ wait: /part/ }, { hold: true }])
+  const gateway = await stage.gateway(http('bodyIdleTimeout: 100ms') + routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\npart')
+  assert.match(await client.untilClosed(), /^HTTP\/1.1 408 [^]*request body timeout$/)
+  await backend.connections[0]!.untilClosed()
+  const [line] = await gateway.logged(1)
+  assert.equal([line!['outcome'], line!['reason']], ['idle', 'BODY_TIMEOUT'])
+})
+
+limits('does not blame a client whose body waits for the backend', async () => {
+  const backend = await stage.backend([
+    { wait: HEAD },
+    { hold: true },
+    { send: OK },
+    { wait: /body/ },
+    { send: OK },
+  ])
+  const gateway = await stage.gateway(
+    `config: { backend: { poolMaxSize: 1 } }\n${http('bodyIdleTimeout: 40ms')}${routeTo(backend)}`,
+  )
+  const first = await stage.client(gateway)
+  first.send(GET)
+  await backend.until((text) => text === GET)
+  const second = await stage.client(gateway)
+  second.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody')
+  // By the time a third one is blamed, the second would have been, too.
+  const third = await stage.client(gateway)
+  third.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')
+  await third.until(/408/)
+  backend.release()
+  await first.until(/ok$/)
+  await second.until(/ok$/)
+})
+
+limits('cuts an answer that the client does not take', async () => {
+  const backend = await stage.backend([
+    { wait: HEAD },
+    { send: 'HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n' },
+    { send: Buffer.alloc(30_000_000) },
+  ])
+  const gateway = await stage.gateway(http('responseIdleTimeout: 100ms') + routeTo(backend))
+  const client = await stage.client(gateway)
+  client.socket.pause()
+  client.send(GET)
+  assert.equal(await gateway.outcomes(1), ['idle'])
+  await backend.connections[0]!.untilClosed()
+})
+
+limits('closes on a client that does not take the last bytes of its answer', async () => {
+  const gateway = await stage.gateway(
+    http('responseIdleTimeout: 100ms') +
+      `routes: [{ name: page, policies: { directResponse: { status: 200, body: ${'x'.repeat(60_000)} } } }]`,
+  )
+  const client = await stage.client(gateway)
+  client.socket.pause()
+  client.send(GET.repeat(1000))
+  await gateway.logged(1)
+  // Writing fails once the gateway is gone; reading would make room.
+  const written = new Promise<void>((resolve) => {
+    client.socket.on('close', resolve)
+    const probe = setInterval(() => client.send(GET), 20)
+    stage.add({ close: () => clearInterval(probe) })
+  })
+  await deadline(written, 5000, 'the connection to close')
+})
+
+limits('closes an idle connection after http1IdleTimeout', async () => {
+  const backend = await stage.backend(SERVE)
+  const gateway = await stage.gateway(http('http1IdleTimeout: 100ms') + routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(GET)
+  assert.is(await client.untilClosed(), OK)
+  assert.is(client.end, 'closed')
+})
+
+limits('refuses a connection above maxConnections, and takes one again later', async () => {
+  const backend = await stage.backend(SERVE)
+  const gateway = await stage.gateway(http('maxConnections: 1') + routeTo(backend))
+  const first = await stage.client(gateway)
+  first.send(GET)
+  await first.until(/ok$/)
+  const second = await stage.client(gateway)
+  assert.is(await second.untilClosed(), '')
+  first.destroy()
+  for (;;) {
+    const third = await stage.client(gateway)
+    third.send(GET)
+    await third.settled(() => third.text !== '', 5000, 'an answer or none')
+    if (third.text === OK) break
+  }
+})
+
+limits('answers 431 to a head above its bounds, and forwards nothing', async () => {
+  const backend = await stage.backend(SERVE)
+  const gateway = await stage.gateway(
+    http('maxHeadBytes: 1024, http1MaxHeaders: 10') + routeTo(backend),
+  )
+  for (const fields of [`x: ${'y'.repeat(2000)}\r\n`, 'x: y\r\n'.repeat(11)]) {
+    const client = await stage.client(gateway)
+    client.send(`GET / HTTP/1.1\r\nhost: a\r\n${fields}\r\n`)
+    assert.match(await client.untilClosed(), /^HTTP\/1.1 431 [^]*request head too large/)
+  }
+  assert.is(backend.connections.length, 0)
+})
+
+limits.run()
