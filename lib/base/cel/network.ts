@@ -6,21 +6,26 @@ import { CelFault } from './errors.ts'
 
 const SYNC = { async: false }
 
-/** A network in CIDR notation. */
+const MAPPED = /^::ffff:(?=[\d.]+$)/i
+
+/** A network in CIDR notation; an address of the other family is never in it. */
 class Cidr {
+  readonly #family: number
   readonly #addresses = new BlockList()
 
   constructor(text: string) {
     const [, network = '', bits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
     const family = isIP(network)
     if (family === 0 || Number(bits) > (family === 4 ? 32 : 128)) throw new CelFault('conversion')
+    this.#family = family
     this.#addresses.addSubnet(network, Number(bits), family === 4 ? 'ipv4' : 'ipv6')
   }
 
-  contains(address: string): boolean {
+  contains(text: string): boolean {
+    const address = text.replace(MAPPED, '')
     const family = isIP(address)
     if (family === 0) throw new CelFault('conversion')
-    return this.#addresses.check(address, family === 4 ? 'ipv4' : 'ipv6')
+    return family === this.#family && this.#addresses.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }
 }
 

@@ -1,0 +1,217 @@
+// Claims and headers are written by strangers: nothing they hold escapes, nothing they ask for runs long.
+
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MAX_STEPS, MAX_TEXT } from '../../../lib/base/cel/bounds.ts'
+import { compile } from '../../../lib/base/cel/compile.ts'
+import { environmentOf } from '../../../lib/base/cel/environment.ts'
+import type { Claims } from '../../../lib/base/cel/json.ts'
+import { fromJson } from '../../../lib/base/cel/json.ts'
+import type { Evaluator } from '../../../lib/base/cel/library.ts'
+import { View } from '../../../lib/base/cel/view.ts'
+import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex-safety.ts'
+import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
+
+const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', 'X-Secret: s3cr3t'))
+
+function viewOf(claims: object): View {
+  return new View(exchange, { jwt: fromJson(claims) as Claims })
+}
+
+function outcome(source: string, claims: object = {}): unknown {
+  const result = compile(source, 'log').evaluate(viewOf(claims))
+  return 'fault' in result ? `fault ${result.fault}` : result.value
+}
+
+const safety = suite('cel safety')
+
+safety('reaches no prototype', () => {
+  const claims = { sub: 'a', list: [1], map: { a: 1 } }
+  for (const root of ['jwt', 'jwt.sub', 'jwt.map', 'request.headers', '{"a": 1}'])
+    for (const name of [
+      'constructor',
+      '__proto__',
+      'prototype',
+      'toString',
+      'hasOwnProperty',
+      'get',
+      'size',
+    ])
+      for (const source of [`${root}.${name}`, `${root}["${name}"]`])
+        assert.is(outcome(source, claims), 'fault no_such_key', source)
+  for (const source of ['has(jwt.constructor)', 'has(jwt.__proto__)', '"constructor" in jwt.map'])
+    assert.is(outcome(source, claims), false, source)
+  for (const name of ['constructor', '__proto__', 'toString'])
+    assert.throws(() => compile(`request.${name}`, 'log'), /unknown field/)
+})
+
+safety('is not confused by claims called like parts of a prototype', () => {
+  const claims = JSON.parse(
+    '{"constructor":"c","__proto__":{"admin":true},"a":{"constructor":1,"b":2},"get":"g","length":3}',
+  ) as object
+  assert.is(outcome('jwt.constructor', claims), 'c')
+  assert.is(outcome('jwt.admin', claims), 'fault no_such_key')
+  assert.is(outcome('has(jwt.admin)', claims), false)
+  assert.is(outcome('jwt.a.b == 2 && jwt.a.constructor == 1', claims), true)
+  assert.is(outcome('jwt.get + string(jwt.length)', claims), 'g3')
+  assert.is(outcome('"__proto__" in jwt && jwt["__proto__"].admin', claims), true)
+  assert.is(({} as { admin?: boolean }).admin, undefined)
+})
+
+safety('tells no secret in an error, nor in what inspect makes of an expression or a view', () => {
+  const secret = 's3cr3t'
+  const claims = { sub: secret, n: secret, list: [secret, { [secret]: secret }], [secret]: secret }
+  const said: unknown[] = []
+  for (const source of [
+    'jwt.sub + 1',
+    'jwt.sub.absent',
+    'jwt[jwt.sub].absent',
+    'int(jwt.sub)',
+    'bool(jwt.sub)',
+    'duration(jwt.sub)',
+    'timestamp(jwt.sub)',
+    'jwt.list[0].absent',
+    'jwt.list.all(x, x.absent)',
+    'jwt.list.map(x, x + 1)',
+    'jwt.sub ? 1 : 2',
+    'jwt.sub && jwt.n',
+    'json(jwt.sub)',
+    'url.decode(jwt.sub + "%")',
+    'request.headers["x-secret"].absent',
+    'request.headers["x-secret"] + 1',
+    'int(request.headers["x-secret"])',
+    'cidr(jwt.sub).containsIP(jwt.sub)',
+    'jwt.sub.charAt(99)',
+    'default(jwt.sub + 1, 1)',
+    'coalesce(jwt.sub + 1)',
+  ])
+    try {
+      const expression = compile(source, 'log')
+      const view = viewOf(claims)
+      const result = expression.evaluate(view)
+      assert.ok('fault' in result, source)
+      said.push(result, expression, view, view.request, view.request.headers, view.mcp)
+    } catch (error) {
+      said.push(error, (error as Error).stack)
+    }
+  const text = said.map((one) => inspect(one, { depth: 20, showHidden: true })).join('\n')
+  assert.ok(text.length > 1000)
+  assert.not(text.includes(secret))
+})
+
+safety('counts the steps of loops, and stops', () => {
+  const list = Array.from({ length: MAX_STEPS }, (_, i) => i)
+  assert.is(outcome('jwt.a.all(x, x >= 0)', { a: list }), true)
+  assert.is(outcome('jwt.a.all(x, x >= 0)', { a: [...list, 1] }), 'fault too_many_steps')
+  const few = list.slice(0, 100)
+  for (const loop of [
+    'all(y, true)',
+    'exists(y, false)',
+    'map(y, y)',
+    'filter(y, true)',
+    'exists_one(y, true)',
+  ])
+    for (const outer of ['all', 'exists', 'map', 'filter', 'exists_one'])
+      assert.is(
+        outcome(
+          `jwt.a.${outer}(x, dyn(jwt.a.${loop}) == 1 || x ${outer === 'exists' ? '!=' : '=='} x)`,
+          { a: few },
+        ),
+        'fault too_many_steps',
+        `${outer} ${loop}`,
+      )
+  assert.is(outcome('jwt.a.all(x, x >= 0) || true', { a: [...list, 1] }), 'fault too_many_steps')
+  assert.is(outcome('jwt.a.exists(x, jwt.a.exists(y, x + y == 3))', { a: few }), true)
+})
+
+safety('gives a regex no long text', () => {
+  const source = 'jwt.a.matches("^a*$")'
+  assert.is(outcome(source, { a: 'a'.repeat(MAX_REGEX_SUBJECT) }), true)
+  assert.is(outcome(source, { a: 'a'.repeat(MAX_REGEX_SUBJECT + 1) }), 'fault too_large')
+  assert.is(outcome(source, { a: 1 }), 'fault no_such_overload')
+})
+
+safety('lets no short text grow long', () => {
+  const text = 'a'.repeat(300)
+  const list = Array.from({ length: 300 }, () => 'a')
+  assert.is(outcome('jwt.a.replace("a", jwt.b).size()', { a: text, b: 'bb' }), 600n)
+  assert.is(outcome('jwt.a.replace("a", jwt.a)', { a: text }), 'fault too_large')
+  assert.is(outcome('jwt.a.replace("", jwt.a)', { a: text }), 'fault too_large')
+  assert.is(outcome('jwt.l.join(jwt.a)', { a: text, l: list }), 'fault too_large')
+  assert.is(outcome('jwt.l.join(",").size()', { l: list }), 599n)
+  assert.is(outcome('toJson(jwt.a)', { a: 'a'.repeat(MAX_TEXT) }), 'fault too_large')
+  assert.is(outcome('url.encode(jwt.a)', { a: 'ü'.repeat(MAX_TEXT / 8) }), 'fault too_large')
+})
+
+safety('hands the library no long duration: its pattern is cubic', () => {
+  assert.is(outcome('duration(jwt.a)', { a: '9'.repeat(30_000) }), 'fault conversion')
+  assert.is(outcome('jwt.l.exists(x, duration(x) > duration("1s"))', { l: ['2s'] }), true)
+})
+
+safety('survives claims that nest deeply', () => {
+  let deep: unknown = 1
+  for (let i = 0; i < 5000; i++) deep = [deep]
+  assert.throws(() => fromJson(deep), /too_deep/)
+  const text = `${'['.repeat(5000)}${']'.repeat(5000)}`
+  assert.is(outcome('json(jwt.a)', { a: text }), 'fault too_deep')
+})
+
+safety('keeps no type for every shape of what strangers send', () => {
+  let evaluator: Evaluator | undefined
+  environmentOf({})
+    .registerFunction('me(): bool', function (this: Evaluator) {
+      evaluator = this
+      return true
+    })
+    .evaluate('me()')
+  assert.ok(evaluator)
+  assert.is(evaluator.debugTypeDeep([[[1n]]]), evaluator.debugType([]))
+  assert.is(evaluator.debugTypeDeep(new Map([['a', [1n]]])), evaluator.debugType(new Map()))
+})
+
+const EXPRESSIONS = [
+  'jwt.a == jwt.b',
+  'jwt.a in jwt.b',
+  'jwt.a < jwt.b',
+  'jwt.a + jwt.b',
+  'jwt.a[jwt.b]',
+  'jwt.a.all(x, x == jwt.b)',
+  'jwt.a.map(x, x).filter(x, x != null)',
+  'jwt.a.matches("^(a|b)+$")',
+  'jwt.a.split(jwt.b).join(",")',
+  'jwt.a.replace(jwt.b, "x", 2)',
+  'jwt.a.substring(1, 2).charAt(0)',
+  'toJson(jwt) == toJson(jwt.a)',
+  'json(jwt.a) == jwt.b',
+  'string(jwt.a) + string(jwt.b)',
+  'default(jwt.a.b.c, jwt.b)',
+  'base64.decode(jwt.a) == bytes(jwt.b)',
+  'duration(jwt.a) > duration("1s") || timestamp(jwt.b) < timestamp(0)',
+  'cidr(jwt.a).containsIP(jwt.b)',
+  'jwt.a.contains(jwt.b)',
+  '-jwt.a % jwt.b',
+  'size(jwt.a) == size(jwt.b)',
+].map((source) => compile(source, 'log'))
+
+safety('gives a value or a known code for whatever claims say', () => {
+  const claims = fc.record({ a: fc.jsonValue({ maxDepth: 3 }), b: fc.jsonValue({ maxDepth: 3 }) })
+  const codes = new Set<string>()
+  fc.assert(
+    fc.property(claims, (json) => {
+      for (const expression of EXPRESSIONS) {
+        const view = viewOf(json as object)
+        const result = expression.evaluate(view)
+        if ('fault' in result) codes.add(result.fault)
+        assert.type(expression.holds(view), 'boolean')
+        const key = expression.keyOf(view)
+        assert.ok(key === null || key.length > 0)
+      }
+    }),
+    { numRuns: 150 },
+  )
+  assert.not(codes.has('failed'), [...codes].join())
+})
+
+safety.run()
