@@ -72,7 +72,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   /** No more requests: at once when idle, otherwise behind the answer in work. */
   drain(): void {
     this.#persists = false
-    if (this.#state === 'idle' || this.#state === 'head') this.#wire.destroy()
+    if (this.#state !== 'idle' && this.#state !== 'head') return
+    // The last answer may still be on its way.
+    if (this.#wire.socket.writableLength > 0) this.#close()
+    else this.#wire.destroy()
   }
 
   /** The time is up. */
