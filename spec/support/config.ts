@@ -21,10 +21,26 @@ export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string
   }
 }
 
+/** As if everything that is checked were enforced. */
+export function ungatedConfig(text: string, env: Env = {}): Config {
+  return parseConfig(text, { file: 'c.yaml', env, gate: 'off' })
+}
+
+/** What the checks refuse, without what is only not enforced yet, and without the places. */
+export function ungatedProblems(text: string): string[] {
+  try {
+    ungatedConfig(text)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message.split('\n').map((line) => line.replace(/^c\.yaml:\d+:\d+: /, ''))
+  }
+}
+
 const GATEWAY = 'gateways: { default: { port: 3000 } }\n'
 
 /** One route on a gateway of its own; `fields` is YAML in flow form, without braces. */
-function routeText(fields: string): string {
+export function routeText(fields: string): string {
   return `${GATEWAY}routes:\n- { ${fields} }\n`
 }
 

@@ -80,7 +80,7 @@ function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
   const parts = partsOf(source.data)
   const written = checkGateways(context, parts.gateways)
   const to = { gateways: written, names: [...parts.gateways.keys()] }
-  checkRoutes(context, parts.routes, to, namedTargets(context, parts.backends))
+  checkRoutes(context, parts.routes, to, namedTargets(context, parts))
   const own = checkSections(context, parts, to)
   checkPorts(context, [
     ...written.map(({ name, port }) => ({ port, path: ['gateways', name] })),

@@ -8,7 +8,7 @@ import { nearest } from './nearest.ts'
 type RawIssue = z.core.$ZodRawIssue
 type Issue = z.core.$ZodIssue
 
-const REQUIRED = 'is required'
+export const REQUIRED = 'is required'
 
 /** The error map for every shape. Unknown fields get one line for each. */
 export function wording(issue: RawIssue): string | undefined {
@@ -49,14 +49,14 @@ export function report(told: Told, issues: readonly Issue[], base: Issue['path']
       issue.keys.forEach((key, at) => told.problem([...path, key], lines[at]!, 'key'))
     } else if (issue.code === 'invalid_key') {
       for (const { message } of issue.issues) told.problem(path, message, 'key')
+    } else if (issue.message === REQUIRED) {
+      told.problem(path, `${pathText(path)} ${REQUIRED}`)
     } else if (issue.code === 'invalid_union') {
-      const meant = issue.errors.find((branch) => branch.every(isInside))
+      const meant = meantBranch(issue.errors)
       if (meant === undefined) told.problem(path, issue.message)
       else report(told, meant, path)
     } else if (issue.code === 'invalid_type' && issue.expected === 'never') {
       told.problem(path, issue.message, 'key')
-    } else if (issue.message === REQUIRED) {
-      told.problem(path, `${pathText(path)} ${REQUIRED}`)
     } else if (issue.code !== 'custom' || !unknown.some((other) => isSame(other, issue.path))) {
       told.problem(path, issue.message)
     }
@@ -69,6 +69,14 @@ function isSame(a: Issue['path'], b: Issue['path']): boolean {
 }
 
 /** Of several forms, the user meant the one that fits at the top and goes wrong only further in. */
+function meantBranch(branches: readonly Issue[][]): Issue[] | undefined {
+  const unknown = (branch: readonly Issue[]): number =>
+    branch.filter(({ code }) => code === 'unrecognized_keys').length
+  return branches
+    .filter((branch) => branch.every(isInside))
+    .toSorted((a, b) => unknown(a) - unknown(b) || a.length - b.length)[0]
+}
+
 function isInside(issue: Issue): boolean {
   return issue.path.length > 0 || issue.code === 'unrecognized_keys' || issue.code === 'custom'
 }

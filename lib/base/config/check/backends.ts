@@ -2,7 +2,8 @@
 
 import type { Path } from '../error.ts'
 import { nearest } from '../nearest.ts'
-import type { BackendShape, NamedBackendShape } from '../shape/backend.ts'
+import type { BackendShape } from '../shape/backend.ts'
+import type { Parts } from '../shape/file.ts'
 import type { BackendPoliciesShape } from '../shape/policies.ts'
 import type { BackendConfig, BackendPolicies } from '../types.ts'
 import { aiOf } from './ai.ts'
@@ -18,13 +19,13 @@ export type Target = WithoutKey<BackendConfig>
 /** By name; undefined for one that was refused. */
 export type NamedTargets = ReadonlyMap<string, Target | undefined>
 
-export function namedTargets(
-  context: Context,
-  written: readonly (NamedBackendShape | undefined)[],
-): NamedTargets {
+export function namedTargets(context: Context, { backends, backendNames }: Parts): NamedTargets {
   const found = new Map<string, Target | undefined>()
-  for (const [index, shape] of written.entries()) {
-    if (shape === undefined) continue
+  for (const [index, shape] of backends.entries()) {
+    if (shape === undefined) {
+      found.set(String(backendNames[index]), undefined)
+      continue
+    }
     const path = ['backends', index]
     if (found.has(shape.name))
       context.problem(

@@ -50,7 +50,6 @@ function checkNames(
 }
 
 type ProviderShape = ModelShape['provider']
-type Provider = Exclude<ProviderShape, { reference?: string | undefined }>
 
 const NO_PARAMS: ParamsShape = {
   model: null,
@@ -69,7 +68,7 @@ const NO_PARAMS: ParamsShape = {
 
 function modelOf(context: Context, path: Path, model: ModelShape, llm: LlmShape): LlmModel {
   const named = referenceOf(context, [...path, 'provider', 'reference'], model, llm)
-  const written = named?.provider ?? (model.provider as Provider)
+  const written = named?.provider ?? ownProvider(model.provider)
   const params = merged(named?.params ?? NO_PARAMS, model.params ?? NO_PARAMS)
   const provider = providerOf(context, path, written, params)
   const where = whereOf(context, [...path, 'params'], provider, params)
@@ -86,6 +85,11 @@ function modelOf(context: Context, path: Path, model: ModelShape, llm: LlmShape)
     requestHeaders: model.requestHeaders ?? null,
     responseHeaders: model.responseHeaders ?? null,
   }
+}
+
+/** A reference that leads nowhere is told already. */
+function ownProvider(provider: ProviderShape): ProviderShape {
+  return typeof provider === 'object' && provider.custom === undefined ? 'mock' : provider
 }
 
 /** What a model says itself comes before what its provider says. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { AiProvider, LlmFormat } from '../llm-types.ts'
-import { choice, orNull, text, unsupported } from './parts.ts'
+import { choice, orNull, text, unsupported, union } from './parts.ts'
 import { endpoint, targetPath } from './scalars.ts'
 
 const FORMATS = [
@@ -129,8 +129,9 @@ const groups = z.strictObject({
     .describe('Groups of providers; the next group when all of one fail'),
 })
 
-export const AI_BACKEND = z
-  .union([oneProvider, groups], { error: 'expected an object with provider, or with groups' })
-  .meta({ id: 'AiBackend', description: 'An LLM provider, or groups of them' })
+export const AI_BACKEND = union(
+  [oneProvider, groups],
+  'expected an object with provider, or with groups',
+).meta({ id: 'AiBackend', description: 'An LLM provider, or groups of them' })
 
 export type AiShape = z.output<typeof AI_BACKEND>

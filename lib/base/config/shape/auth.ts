@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { CredentialLocation, Rule } from '../auth-types.ts'
 import { expression } from './expression.ts'
-import { choice, httpUrl, orNull, secret, text, unsupported } from './parts.ts'
+import { choice, httpUrl, orNull, secret, text, unsupported, union } from './parts.ts'
 import { duration, headerName } from './scalars.ts'
 
 const location = choice({
@@ -20,11 +20,10 @@ const location = choice({
   })
   .describe('Where the credential stands; default the `authorization` header')
 
-const jwks = z
-  .union([text, z.strictObject({ url: httpUrl }), z.strictObject({ file: text })], {
-    error: 'expected a URL, a file, JSON, or an object with one of url and file',
-  })
-  .describe('Key set: a URL, a file, JSON, `{url}` or `{file}`; default derived from the issuer')
+const jwks = union(
+  [text, z.strictObject({ url: httpUrl }), z.strictObject({ file: text })],
+  'expected a URL, a file, JSON, or an object with one of url and file',
+).describe('Key set: a URL, a file, JSON, `{url}` or `{file}`; default derived from the issuer')
 
 export type JwksShape = z.output<typeof jwks>
 
@@ -110,15 +109,13 @@ const tokenSource = z.strictObject({
 
 const tokenWays = { mode: mode('optional'), location: location.optional() }
 
-export const JWT_AUTH = z
-  .union(
-    [
-      z.strictObject({ ...tokenWays, ...tokenSource.shape }),
-      z.strictObject({ ...tokenWays, providers: z.array(tokenSource).min(1) }),
-    ],
-    { error: 'expected an object with issuer and jwks, or with providers' },
-  )
-  .meta({ id: 'JwtAuth', description: 'Bearer tokens in front of anything' })
+export const JWT_AUTH = union(
+  [
+    z.strictObject({ ...tokenWays, ...tokenSource.shape }),
+    z.strictObject({ ...tokenWays, providers: z.array(tokenSource).min(1) }),
+  ],
+  'expected an object with issuer and jwks, or with providers',
+).meta({ id: 'JwtAuth', description: 'Bearer tokens in front of anything' })
 
 const apiKeyEntry = z
   .strictObject({
@@ -148,11 +145,10 @@ export const API_KEY = z
 
 export const BASIC_AUTH = z
   .strictObject({
-    htpasswd: z
-      .union([text, z.strictObject({ file: text })], {
-        error: 'expected lines of user:hash, or an object with file',
-      })
-      .describe('Lines of `user:hash`, or `{file}`'),
+    htpasswd: union(
+      [text, z.strictObject({ file: text })],
+      'expected lines of user:hash, or an object with file',
+    ).describe('Lines of `user:hash`, or `{file}`'),
     realm: text.regex(/^[ !#-[\]-~]+$/, 'expected plain letters').default('Restricted'),
     mode: z.enum(['strict', 'optional']).default('strict').describe('`optional`: none is fine'),
     authorizationLocation: location.optional(),
@@ -164,9 +160,10 @@ function rulesOf() {
   const one = expression('rule')
   return z
     .array(
-      z.union([one, choice({ allow: one, deny: one, require: one })], {
-        error: "expected CEL, or an object with one of 'allow', 'deny', 'require'",
-      }),
+      union(
+        [one, choice({ allow: one, deny: one, require: one })],
+        "expected CEL, or an object with one of 'allow', 'deny', 'require'",
+      ),
     )
     .min(1)
     .transform((rules) =>

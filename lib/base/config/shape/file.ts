@@ -33,6 +33,8 @@ export interface Parts {
   readonly gateways: ReadonlyMap<string, GatewayShape | undefined>
   readonly routes: readonly (RouteShape | undefined)[]
   readonly backends: readonly (NamedBackendShape | undefined)[]
+  /** As they were written, also those of backends that were refused. */
+  readonly backendNames: readonly unknown[]
   readonly mcp: z.output<typeof MCP> | undefined
   readonly llm: z.output<typeof LLM> | undefined
   readonly ui: z.output<typeof UI> | undefined
@@ -48,6 +50,7 @@ export function partsOf(data: unknown): Parts {
     gateways: new Map(named.map(([name, gateway]) => [name, GATEWAY.safeParse(gateway).data])),
     routes: listOf(routes).map((route) => ROUTE.safeParse(route).data),
     backends: listOf(backends).map((backend) => NAMED_BACKEND.safeParse(backend).data),
+    backendNames: listOf(backends).map((backend) => objectOf(backend)['name']),
     mcp: MCP.safeParse(mcp).data,
     llm: LLM.safeParse(llm).data,
     ui: UI.safeParse(ui).data,

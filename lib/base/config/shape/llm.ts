@@ -5,7 +5,7 @@ import { AZURE_TYPES, bodyFields, CUSTOM, modelName, WHERE } from './ai.ts'
 import { AUTHORIZATION } from './auth.ts'
 import { expression } from './expression.ts'
 import { headerModifier } from './headers.ts'
-import { choice, gatewayNames, httpUrl, orNull, secret, text, unsupported } from './parts.ts'
+import { choice, gatewayNames, httpUrl, orNull, secret, text, unsupported, union } from './parts.ts'
 import { POLICIES } from './policies.ts'
 import { listenPort, partOfKey } from './scalars.ts'
 import { BACKEND_TLS } from './traffic.ts'
@@ -39,9 +39,10 @@ export type ParamsShape = z.output<typeof params>
 
 const custom = choice({ custom: CUSTOM })
 
-const namedProvider = z.union([z.enum(PROVIDER_NAMES), custom], {
-  error: `expected one of ${PROVIDER_NAMES.join(', ')}, or an object with custom`,
-})
+const namedProvider = union(
+  [z.enum(PROVIDER_NAMES), custom],
+  `expected one of ${PROVIDER_NAMES.join(', ')}, or an object with custom`,
+)
 
 const PROVIDER = z.strictObject({
   name: text.describe('What models refer to'),
@@ -64,11 +65,10 @@ const model = z.strictObject({
     .enum(['public', 'internal'])
     .default('public')
     .describe('`internal`: only for virtual models'),
-  provider: z
-    .union([z.enum(PROVIDER_NAMES), choice({ reference: text, custom: CUSTOM })], {
-      error: `expected one of ${PROVIDER_NAMES.join(', ')}, or an object with one of 'reference', 'custom'`,
-    })
-    .describe('A kind, `{reference: name}` of `providers`, or `{custom}`'),
+  provider: union(
+    [z.enum(PROVIDER_NAMES), choice({ reference: text, custom: CUSTOM })],
+    `expected one of ${PROVIDER_NAMES.join(', ')}, or an object with one of 'reference', 'custom'`,
+  ).describe('A kind, `{reference: name}` of `providers`, or `{custom}`'),
   params: params.optional(),
   authorization: AUTHORIZATION.optional(),
   defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { Secret } from '../secret.ts'
-import { oneOf } from '../wording.ts'
+import { oneOf, REQUIRED } from '../wording.ts'
 import { refuse } from './scalars.ts'
 
 /** A field that may be missing; what is not set is null. */
@@ -31,6 +31,14 @@ export function choice<Fields extends z.ZodRawShape>(fields: Fields, refused: st
     })
 }
 
+/** One of several forms; `expected` tells them all. */
+export function union<Forms extends readonly [z.ZodType, ...z.ZodType[]]>(
+  forms: Forms,
+  expected: string,
+) {
+  return z.union(forms, { error: ({ input }) => (input === undefined ? REQUIRED : expected) })
+}
+
 /** Not empty. */
 export const text = z.string().min(1)
 
@@ -51,6 +59,7 @@ export const httpUrl = z
   })
 
 /** One gateway or several, each `gateway` or `gateway/listener`. */
-export const gatewayNames = z.union([text, z.array(text).min(1)], {
-  error: 'expected the name of a gateway or a list of names',
-})
+export const gatewayNames = union(
+  [text, z.array(text).min(1)],
+  'expected the name of a gateway or a list of names',
+)

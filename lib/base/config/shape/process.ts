@@ -7,7 +7,7 @@ import type { AdminAddress } from '../types.ts'
 import { kindOf } from '../wording.ts'
 import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
 import { durationText } from '../duration.ts'
-import { unsupported } from './parts.ts'
+import { unsupported, union } from './parts.ts'
 import { duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
 
 const ADDRESS_EXPECTED = 'expected ip:port, localhost:port, unix:/path or off'
@@ -70,10 +70,7 @@ export const PROCESS = z
     readinessAddr: addressOf('readinessAddr').optional().describe('Readiness, in the same forms'),
     logging: z
       .strictObject({
-        level: z
-          .union([level, z.array(level).min(1)], {
-            error: 'expected a level filter or a list of them',
-          })
+        level: union([level, z.array(level).min(1)], 'expected a level filter or a list of them')
           .optional()
           .meta({
             description: 'A level, or levels by module: `info,accept=debug`; or a list of them',

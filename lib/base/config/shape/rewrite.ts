@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { AuthorityRewrite, PathRewrite } from '../types.ts'
-import { choice } from './parts.ts'
+import { choice, union } from './parts.ts'
 import { authorityText, hostText, portNumber, replacement, targetPath } from './scalars.ts'
 
 const authorityRewrite = choice({
@@ -23,10 +23,10 @@ const pathRewrite = choice({ full: targetPath, prefix: replacement }).transform(
 
 export const URL_REWRITE = z
   .strictObject({
-    authority: z
-      .union([z.enum(['auto', 'none']), authorityRewrite], {
-        error: "expected 'auto', 'none' or an object with one of 'full', 'host', 'port'",
-      })
+    authority: union(
+      [z.enum(['auto', 'none']), authorityRewrite],
+      "expected 'auto', 'none' or an object with one of 'full', 'host', 'port'",
+    )
       .optional()
       .describe(
         "Host towards the backend: `auto`, `none` (the client's), `{full}`, `{host}` or `{port}`",

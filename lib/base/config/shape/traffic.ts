@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { expression } from './expression.ts'
 import { changeable, fields } from './headers.ts'
 import type { Side } from './headers.ts'
-import { choice, secret, text, unsupported } from './parts.ts'
+import { choice, secret, text, unsupported, union } from './parts.ts'
 import { duration, endpoint, headerName, hostText, wait } from './scalars.ts'
 
 export const DIRECT_RESPONSE = z
@@ -140,11 +140,10 @@ const OTHER_AUTH = ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExch
 export const BACKEND_AUTH = choice(
   {
     passthrough: z.strictObject({}).describe("The client's own credential"),
-    key: z
-      .union([secret, z.strictObject({ value: secret, location: keyLocation.optional() })], {
-        error: 'expected a key, or an object with value and location',
-      })
-      .describe('A key, or `{value, location}`'),
+    key: union(
+      [secret, z.strictObject({ value: secret, location: keyLocation.optional() })],
+      'expected a key, or an object with value and location',
+    ).describe('A key, or `{value, location}`'),
   },
   [...OTHER_AUTH, 'crossAppAccess'],
 ).describe('Credential the backend gets')
