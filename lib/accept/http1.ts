@@ -88,8 +88,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   data(bytes: Buffer, from: number, to: number): void {
     this.#reader.data(bytes, from, to)
-    if (this.#reader.state === 'body')
-      this.#readBy = this.#door.connections.now + this.#door.limits.bodyIdleTimeout
+    if (this.#reader.state === 'body') this.#awaitBody()
   }
 
   drained(): void {
@@ -154,6 +153,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   }
 
   bodyCancelled(): void {}
+
+  resumed(): void {
+    if (this.#reader.state === 'body') this.#awaitBody()
+  }
 
   // --- the writing half
 
@@ -227,7 +230,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
     if (this.#reader.state !== 'body') return
     // A body that waits for the backend is not the client's delay.
-    if (this.#reader.isHeld) this.#readBy = now + this.#door.limits.bodyIdleTimeout
+    if (this.#reader.isHeld) this.#awaitBody()
     else this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
@@ -235,6 +238,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#writeBy = 0
     if (this.#exchange === null) this.#wire.destroy()
     else this.#exchange.cut('idle')
+  }
+
+  #awaitBody(): void {
+    this.#readBy = this.#door.connections.now + this.#door.limits.bodyIdleTimeout
   }
 
   // --- moves

@@ -62,6 +62,8 @@ export class StreamBody implements Body {
   }
 
   resume(): void {
+    // Until now the silence was ours.
+    if (this.#sink !== null) this.#options.moved(0)
     this.#stream.resume()
   }
 

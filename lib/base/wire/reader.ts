@@ -22,6 +22,8 @@ export interface ReaderOwner {
   fault(error: GatewayError): void
   /** Nobody wants the rest of the body. */
   bodyCancelled(): void
+  /** The peer may send again; until now its silence was ours. */
+  resumed(): void
 }
 
 export interface ReaderLimits {
@@ -281,8 +283,9 @@ export class Reader implements Body {
     const wanted = this.#flow === 'paused' || isFull ? 'held' : 'reading'
     if (wanted === this.#socket) return
     this.#socket = wanted
-    if (wanted === 'held') this.#wire.pause()
-    else this.#wire.resume()
+    if (wanted === 'held') return this.#wire.pause()
+    this.#wire.resume()
+    this.#owner.resumed()
   }
 }
 

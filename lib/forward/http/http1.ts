@@ -181,6 +181,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#wire.destroy()
   }
 
+  resumed(): void {
+    if (this.#reader.state === 'body') this.#awaitBody()
+  }
+
   // --- the writing half: the request
 
   sent(): void {
