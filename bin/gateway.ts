@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
-import { existsSync } from 'node:fs'
 import sade from 'sade'
+import type { DumpSource } from '../lib/admin/config-dump.ts'
 import { adminEndpoints } from '../lib/admin/endpoints.ts'
 import { AdminServer } from '../lib/admin/server.ts'
 import { adminAddressOf } from '../lib/base/config/check/process.ts'
@@ -60,10 +60,11 @@ function wordsOf(words: readonly string[]): string[] {
 
 async function run(options: Options): Promise<void> {
   try {
+    const readAt = Date.now()
     const config = read(options)
     if (options['validate-only'] === true)
       return void process.stdout.write('Configuration is valid!\n')
-    await serve(config, () => read(options))
+    await serve(config, options, readAt)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.
@@ -91,14 +92,14 @@ function valuesOf(written: Value | Value[], missing: string): string[] {
   })
 }
 
-async function serve(config: Config, load: () => Config): Promise<void> {
+async function serve(config: Config, options: Options, readAt: number): Promise<void> {
   const log = new Log(config.process.logging)
   const gateway = new Gateway(config, log)
-  log.line('info', 'gateway', 'loaded config', ['file', config.file])
-  await openAdmin(gateway, log)
+  const reloader = new Reloader(gateway, log, { load: () => read(options) })
+  log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
+  await openAdmin(gateway, log, () => ({ ...gateway.plan, refusal: reloader.refusal }))
   await gateway.start()
   log.flush()
-  if (existsSync(config.file)) await keepUp(new Reloader(gateway, log, load))
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
   let stopping: Promise<void> | null = null
   const stop = (signal: NodeJS.Signals): void => {
@@ -107,6 +108,7 @@ async function serve(config: Config, load: () => Config): Promise<void> {
       process.exit(0)
     }
     log.line('info', 'gateway', 'shutting down', ['signal', signal])
+    reloader.close()
     stopping = gateway.stop().then(() => {
       log.line('info', 'gateway', 'stopped', [])
       log.flush()
@@ -115,20 +117,27 @@ async function serve(config: Config, load: () => Config): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  if (!canReadAgain(options)) return
+  process.on('SIGHUP', () => reloader.reload('SIGHUP'))
+  await reloader.start(readAt)
 }
 
-async function openAdmin(gateway: Gateway, log: Log): Promise<void> {
+async function openAdmin(gateway: Gateway, log: Log, source: () => DumpSource): Promise<void> {
   const named = process.env['ADMIN_ADDR']
   const address = named === undefined ? gateway.plan.config.process.admin : adminAddressOf(named)
-  const admin = new AdminServer(adminEndpoints(() => gateway.plan))
+  const admin = new AdminServer(adminEndpoints(source), (message) =>
+    log.line('warn', 'admin', 'cannot accept', ['error', message]),
+  )
+  // However it ends: the file of a unix socket goes with it.
+  process.on('exit', () => admin.close())
   for (const label of await admin.listen(address))
     log.line('info', 'admin', 'serving admin interface', ['address', label])
 }
 
-/** What came from standard input or the command line cannot change, and is not watched. */
-async function keepUp(reloader: Reloader): Promise<void> {
-  await reloader.start()
-  process.on('SIGHUP', () => reloader.reload('SIGHUP'))
+/** Standard input is gone when it was read, and the quickstart is what it is. */
+function canReadAgain({ file, config }: Options): boolean {
+  if (file === undefined) return config !== undefined
+  return ![file].flat().includes('-')
 }
 
 function messageOf(error: unknown): string {

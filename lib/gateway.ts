@@ -25,7 +25,7 @@ export class Gateway implements PortsOwner {
     this.#log = log
     this.#pools = new Pools(config.backend)
     this.#plan = planOf(config, this.#pools, 1)
-    this.#ports = new Ports(this, log)
+    this.#ports = new Ports(this, log, config.process.terminationDeadline)
   }
 
   /** What is in force. */
@@ -38,10 +38,15 @@ export class Gateway implements PortsOwner {
     await this.#ports.apply(gateways, wire, () => {})
   }
 
-  /** Puts another configuration in force, whole or not at all; requests under way keep the one they began with. */
-  async reload(config: Config): Promise<void> {
-    const plan = planOf(config, this.#pools, this.#plan.generation + 1)
+  /**
+   * Puts another configuration in force, whole or not at all; requests under way keep the one they began with.
+   * `config` is read at start only: what stands there now waits for the next one.
+   */
+  async reload(written: Config): Promise<void> {
+    const { process, backend } = this.#plan.config
+    const config = { ...written, process, backend }
     try {
+      const plan = planOf(config, this.#pools, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
     } finally {
       this.#pools.retain(this.#plan.origins)

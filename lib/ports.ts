@@ -1,6 +1,7 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
 import { Listener } from './accept/listener.ts'
+import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
 import type { GatewayConfig } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
@@ -12,22 +13,33 @@ export interface PortsOwner extends Steps {
   serve(exchange: Exchange, port: number): void
 }
 
-interface Open {
+/** What a port is to be. */
+interface Wanted {
   readonly config: GatewayConfig
+  readonly limits: WireLimits
+  /** Null where it speaks plain HTTP. */
+  readonly certificates: Certificates | null
+}
+
+interface Open extends Wanted {
   readonly listener: Listener
 }
 
 export class Ports {
   readonly #owner: PortsOwner
   readonly #log: Log
+  /** Milliseconds that requests on a closed port may go on. */
+  readonly #deadline: number
   /** By port. */
   readonly #open = new Map<number, Open>()
-  /** No longer in the configuration, but with requests under way. */
-  readonly #leaving = new Set<Listener>()
+  /** No longer in the configuration, but with requests under way; each with its end. */
+  readonly #leaving = new Map<Listener, Promise<void>>()
+  #state: 'open' | 'draining' = 'open'
 
-  constructor(owner: PortsOwner, log: Log) {
+  constructor(owner: PortsOwner, log: Log, deadline: number) {
     this.#owner = owner
     this.#log = log
+    this.#deadline = deadline
   }
 
   /**
@@ -39,93 +51,125 @@ export class Ports {
     limits: WireLimits,
     swap: () => void,
   ): Promise<void> {
+    const all = gateways.map((config) => wantedOf(config, limits))
     const opened: Open[] = []
-    const replaced: Open[] = []
+    const closed: Open[] = []
     try {
-      for (const config of gateways) {
-        const before = this.#open.get(config.port)
-        if (before !== undefined && isSame(before.config, config)) continue
+      // Those that disturb nobody come first: they are the likeliest to fail.
+      for (const wanted of all)
+        if (!this.#open.has(wanted.config.port)) opened.push(await this.#listen(wanted))
+      for (const wanted of all) {
+        const before = this.#open.get(wanted.config.port)
+        if (before === undefined || isSame(before, wanted)) continue
         // The same port with another address or protocol must be closed before it can be opened.
-        if (before !== undefined) replaced.push(this.#drain(before))
-        opened.push(await this.#listen(config, limits))
+        closed.push(this.#drain(before))
+        opened.push(await this.#listen(wanted))
       }
     } catch (error) {
       for (const open of opened) this.#drain(open)
-      for (const { config } of replaced) await this.#listen(config, limits)
+      if (this.#state === 'open') for (const open of closed) await this.#reopen(open)
       throw error
     }
     swap()
-    this.#settle(gateways, limits)
+    this.#settle(all)
   }
 
   /** Stops accepting everywhere; resolves when no connection is left. */
   async drain(): Promise<void> {
-    for (const open of this.#open.values()) this.#leaving.add(open.listener)
+    this.#state = 'draining'
+    for (const { listener } of this.#open.values()) void this.#leave(listener)
     this.#open.clear()
-    await Promise.all([...this.#leaving].map((listener) => listener.drain()))
+    await Promise.all(this.#leaving.values())
   }
 
   /** The time is up. */
   cut(): void {
-    for (const listener of this.#leaving) listener.cut()
+    for (const listener of this.#leaving.keys()) listener.cut()
   }
 
-  #settle(gateways: readonly GatewayConfig[], limits: WireLimits): void {
+  #settle(all: readonly Wanted[]): void {
     for (const [port, open] of this.#open) {
-      const config = gateways.find((gateway) => gateway.port === port)
-      if (config === undefined) this.#drain(open)
-      else {
-        open.listener.update(limits, certificatesOf(config))
-        this.#open.set(port, { config, listener: open.listener })
+      const wanted = all.find(({ config }) => config.port === port)
+      if (wanted === undefined) this.#drain(open)
+      else if (wanted.config !== open.config) {
+        open.listener.update(wanted.limits, wanted.certificates)
+        this.#open.set(port, { ...wanted, listener: open.listener })
       }
     }
   }
 
-  async #listen(config: GatewayConfig, limits: WireLimits): Promise<Open> {
+  async #listen(wanted: Wanted): Promise<Open> {
+    const { config, limits, certificates } = wanted
     const { address, port } = config
+    const bind = `bind/${port}`
     const listener = new Listener({
       address,
       port,
-      certificates: certificatesOf(config),
+      certificates,
       limits,
       steps: this.#owner,
       serve: (exchange) => this.#owner.serve(exchange, port),
       troubled: ({ message }) =>
-        this.#log.line('warn', 'accept', 'cannot accept', [
-          'bind',
-          `bind/${port}`,
-          'error',
-          message,
-        ]),
+        this.#log.line('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message]),
     })
     await listener.listen()
-    const open = { config, listener }
+    if (this.#state === 'draining') {
+      void this.#leave(listener)
+      throw new Error('the gateway is stopping')
+    }
+    const open = { ...wanted, listener }
     this.#open.set(port, open)
-    this.#log.line('info', 'gateway', 'started bind', ['bind', `bind/${port}`, 'address', address])
+    const chosen = port === 0 ? listener.port : undefined
+    const fields = ['bind', bind, 'address', address, 'port', chosen]
+    this.#log.line('info', 'gateway', 'started bind', fields)
     return open
+  }
+
+  /** Puts back what a refused reload closed. Who took its place meanwhile is told of; the next reload tries again. */
+  async #reopen(open: Open): Promise<void> {
+    try {
+      await this.#listen(open)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      const fields = ['bind', `bind/${open.config.port}`, 'error', reason]
+      this.#log.line('error', 'gateway', 'cannot open bind again', fields)
+    }
   }
 
   #drain(open: Open): Open {
     const { listener, config } = open
+    const bind = `bind/${config.port}`
     if (this.#open.get(config.port) === open) this.#open.delete(config.port)
-    this.#leaving.add(listener)
-    this.#log.line('info', 'gateway', 'draining bind', ['bind', `bind/${config.port}`])
-    void listener.drain().then(() => this.#leaving.delete(listener))
+    this.#log.line('info', 'gateway', 'draining bind', ['bind', bind])
+    const timer = setTimeout(() => {
+      this.#log.line('warn', 'gateway', 'cutting what still runs on bind', ['bind', bind])
+      listener.cut()
+    }, this.#deadline).unref()
+    void this.#leave(listener).then(() => clearTimeout(timer))
     return open
+  }
+
+  async #leave(listener: Listener): Promise<void> {
+    const gone = listener.drain()
+    this.#leaving.set(listener, gone)
+    await gone
+    this.#leaving.delete(listener)
+  }
+}
+
+function wantedOf(config: GatewayConfig, limits: WireLimits): Wanted {
+  const certificates: Certificate[] = []
+  for (const { hostname, tls } of config.listeners)
+    if (tls !== null) certificates.push({ hostname, tls })
+  return {
+    config,
+    limits,
+    certificates: certificates.length > 0 ? new Certificates(certificates) : null,
   }
 }
 
 /** Whether one socket can serve both. */
-function isSame(a: GatewayConfig, b: GatewayConfig): boolean {
-  return a.address === b.address && isSecure(a) === isSecure(b)
-}
-
-function isSecure({ listeners }: GatewayConfig): boolean {
-  return listeners.some(({ tls }) => tls !== null)
-}
-
-function certificatesOf({ listeners }: GatewayConfig): Certificate[] {
-  const certificates: Certificate[] = []
-  for (const { hostname, tls } of listeners) if (tls !== null) certificates.push({ hostname, tls })
-  return certificates
+function isSame(a: Wanted, b: Wanted): boolean {
+  const isSecure = a.certificates !== null
+  return a.config.address === b.config.address && isSecure === (b.certificates !== null)
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from './base/config/error.ts'
 import type { Config } from './base/config/types.ts'
-import { FileWatch } from './base/config/watch.ts'
+import { FileWatch, LOOK_MS } from './base/config/watch.ts'
 import type { Log } from './base/log.ts'
 import type { Gateway } from './gateway.ts'
 
@@ -14,19 +14,34 @@ export interface Refusal {
   readonly problems: readonly string[]
 }
 
+export interface ReloadOptions {
+  /** Reads the configuration again. */
+  readonly load: () => Config
+  /** Milliseconds between two looks at the files. */
+  readonly interval?: number
+}
+
+/** A file that a refused configuration lacks is not watched yet, and may still come: after this many looks it is read again. */
+const PATIENCE = 10
+const ANOTHER_TRY = 'another try'
+
 export class Reloader {
   readonly #gateway: Gateway
   readonly #log: Log
   readonly #load: () => Config
   readonly #watch: FileWatch
-  #state: 'idle' | 'loading' | 'again' = 'idle'
+  readonly #interval: number
+  #state: 'idle' | 'loading' | 'again' | 'closed' = 'idle'
+  #reason = ''
   #refusal: Refusal | null = null
+  #timer: NodeJS.Timeout | null = null
 
-  constructor(gateway: Gateway, log: Log, load: () => Config) {
+  constructor(gateway: Gateway, log: Log, options: ReloadOptions) {
     this.#gateway = gateway
     this.#log = log
-    this.#load = load
-    this.#watch = new FileWatch(() => this.reload('file change'))
+    this.#load = options.load
+    this.#interval = options.interval ?? LOOK_MS
+    this.#watch = new FileWatch(() => this.reload('file change'), this.#interval)
   }
 
   /** Why the last attempt was refused; null when it was not. */
@@ -34,16 +49,22 @@ export class Reloader {
     return this.#refusal
   }
 
-  async start(): Promise<void> {
-    await this.#watch.watch(filesOf(this.#gateway.plan.config))
+  /** `readAt`: just before the configuration in force was read, in milliseconds since 1970. */
+  async start(readAt: number): Promise<void> {
+    await this.#watch.watch(filesOf(this.#gateway.plan.config), readAt)
   }
 
+  /** From now on nothing changes; a load under way comes to nothing. */
   close(): void {
+    this.#state = 'closed'
     this.#watch.close()
+    if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
   /** One at a time; what comes meanwhile is one more time. */
   reload(reason: string): void {
+    if (this.#state === 'closed') return
+    this.#reason = reason
     if (this.#state !== 'idle') {
       this.#state = 'again'
       return
@@ -53,29 +74,38 @@ export class Reloader {
   }
 
   async #run(reason: string): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer)
     try {
-      const config = this.#load()
-      this.#warnOfRestart(config)
-      await this.#gateway.reload(config)
-      await this.#watch.watch(filesOf(config))
-      this.#refusal = null
-      const { generation } = this.#gateway.plan
-      this.#log.line('info', 'config', 'reloaded config', [
-        'reason',
-        reason,
-        'generation',
-        generation,
-      ])
+      await this.#replace(reason)
     } catch (error) {
-      this.#refuse(error)
+      if (this.#isClosed) return
+      this.#refuse(error, reason)
     }
+    if (this.#isClosed) return
     const isWanted = this.#state === 'again'
     this.#state = 'idle'
-    if (isWanted) this.reload(reason)
+    if (isWanted) this.reload(this.#reason)
   }
 
-  #refuse(error: unknown): void {
+  async #replace(reason: string): Promise<void> {
+    const readAt = Date.now()
+    await this.#watch.take()
+    if (this.#isClosed) return
+    const config = this.#load()
+    this.#warnOfRestart(config)
+    await this.#gateway.reload(config)
+    await this.#watch.watch(filesOf(config), readAt)
+    this.#refusal = null
+    const { generation } = this.#gateway.plan
+    const fields = ['reason', reason, 'generation', generation]
+    this.#log.line('info', 'config', 'reloaded config', fields)
+  }
+
+  #refuse(error: unknown, reason: string): void {
     const problems = problemsOf(error)
+    if (error instanceof ConfigError)
+      this.#timer = setTimeout(() => this.reload(ANOTHER_TRY), PATIENCE * this.#interval).unref()
+    if (reason === ANOTHER_TRY && isDeepStrictEqual(this.#refusal?.problems, problems)) return
     this.#refusal = { at: new Date(), problems }
     this.#log.line('error', 'config', 'Failed to reload config', [
       'kept',
@@ -85,15 +115,16 @@ export class Reloader {
       this.#log.line('error', 'config', 'refused', ['problem', problem])
   }
 
+  /** Compared with what is in force, so that it is told as long as it holds. */
   #warnOfRestart(config: Config): void {
     const { process, backend } = this.#gateway.plan.config
     if (isDeepStrictEqual([process, backend], [config.process, config.backend])) return
-    this.#log.line(
-      'warn',
-      'config',
-      'config: is read at start only; restart to apply its change',
-      [],
-    )
+    const message = 'config: is read at start only; restart to apply its change'
+    this.#log.line('warn', 'config', message, [])
+  }
+
+  get #isClosed(): boolean {
+    return this.#state === 'closed'
   }
 }
 

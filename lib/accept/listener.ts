@@ -1,7 +1,7 @@
 // One open port: accepts connections, keeps count of them, and lets them go when the gateway stops.
 
 import { createServer } from 'node:net'
-import type { Server, Socket } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Exchange } from '../base/exchange.ts'
@@ -12,14 +12,13 @@ import { Wire } from '../base/wire/socket.ts'
 import type { Connection, Door } from './door.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
-import { Certificates } from './tls.ts'
-import type { Certificate } from './tls.ts'
+import type { Certificates } from './tls.ts'
 
 export interface ListenerOptions {
   address: string
   port: number
-  /** Empty for a plain listener. */
-  certificates: readonly Certificate[]
+  /** Null for a plain listener. */
+  certificates: Certificates | null
   limits: WireLimits
   steps: Steps
   readonly serve: (exchange: Exchange) => void
@@ -49,8 +48,8 @@ export class Listener implements Door {
     this.limits = limits
     this.steps = options.steps
     this.serve = options.serve
-    this.isSecure = options.certificates.length > 0
-    this.#certificates = this.isSecure ? new Certificates(options.certificates) : null
+    this.isSecure = options.certificates !== null
+    this.#certificates = options.certificates
     this.connections = new Sweeper(shortestOf(limits))
     this.#server = this.#createServer()
     // Handshakes under way count too; plain sockets leave the server's own count as they are taken over.
@@ -58,13 +57,18 @@ export class Listener implements Door {
   }
 
   /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
-  update(limits: WireLimits, certificates: readonly Certificate[]): void {
+  update(limits: WireLimits, certificates: Certificates | null): void {
     this.limits = limits
     this.connections.look(shortestOf(limits))
     this.#server.maxConnections = limits.maxConnections
-    if (!this.isSecure || !(this.#server instanceof TlsServer)) return
-    this.#certificates = new Certificates(certificates)
-    this.#server.setSecureContext(this.#certificates.fallback)
+    if (certificates === null || !(this.#server instanceof TlsServer)) return
+    this.#certificates = certificates
+    this.#server.setSecureContext(certificates.fallback)
+  }
+
+  /** The one the system chose, where the configuration says 0. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
   }
 
   get isDraining(): boolean {

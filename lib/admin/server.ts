@@ -22,24 +22,46 @@ interface Bind {
   readonly isOptional: boolean
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'it is in use by another process',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EACCES: 'permission denied',
+  ENOENT: 'there is no such folder',
+}
+
 /** Admin requests are small and few; what is slow is cut. */
 const REQUEST_TIMEOUT = 10_000
+const CHECK_INTERVAL = 1_000
 const MAX_CONNECTIONS = 64
 
 export class AdminServer {
   readonly #endpoints: Endpoints
+  readonly #troubled: (message: string) => void
   readonly #servers: Server[] = []
 
-  constructor(endpoints: Endpoints) {
+  /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
+  constructor(endpoints: Endpoints, troubled: (message: string) => void) {
     this.#endpoints = endpoints
+    this.#troubled = troubled
   }
 
-  /** Where it listens, for the log; nowhere when it is off. */
+  /** Where it listens, for the log; nowhere when it is off. Throws when it cannot, and listens nowhere. */
   async listen(address: AdminAddress): Promise<string[]> {
     const labels: string[] = []
     for (const bind of bindsOf(address)) {
-      if (bind.path !== undefined) await clearSocket(bind.path)
-      if (await this.#open(bind)) labels.push(bind.label)
+      try {
+        if (bind.path !== undefined) await clearSocket(bind.path)
+        await this.#open(bind)
+        labels.push(bind.label)
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException
+        if (bind.isOptional && code !== 'EADDRINUSE') continue
+        this.close()
+        const reason = WORDS[code ?? ''] ?? message
+        throw new Error(
+          `cannot open the admin interface (config.adminAddr) on ${bind.label}: ${reason}`,
+        )
+      }
     }
     return labels
   }
@@ -51,25 +73,23 @@ export class AdminServer {
     }
   }
 
-  #open(bind: Bind): Promise<boolean> {
-    const server = createServer((request, response) =>
-      this.#serve(request, response, bind.exposure),
+  #open({ host, port, path, exposure }: Bind): Promise<void> {
+    const server = createServer(
+      {
+        requestTimeout: REQUEST_TIMEOUT,
+        headersTimeout: REQUEST_TIMEOUT,
+        connectionsCheckingInterval: CHECK_INTERVAL,
+      },
+      (request, response) => this.#serve(request, response, exposure),
     )
-    server.requestTimeout = REQUEST_TIMEOUT
     server.maxConnections = MAX_CONNECTIONS
-    const { host, port, path, label, isOptional } = bind
     return new Promise((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        if (isOptional && error.code !== 'EADDRINUSE') return resolve(false)
-        reject(
-          new Error(
-            `cannot open the admin interface (config.adminAddr) on ${label}: ${error.code}`,
-          ),
-        )
-      })
+      server.once('error', reject)
       server.listen({ host, port, path }, () => {
+        server.off('error', reject)
+        server.on('error', ({ message }) => this.#troubled(message))
         this.#servers.push(server)
-        resolve(true)
+        resolve()
       })
     })
   }

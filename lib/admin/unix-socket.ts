@@ -6,18 +6,19 @@ import { connect } from 'node:net'
 export async function clearSocket(path: string): Promise<void> {
   const facts = lstatSync(path, { throwIfNoEntry: false })
   if (facts === undefined) return
-  if (!facts.isSocket()) throw new Error(`${path} exists and is no socket`)
-  if (await answers(path)) throw new Error(`${path} is in use by another process`)
+  if (!facts.isSocket()) throw new Error('the file exists and is no socket')
+  if (await isInUse(path)) throw new Error('it is in use by another process')
   unlinkSync(path)
 }
 
-function answers(path: string): Promise<boolean> {
+/** Only a refusal tells that nobody listens: one that is busy or not for us fails in other ways. */
+function isInUse(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => {
       socket.destroy()
       resolve(true)
     })
-    socket.once('error', () => resolve(false))
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
   })
 }

@@ -1,69 +1,130 @@
 // Notices that files have changed, by looking at them: renames, symlink swaps and network file systems all show
 // in a look, and not all of them in an event.
 
+import type { Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 
-const LOOK_MS = 500
+/** Unless told otherwise. */
+export const LOOK_MS = 500
+
+/** Those that a folder given by `-f` is read for (inputs.ts); others may come and go. */
+const READ_OF_FOLDER = /^[^.].*\.(?:ya?ml|json)$/
+
+interface Look {
+  /** Equal texts: nothing has changed. */
+  readonly text: string
+  /** Of the latest change, by the clock of the file system. */
+  readonly at: number
+}
 
 export class FileWatch {
   readonly #changed: () => void
-  /** By path: how each looked when it was last taken. */
-  #taken = new Map<string, string>()
+  readonly #interval: number
+  /** By path: how each looked when it was last read. */
+  #taken: ReadonlyMap<string, string> = new Map()
   /** All of them as they looked a look ago: a file that is still being written differs twice. */
   #seen = ''
   #timer: NodeJS.Timeout | null = null
+  #state: 'new' | 'watching' | 'closed' = 'new'
 
-  constructor(changed: () => void) {
+  /** `interval` is in milliseconds; a change is told of after it has stood for one. */
+  constructor(changed: () => void, interval = LOOK_MS) {
     this.#changed = changed
+    this.#interval = interval
   }
 
-  /** These files and no others; how a new one looks now is no change. */
-  async watch(paths: readonly string[]): Promise<void> {
+  /**
+   * These files and no others. Those it watched already stay as they were taken; a new one counts as changed if that
+   * happened after `since` (milliseconds since 1970), the moment before it was read.
+   */
+  async watch(paths: readonly string[], since: number): Promise<void> {
     const taken = new Map<string, string>()
-    for (const path of paths) taken.set(path, this.#taken.get(path) ?? (await lookOf(path)))
+    for (const path of paths) {
+      const known = this.#taken.get(path)
+      taken.set(path, known ?? textSince(since, await lookOf(path)))
+    }
     this.#taken = taken
-    this.#timer ??= this.#schedule()
+    if (this.#state !== 'new') return
+    this.#state = 'watching'
+    this.#schedule()
+  }
+
+  /** Takes the files as they are now, for they are about to be read. */
+  async take(): Promise<void> {
+    this.#taken = await looksOf(this.#taken.keys())
   }
 
   close(): void {
+    this.#state = 'closed'
     if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
   }
 
-  #schedule(): NodeJS.Timeout {
-    return setTimeout(() => void this.#look(), LOOK_MS).unref()
+  #schedule(): void {
+    this.#timer = setTimeout(() => void this.#look(), this.#interval).unref()
   }
 
   async #look(): Promise<void> {
-    const now = new Map<string, string>()
-    for (const path of this.#taken.keys()) now.set(path, await lookOf(path))
-    if (this.#timer === null) return
+    const before = this.#taken
+    const now = await looksOf(before.keys())
+    if (this.#state === 'closed') return
+    this.#schedule()
+    // Taken anew meanwhile: there is nothing to compare this with.
+    if (this.#taken !== before) return
     const looks = textOf(now)
     const isSettled = looks === this.#seen
     this.#seen = looks
-    if (isSettled && looks !== textOf(this.#taken)) {
-      this.#taken = now
-      this.#changed()
-    }
-    this.#timer = this.#schedule()
+    if (!isSettled || looks === textOf(before)) return
+    this.#taken = now
+    this.#changed()
   }
+}
+
+/** No look is empty, so this one counts as changed. */
+function textSince(since: number, { text, at }: Look): string {
+  return at > since ? '' : text
 }
 
 function textOf(looks: ReadonlyMap<string, string>): string {
   return [...looks.values()].join('\n')
 }
 
-/** Where a path leads and what stands there; a folder looks like the files in it. */
-async function lookOf(path: string): Promise<string> {
+async function looksOf(paths: Iterable<string>): Promise<Map<string, string>> {
+  const looks = new Map<string, string>()
+  for (const path of paths) looks.set(path, (await lookOf(path)).text)
+  return looks
+}
+
+/** Where a path leads and what stands there; a folder looks like the files it is read for. */
+async function lookOf(path: string): Promise<Look> {
   try {
     const target = await realpath(path)
     const facts = await stat(target)
-    if (!facts.isDirectory()) return `${target} ${facts.mtimeMs} ${facts.size} ${facts.ino}`
-    const names = (await readdir(target)).sort()
-    return [target, ...(await Promise.all(names.map((name) => lookOf(`${target}/${name}`))))].join(
-      '\n',
-    )
+    return facts.isDirectory() ? await folderLook(target) : fileLook(target, facts)
   } catch {
-    return `${path} absent`
+    return { text: `${path} absent`, at: 0 }
+  }
+}
+
+/** The time of its entry tells of a replaced file whose own time was kept, and of one that became readable. */
+function fileLook(target: string, { mtimeMs, ctimeMs, size, ino }: Stats): Look {
+  return { text: `${target} ${mtimeMs} ${ctimeMs} ${size} ${ino}`, at: ctimeMs }
+}
+
+async function folderLook(folder: string): Promise<Look> {
+  const names = (await readdir(folder)).filter((name) => READ_OF_FOLDER.test(name)).toSorted()
+  const looks = await Promise.all(names.map((name) => entryLook(`${folder}/${name}`)))
+  return {
+    text: [folder, ...looks.map(({ text }) => text)].join('\n'),
+    at: Math.max(0, ...looks.map(({ at }) => at)),
+  }
+}
+
+/** Folders in a folder are not looked into: a link may lead back up. */
+async function entryLook(path: string): Promise<Look> {
+  try {
+    const target = await realpath(path)
+    return fileLook(target, await stat(target))
+  } catch {
+    return { text: `${path} absent`, at: 0 }
   }
 }
