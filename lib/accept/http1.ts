@@ -222,16 +222,17 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   sweep(now: number): void {
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
-    if (this.#readBy === 0 || now <= this.#readBy) return
+    if (this.#readBy === 0) return
+    // A body that waits for the backend is not the client's delay.
+    if (this.#reader.state === 'body' && this.#reader.isHeld) return this.#awaitBody()
+    if (now <= this.#readBy) return
     this.#readBy = 0
     if (this.#state === 'closing') return this.#wire.destroy()
     if (this.#state === 'idle') return this.#close()
     if (this.#state === 'head')
       return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
-    if (this.#reader.state !== 'body') return
-    // A body that waits for the backend is not the client's delay.
-    if (this.#reader.isHeld) this.#awaitBody()
-    else this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
+    if (this.#reader.state === 'body')
+      this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
   #expireWrite(): void {

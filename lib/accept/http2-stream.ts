@@ -55,11 +55,12 @@ export class Http2Stream implements Client, StreamSinkOwner {
 
   sweep(now: number): void {
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
-    if (this.#readBy === 0 || now <= this.#readBy) return
-    if (this.#state === 'over') return this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    if (this.#readBy === 0) return
     // A body that waits for the backend is not the client's delay.
-    if (this.#body.isHeld) this.#awaitBody()
-    else this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
+    if (this.#state === 'open' && this.#body.isHeld) return this.#awaitBody()
+    if (now <= this.#readBy) return
+    if (this.#state === 'over') return this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
   inform(head: ResponseHead): void {

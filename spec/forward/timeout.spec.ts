@@ -111,7 +111,7 @@ timeout('does not take a client that reads slowly for a backend that is silent',
     [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nsome' }],
   )
   const gateway = await stage.gateway(
-    `config: { backend: { bodyIdleTimeout: 50ms } }\n${routeTo(backend)}`,
+    `config: { backend: { bodyIdleTimeout: 200ms } }\n${routeTo(backend)}`,
   )
   const client = await stage.client(gateway)
   client.send(GET)

@@ -208,8 +208,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   // --- time
 
   sweep(now: number): void {
-    if (this.#deadline === 0 || now <= this.#deadline) return
+    if (this.#deadline === 0) return
+    // While the client takes nothing, the backend's silence has not begun.
     if (this.#reader.isHeld) return this.#awaitBody()
+    if (now <= this.#deadline) return
     this.#deadline = 0
     this.#timedOut = 'backend_timeout'
     this.#wire.destroy()

@@ -136,8 +136,10 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   stalled(): void {}
 
   sweep(now: number): void {
-    if (this.#moveBy === 0 || now <= this.#moveBy) return
+    if (this.#moveBy === 0) return
+    // While the client takes nothing, the backend's silence has not begun.
     if (this.#body?.isHeld === true) return this.#awaitBody()
+    if (now <= this.#moveBy) return
     this.#outcome = 'backend_timeout'
     this.abort()
   }
