@@ -17,7 +17,7 @@ const WAIT_MS = 5000
 export type Line = Record<string, Value>
 
 /** Takes lines as they come, before they are gathered and written. */
-class Ear extends Log {
+export class Ear extends Log {
   readonly #hear: (line: Line) => void
 
   constructor(hear: (line: Line) => void) {

@@ -1,0 +1,110 @@
+// A gateway in this process that follows its configuration file.
+
+import { loadConfig } from '../../lib/base/config/load.ts'
+import type { Config } from '../../lib/base/config/types.ts'
+import { Gateway } from '../../lib/gateway.ts'
+import { Reloader } from '../../lib/reload.ts'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { deadline } from './deadline.ts'
+import { Folder } from './folder.ts'
+import { Ear } from './gateway.ts'
+import type { Line } from './gateway.ts'
+
+const WAIT_MS = 5000
+const LOOK_MS = 10
+const FILE = 'config.yaml'
+
+/** How an attempt ended, by the line it leaves. */
+const ENDS = { reloaded: 'reloaded config', refused: 'Failed to reload config' }
+
+export class Reloading {
+  readonly lines: Line[] = []
+  readonly folder = new Folder()
+  /** Run in the middle of a load, behind reading. */
+  whileLoading: () => void = () => {}
+  /** Told of every line as it comes. */
+  heard: (line: Line) => void = () => {}
+  readonly port: number
+  readonly gateway: Gateway
+  readonly reloader: Reloader
+  #wake: (() => void)[] = []
+
+  private constructor(text: string, port: number) {
+    this.port = port
+    this.folder.write(FILE, text)
+    const log = new Ear((line) => this.#hear(line))
+    this.gateway = new Gateway(this.#load(), log)
+    const load = (): Config => {
+      const config = this.#load()
+      this.whileLoading()
+      return config
+    }
+    this.reloader = new Reloader(this.gateway, log, { load, interval: LOOK_MS })
+  }
+
+  /** `${PORT}` in a text stands for `port`; without `gateways` there is a plain one there. */
+  static async start(text: string): Promise<Reloading> {
+    const reloading = new Reloading(withGateway(text), await freePort())
+    await deadline(reloading.gateway.start(), WAIT_MS, 'the gateway to listen')
+    await reloading.reloader.start(Date.now())
+    return reloading
+  }
+
+  get generation(): number {
+    return this.gateway.plan.generation
+  }
+
+  /** Changes the file, and waits until it is taken. */
+  async change(text: string): Promise<void> {
+    await this.#attempt(text, 'reloaded')
+  }
+
+  /** Changes the file, and tells why it is refused. */
+  async refusal(text: string): Promise<unknown[]> {
+    const from = this.lines.length
+    await this.#attempt(text, 'refused')
+    return this.lines.slice(from).flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
+  }
+
+  /** Lines with this message, once there are as many. */
+  async logged(message: string, count = 1): Promise<Line[]> {
+    const found = (): Line[] => this.lines.filter((line) => line.message === message)
+    while (found().length < count) {
+      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
+      await deadline(heard, WAIT_MS, `${message} in ${JSON.stringify(this.lines)}`)
+    }
+    return found()
+  }
+
+  async stop(): Promise<void> {
+    this.reloader.close()
+    await deadline(this.gateway.stop(), WAIT_MS, 'the gateway to stop')
+  }
+
+  async close(): Promise<void> {
+    await this.stop()
+    this.folder.close()
+  }
+
+  async #attempt(text: string, end: keyof typeof ENDS): Promise<void> {
+    const message = ENDS[end]
+    const before = this.lines.filter((line) => line.message === message).length
+    this.folder.replace(FILE, withGateway(text))
+    await this.logged(message, before + 1)
+  }
+
+  #load(): Config {
+    return loadConfig([this.folder.at(FILE)], { PORT: String(this.port) })
+  }
+
+  #hear(line: Line): void {
+    this.lines.push(line)
+    this.heard(line)
+    for (const wake of this.#wake.splice(0)) wake()
+  }
+}
+
+function withGateway(text: string): string {
+  if (/^gateways:/m.test(text)) return text
+  return `gateways: { default: { port: \${PORT}, address: 127.0.0.1 } }\n${text}`
+}
