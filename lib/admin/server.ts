@@ -26,7 +26,6 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'it is in use by another process',
   EADDRNOTAVAIL: 'this machine has no such address',
   EACCES: 'permission denied',
-  ENOENT: 'there is no such folder',
 }
 
 /** Admin requests are small and few; what is slow is cut. */
@@ -85,7 +84,8 @@ export class AdminServer {
     server.maxConnections = MAX_CONNECTIONS
     return new Promise((resolve, reject) => {
       server.once('error', reject)
-      server.listen({ host, port, path }, () => {
+      // Not all in one: with a port that is undefined, Node passes over the path and opens a port to everyone.
+      server.listen(path === undefined ? { host, port } : { path }, () => {
         server.off('error', reject)
         server.on('error', ({ message }) => this.#troubled(message))
         this.#servers.push(server)

@@ -1,9 +1,12 @@
 // Makes room for a unix socket: one that nobody listens on is left over and goes; anything else stays.
 
-import { lstatSync, unlinkSync } from 'node:fs'
+import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname } from 'node:path'
 
 export async function clearSocket(path: string): Promise<void> {
+  // To listen there would fail for want of permission, whatever the reason.
+  if (!existsSync(dirname(path))) throw new Error('there is no such folder')
   const facts = lstatSync(path, { throwIfNoEntry: false })
   if (facts === undefined) return
   if (!facts.isSocket()) throw new Error('the file exists and is no socket')

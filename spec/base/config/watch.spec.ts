@@ -46,7 +46,7 @@ class Watched {
 }
 
 let folder: Folder
-let watches: FileWatch[] = []
+const watches: FileWatch[] = []
 
 /** Long enough for every watch to look twice: another one noticed a change meanwhile. */
 async function looks(): Promise<void> {
