@@ -9,6 +9,8 @@ import { adminAddressOf } from '../lib/base/config/check/process.ts'
 import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { QUICKSTART, QUICKSTART_FILE, QUICKSTART_HINTS } from '../lib/base/config/quickstart.ts'
+import { complaintsOf } from '../lib/base/config/resources.ts'
+import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { Log } from '../lib/base/log.ts'
 import { VERSION } from '../lib/base/version.ts'
@@ -21,9 +23,11 @@ interface Options {
   file?: Value | Value[]
   config?: Value | Value[]
   'validate-only'?: Value
+  'print-schema'?: Value
 }
 
 const INLINE_FILE = '<inline>'
+const LONG: Record<string, string> = { '-f': '--file', '-c': '--config', '-V': '--version' }
 
 type Value = string | number | boolean
 
@@ -36,6 +40,7 @@ sade('gateway', true)
   )
   .option('-c, --config', 'Configuration as text')
   .option('--validate-only', 'Check the configuration and exit')
+  .option('--print-schema', 'Print the JSON Schema of the configuration and exit')
   .example('')
   .example('-f config.yaml')
   .example('-f config.yaml -f policies/ --validate-only')
@@ -44,32 +49,33 @@ sade('gateway', true)
 
 /** sade takes a value that starts with a dash for the next option, and knows -v only. */
 function wordsOf(words: readonly string[]): string[] {
-  const joined: string[] = []
-  for (const word of words) {
-    const option = joined.at(-1)
-    if (word === '-V') joined.push('--version')
-    else if (
-      /^-[fc]$|^--(?:file|config)$/.test(option ?? '') &&
-      (word === '-' || /^---\s/.test(word))
-    )
-      joined.push(`${joined.pop()!.replace(/^-f$/, '--file').replace(/^-c$/, '--config')}=${word}`)
-    else joined.push(word)
-  }
-  return joined
+  const long = words.map((word) => LONG[word] ?? word)
+  return long.flatMap((word, at) => {
+    const next = long[at + 1] ?? ''
+    const isOption = word === '--file' || word === '--config'
+    if (isOption && (next === '-' || next.startsWith('---\n'))) return [`${word}=${next}`]
+    const isTaken = /^--(?:file|config)$/.test(long[at - 1] ?? '') && /^-(?:--\n|$)/.test(word)
+    return isTaken ? [] : [word]
+  })
 }
 
 async function run(options: Options): Promise<void> {
   try {
+    if (options['print-schema'] === true) return void process.stdout.write(schemaText())
     const readAt = Date.now()
     const config = read(options)
-    if (options['validate-only'] === true)
-      return void process.stdout.write('Configuration is valid!\n')
+    if (options['validate-only'] === true) return tellValid(config)
     await serve(config, options, readAt)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.
     process.exit(1)
   }
+}
+
+function tellValid({ resources }: Config): void {
+  for (const message of complaintsOf(resources)) process.stderr.write(`Warning: ${message}\n`)
+  process.stdout.write('Configuration is valid!\n')
 }
 
 /** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
@@ -97,6 +103,7 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   const gateway = new Gateway(config, log)
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
+  for (const message of complaintsOf(config.resources)) log.line('warn', 'config', message, [])
   await openAdmin(gateway, log, () => ({ ...gateway.plan, refusal: reloader.refusal }))
   await gateway.start()
   log.flush()

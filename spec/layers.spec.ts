@@ -15,7 +15,7 @@ import {
 } from './support/source-rules.ts'
 import type { SourceFile } from './support/source-rules.ts'
 
-const FOLDERS = ['bin', 'lib', 'spec', 'conformance', 'perf']
+const FOLDERS = ['bin', 'lib', 'spec', 'conformance', 'perf', 'schema']
 
 function sourcesOf(...folders: string[]): SourceFile[] {
   return folders.flatMap((folder) =>

@@ -7,6 +7,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VERSION } from '../../lib/base/version.ts'
 import { runProgram } from '../support/program.ts'
+import { ROOT } from '../support/root.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'arguments-'))
 
@@ -112,6 +113,23 @@ args('a configuration comes as text, from standard input or from a folder', asyn
     assert.equal([stdout, stderr, code], ['Configuration is valid!\n', '', 0], options[0])
   }
   await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
+})
+
+args('the schema of the configuration is printed', async () => {
+  const { code, stdout, stderr } = await runProgram('gateway', ['--print-schema'])
+  assert.is(stdout, readFileSync(join(ROOT, 'schema/config.json'), 'utf8'))
+  assert.equal([stderr, code], ['', 0])
+})
+
+args('a policy resource that is wrong is a warning, with its place', async () => {
+  const text = `${readFileSync(GOOD, 'utf8')}---\nkind: GatewayPolicy\napiVersion: a/v1alpha1\n`
+  const file = fileOf('resource.yaml', text)
+  const { code, stdout, stderr } = await runProgram('gateway', ['-f', file, '--validate-only'])
+  assert.match(
+    stderr,
+    /^Warning: GatewayPolicy default\/: \S+resource\.yaml:\d+:1: .*spec is required\n$/,
+  )
+  assert.equal([stdout, code], ['Configuration is valid!\n', 0])
 })
 
 args('two configurations are refused with both places', async () => {

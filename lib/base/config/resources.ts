@@ -52,6 +52,23 @@ export function attachResources(
   })
 }
 
+/** Why resources do less than they say, one line each. */
+export function complaintsOf(resources: readonly PolicyResource[]): string[] {
+  return resources.flatMap(({ metadata, status }) => {
+    const wrong = status.ancestors
+      .flatMap(({ conditions }) => conditions)
+      .filter(({ status: holds, reason }) => holds === 'False' || reason === 'PartiallyValid')
+    const reasons = new Set(wrong.filter(isTelling).map(({ message }) => message))
+    const name = `GatewayPolicy ${metadata.namespace}/${metadata.name ?? ''}`
+    return [...reasons].map((reason) => `${name}: ${reason.replaceAll('\n', '; ')}`)
+  })
+}
+
+/** That it is not attached either goes without saying. */
+function isTelling({ reason }: Condition): boolean {
+  return reason !== 'NotAccepted'
+}
+
 function addTo(problems: Problems, source: Source) {
   return (...args: Parameters<Source['problem']>): void => problems.add(source.problem(...args))
 }

@@ -21,7 +21,7 @@ const FORMATS = [
 ] as const satisfies readonly LlmFormat[]
 
 /** JSON to put into request bodies; `model` is chosen elsewhere. */
-export const bodyFields = z.record(text, z.json())
+export const bodyFields = z.record(text, z.unknown())
 
 export const modelName = text.describe('Model to ask for instead of the one in the request')
 
@@ -35,7 +35,9 @@ const formats = z
   .describe('Dialects it speaks, each with its path')
 
 /** Fields of providers that need more than a model. */
-export const CUSTOM = z.strictObject({ formats, ...MODEL, ...unsupported('providerOverride') })
+export const CUSTOM = z
+  .strictObject({ formats, ...MODEL, ...unsupported('providerOverride') })
+  .meta({ id: 'CustomProvider', description: 'A host that speaks known dialects' })
 
 const provider = choice(
   {

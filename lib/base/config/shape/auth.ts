@@ -18,7 +18,10 @@ const location = choice({
     if (written.cookie !== undefined) return { kind: 'cookie', ...written.cookie }
     return { kind: 'expression', expression: written.expression! }
   })
-  .describe('Where the credential stands; default the `authorization` header')
+  .meta({
+    id: 'CredentialLocation',
+    description: 'Where the credential stands; default the `authorization` header',
+  })
 
 const jwks = union(
   [text, z.strictObject({ url: httpUrl }), z.strictObject({ file: text })],
@@ -46,8 +49,8 @@ function mode<Default extends 'strict' | 'optional'>(preset: Default) {
 
 const provider = z
   .strictObject({
-    idp_realm: z.strictObject({}).optional(),
-    idp_tenant: z.strictObject({}).optional(),
+    idp_realm: z.strictObject({}).optional().describe('Provider with realms'),
+    idp_tenant: z.strictObject({}).optional().describe('Provider with tenants'),
     ...unsupported('auth0', 'okta', 'descope', 'authentik', 'keycloak', 'entra'),
   })
   .refine((value) => Object.keys(value).length < 2, {
@@ -122,7 +125,7 @@ const apiKeyEntry = z
     key: text.optional().describe('The key itself'),
     keyHash: z
       .string()
-      .regex(/^sha256:[0-9a-f]{64}$/i, "expected 'sha256:' and 64 hex digits")
+      .regex(/^sha256:[0-9A-Fa-f]{64}$/, "expected 'sha256:' and 64 hex digits")
       .optional()
       .describe('Or its hash: `sha256:<hex>`'),
     metadata: z
@@ -149,7 +152,10 @@ export const BASIC_AUTH = z
       [text, z.strictObject({ file: text })],
       'expected lines of user:hash, or an object with file',
     ).describe('Lines of `user:hash`, or `{file}`'),
-    realm: text.regex(/^[ !#-[\]-~]+$/, 'expected plain letters').default('Restricted'),
+    realm: text
+      .regex(/^[ !#-[\]-~]+$/, 'expected plain letters')
+      .default('Restricted')
+      .describe('Realm of the challenge'),
     mode: z.enum(['strict', 'optional']).default('strict').describe('`optional`: none is fine'),
     authorizationLocation: location.optional(),
   })

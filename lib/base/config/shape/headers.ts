@@ -43,7 +43,9 @@ export function fields(side: Side) {
     )
 }
 
-export function headerModifier(side: Side) {
+const ID = { request: 'RequestHeaders', response: 'ResponseHeaders' }
+
+function headerModifier(side: Side) {
   return (
     z
       .strictObject({
@@ -59,6 +61,9 @@ export function headerModifier(side: Side) {
         if (twice === undefined) return modifier
         return refuse(context, `got '${twice}' twice, expected each header once`)
       })
-      .describe(`Headers of the ${side}`)
+      .meta({ id: ID[side], description: `Headers of the ${side}` })
   )
 }
+
+export const REQUEST_HEADERS = headerModifier('request')
+export const RESPONSE_HEADERS = headerModifier('response')

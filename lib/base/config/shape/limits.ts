@@ -88,7 +88,15 @@ const COSTS = {
 }
 
 const remoteDescriptor = z.strictObject({
-  entries: z.array(z.strictObject({ key: text, value: expression('transformation') })).min(1),
+  entries: z
+    .array(
+      z.strictObject({
+        key: text.describe('Name of the entry'),
+        value: expression('transformation').describe('CEL for its value'),
+      }),
+    )
+    .min(1)
+    .describe('All of them make one counter'),
   type: z.enum(['requests', 'tokens']).default('requests').describe('What is counted'),
   ...COSTS,
 })
@@ -111,7 +119,15 @@ export const REMOTE_RATE_LIMIT = z
   .describe('Limits counted by a service that speaks the Envoy rate limit protocol')
 
 const globalDescriptor = z.strictObject({
-  entries: z.array(z.strictObject({ name: text, expression: expression('transformation') })).min(1),
+  entries: z
+    .array(
+      z.strictObject({
+        name: text.describe('Name of the entry'),
+        expression: expression('transformation').describe('CEL for its value'),
+      }),
+    )
+    .min(1)
+    .describe('All of them make one counter'),
   unit: z.enum(['Requests', 'Tokens']).default('Requests').describe('What is counted'),
   ...COSTS,
 })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AZURE_TYPES, bodyFields, CUSTOM, modelName, WHERE } from './ai.ts'
 import { AUTHORIZATION } from './auth.ts'
 import { expression } from './expression.ts'
-import { headerModifier } from './headers.ts'
+import { REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts'
 import { choice, gatewayNames, httpUrl, orNull, secret, text, unsupported, union } from './parts.ts'
 import { POLICIES } from './policies.ts'
 import { listenPort, partOfKey } from './scalars.ts'
@@ -28,12 +28,12 @@ const params = z
     awsRegion: orNull(text).describe('Needed by `bedrock`'),
     azureResourceName: orNull(text).describe('Needed by `azure`'),
     azureResourceType: orNull(z.enum(AZURE_TYPES)).describe('Needed by `azure`'),
-    azureApiVersion: orNull(text),
-    azureProjectName: orNull(text),
+    azureApiVersion: orNull(text).describe('For `azure`'),
+    azureProjectName: orNull(text).describe('For `azure`'),
     ...WHERE,
     ...unsupported('vertexRegion', 'vertexProject'),
   })
-  .describe('How the provider is reached')
+  .meta({ id: 'LlmParams', description: 'How the provider is reached' })
 
 export type ParamsShape = z.output<typeof params>
 
@@ -73,8 +73,8 @@ const model = z.strictObject({
   authorization: AUTHORIZATION.optional(),
   defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),
   overrides: bodyFields.default({}).describe('Body fields to set always'),
-  requestHeaders: headerModifier('request').optional(),
-  responseHeaders: headerModifier('response').optional(),
+  requestHeaders: REQUEST_HEADERS.optional(),
+  responseHeaders: RESPONSE_HEADERS.optional(),
   backendTLS: BACKEND_TLS.optional(),
   ...unsupported(
     'auth',

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { gatewayNames, httpUrl, orNull, text, unsupported } from './parts.ts'
 import { BACKEND_AUTH, BACKEND_TLS, TRANSFORMATIONS } from './traffic.ts'
-import { headerModifier } from './headers.ts'
+import { REQUEST_HEADERS } from './headers.ts'
 import { POLICIES } from './policies.ts'
 import { hostText, listenPort, portNumber, targetPath } from './scalars.ts'
 
@@ -62,7 +62,7 @@ const REMOTE = urlParts.transform((written, context) => {
 })
 
 const TARGET_POLICIES = z.strictObject({
-  requestHeaderModifier: headerModifier('request').optional(),
+  requestHeaderModifier: REQUEST_HEADERS.optional(),
   transformations: TRANSFORMATIONS.optional(),
   backendTLS: BACKEND_TLS.optional(),
   backendAuth: BACKEND_AUTH.optional(),

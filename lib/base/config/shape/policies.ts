@@ -10,7 +10,7 @@ import {
   MCP_AUTHENTICATION,
   MCP_AUTHORIZATION,
 } from './auth.ts'
-import { headerModifier } from './headers.ts'
+import { REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts'
 import { LOCAL_RATE_LIMIT, RATE_LIMIT, REMOTE_RATE_LIMIT } from './limits.ts'
 import { unsupported } from './parts.ts'
 import { REQUEST_REDIRECT, URL_REWRITE } from './rewrite.ts'
@@ -42,8 +42,8 @@ export type GatewayPoliciesShape = z.output<z.ZodObject<typeof GATEWAY_POLICIES>
 
 export const POLICIES = z
   .strictObject({
-    requestHeaderModifier: headerModifier('request').optional(),
-    responseHeaderModifier: headerModifier('response').optional(),
+    requestHeaderModifier: REQUEST_HEADERS.optional(),
+    responseHeaderModifier: RESPONSE_HEADERS.optional(),
     urlRewrite: URL_REWRITE.optional(),
     requestRedirect: REQUEST_REDIRECT.optional(),
     directResponse: DIRECT_RESPONSE.optional(),
@@ -70,8 +70,8 @@ export type PoliciesShape = z.output<typeof POLICIES>
 /** Policies of one backend, behind the choice of it. */
 export const BACKEND_POLICIES = z
   .strictObject({
-    requestHeaderModifier: headerModifier('request').optional(),
-    responseHeaderModifier: headerModifier('response').optional(),
+    requestHeaderModifier: REQUEST_HEADERS.optional(),
+    responseHeaderModifier: RESPONSE_HEADERS.optional(),
     transformations: TRANSFORMATIONS.optional(),
     backendTLS: BACKEND_TLS.optional(),
     backendAuth: BACKEND_AUTH.optional(),

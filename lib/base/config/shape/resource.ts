@@ -5,7 +5,7 @@ import { LOCAL_LIMITS } from './limits.ts'
 import { text } from './parts.ts'
 
 const targetRef = z.strictObject({
-  group: z.literal('gateway.networking.k8s.io').optional(),
+  group: z.literal('gateway.networking.k8s.io').optional().describe('May be left out'),
   kind: z.enum(['HTTPRoute', 'Gateway']).describe('A route or a gateway'),
   name: text.describe('Its name'),
 })
@@ -18,7 +18,7 @@ export const RESOURCE = z
         error: ({ input }) => `got '${String(input)}', expected <group>/v1alpha1`,
       })
       .describe('`gateway.dev/v1alpha1`; any group will do'),
-    kind: z.literal('GatewayPolicy'),
+    kind: z.literal('GatewayPolicy').describe('Tells it from a configuration'),
     // Labels and the like belong to other tools.
     metadata: z.looseObject({
       name: text.describe('Name of the resource'),
@@ -29,7 +29,7 @@ export const RESOURCE = z
       traffic: z.strictObject({ rateLimit: z.strictObject({ local: LOCAL_LIMITS }) }),
     }),
     // Written by whoever applied it elsewhere; ours is in the dump.
-    status: z.unknown().optional(),
+    status: z.unknown().optional().describe('Not read; the status is in `/config_dump`'),
   })
   .meta({ id: 'GatewayPolicy', description: 'Rate limits attached to routes and gateways by name' })
 

@@ -23,7 +23,8 @@ export const DIRECT_RESPONSE = z
     },
   )
 
-const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
+const ORIGIN =
+  /^(?:\*|null|[A-Za-z][A-Za-z0-9+.-]*:\/\/(?:[A-Za-z0-9_.*-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?)$/
 
 /** Or a star. */
 const methodToAllow = z.string().regex(/^(?:\*|[A-Z][A-Z-]*)$/, {
@@ -47,7 +48,7 @@ export const CORS = z
     exposeHeaders: z.array(headerName).default([]).describe('Response headers, or `*`'),
     maxAge: duration.optional().describe('How long a browser may keep the answer'),
   })
-  .describe('Which pages of other origins may call')
+  .meta({ id: 'Cors', description: 'Which pages of other origins may call' })
 
 export const BACKEND_TLS = z
   .strictObject({
@@ -125,7 +126,9 @@ export const DELAY = z
 
 export const REQUEST_MIRROR = z
   .strictObject({
-    backend: choice({ host: endpoint }, ['service', 'backend']).transform(({ host }) => host!),
+    backend: choice({ host: endpoint }, ['service', 'backend'])
+      .transform(({ host }) => host!)
+      .describe('`{host}`'),
     percentage: z.number().min(0).max(1).default(1).describe('Share of requests, 0 to 1'),
   })
   .describe('Sends a copy of requests elsewhere')

@@ -1,0 +1,14 @@
+// Writes what is made from the shapes: schema/config.json and the tables of docs/configuration.md.
+//   npm run schema
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { definitions, schemaText } from '../lib/base/config/schema.ts'
+import { withTables } from './tables.ts'
+
+/** From dist/schema/. */
+const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+writeFileSync(root('schema/config.json'), schemaText())
+const docs = root('docs/configuration.md')
+writeFileSync(docs, withTables(readFileSync(docs, 'utf8'), definitions()))

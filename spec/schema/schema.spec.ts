@@ -1,0 +1,109 @@
+// The JSON Schema and what is made of it: up to date, right about every example, and right about wrong files.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { parseAllDocuments } from 'yaml'
+import { QUICKSTART } from '../../lib/base/config/quickstart.ts'
+import { configSchema, definitions, schemaText } from '../../lib/base/config/schema.ts'
+import { withTables } from '../../schema/tables.ts'
+import { ROOT } from '../support/root.ts'
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(
+  configSchema(),
+)
+
+/** Paths of what the schema refuses in the documents of a text; variables stand as they are. */
+function refused(text: string): string[] {
+  return parseAllDocuments(text, { merge: true }).flatMap((document) => {
+    const data: unknown = document.toJS()
+    if (data === null || validate(data)) return []
+    return (validate.errors ?? []).map(({ instancePath }) => instancePath)
+  })
+}
+
+const schema = suite('schema')
+
+schema('config.json is what the shapes say (npm run schema)', () => {
+  assert.is(read('schema/config.json'), schemaText())
+})
+
+schema('the tables of docs/configuration.md are what the shapes say (npm run schema)', () => {
+  const docs = read('docs/configuration.md')
+  assert.ok(docs.includes('<!-- fields of gateways.* -->'))
+  assert.is(docs, withTables(docs, definitions()))
+})
+
+schema('every field in a table tells what it is for', () => {
+  const silent = [...read('docs/configuration.md').matchAll(/^\| `(\S+)` \| .* \|  \|$/gm)]
+  assert.equal(
+    silent
+      .map(([, name]) => name!)
+      .filter((name) => !/\.(?:name|value|model|path|type)$/.test(name)),
+    [],
+  )
+})
+
+schema('accepts every example and the quickstart', () => {
+  assert.equal(refused(QUICKSTART), [])
+  for (const name of readdirSync(join(ROOT, 'examples')).filter((one) => one.endsWith('.yaml')))
+    assert.equal(refused(read(`examples/${name}`)), [], name)
+})
+
+schema('accepts a variable wherever a value may stand', () => {
+  const text = `gateways: { a: { port: '\${P}', protocol: '\${X:-HTTP}' } }
+routes: [{ gateways: a, policies: { timeout: { requestTimeout: '\${T}' } }, backends: [{ host: '\${H}' }] }]`
+  assert.equal(refused(text), [])
+})
+
+const GATEWAY = 'gateways: { default: { port: 1 } }\n'
+
+/** What is wrong, and where. */
+const WRONG: readonly (readonly [string, string])[] = [
+  ['hello', ''],
+  ['unknown: 1', ''],
+  ['gateways: { a: { prot: 1 } }', '/gateways/a'],
+  ['gateways: { a: { port: x } }', '/gateways/a/port'],
+  ['gateways: { a: { port: 70000 } }', '/gateways/a/port'],
+  ['gateways: { a: { port: 1, protocol: HTPP } }', '/gateways/a/protocol'],
+  [`${GATEWAY}routes: { a: 1 }`, '/routes'],
+  [`${GATEWAY}routes: [{ backends: [{ weight: 1 }] }]`, '/routes/0/backends/0'],
+  [`${GATEWAY}routes: [{ backends: [{ host: "a:1", backend: b }] }]`, '/routes/0/backends/0'],
+  [
+    `${GATEWAY}routes: [{ matches: [{ path: { exact: /a, regex: b } }] }]`,
+    '/routes/0/matches/0/path',
+  ],
+  [
+    `${GATEWAY}routes: [{ policies: { timeout: { requestTimeout: 10 } } }]`,
+    '/routes/0/policies/timeout/requestTimeout',
+  ],
+  [`${GATEWAY}routes: [{ policies: { extProc: {} } }]`, '/routes/0/policies'],
+  [
+    `${GATEWAY}routes: [{ policies: { mcpAuthentication: {} } }]`,
+    '/routes/0/policies/mcpAuthentication',
+  ],
+  ['mcp: { targets: [{ name: a_b, stdio: { cmd: x } }] }', '/mcp/targets/0/name'],
+  ['mcp: { targets: [{ name: a }] }', '/mcp/targets/0'],
+  ['mcp: { targets: [] }', '/mcp/targets'],
+  ['llm: { models: [{ name: a, provider: nobody }] }', '/llm/models/0/provider'],
+  ['kind: GatewayPolicy', ''],
+  ['{ kind: Other, apiVersion: a/v1alpha1, metadata: { name: a }, spec: {} }', '/kind'],
+]
+
+schema('refuses what the gateway refuses, at the same place', () => {
+  for (const [text, path] of WRONG)
+    assert.ok(refused(text).includes(path), `${text}: ${refused(text).join()}`)
+})
+
+schema('names every definition it refers to', () => {
+  const text = schemaText()
+  const names = Object.keys(configSchema().$defs ?? {})
+  for (const [, name] of text.matchAll(/#\/\$defs\/([^"]+)/g))
+    assert.ok(names.includes(name!), name)
+})
+
+schema.run()
