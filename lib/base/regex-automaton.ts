@@ -20,8 +20,6 @@ export interface Automaton {
   readonly next: readonly Ways[]
   /** States in which the regex has matched, whatever follows. */
   readonly done: ReadonlySet<number>
-  /** Whether the empty text already matches: then nothing is ever searched. */
-  readonly isTrivial: boolean
 }
 
 interface Part {
@@ -43,8 +41,7 @@ export function automatonOf(tree: Piece): Automaton {
   return {
     reads: masksOf(builder.sets),
     next,
-    done: new Set(isOpen ? last.keys() : []),
-    isTrivial: isOpen && empty > 0,
+    done: isOpen ? new Set([...last.keys(), ...(empty > 0 ? [0] : [])]) : new Set(),
   }
 }
 

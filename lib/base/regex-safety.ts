@@ -23,8 +23,7 @@ export function unsafeReason(source: string): string | null {
     return 'is not a valid regular expression'
   }
   try {
-    const automaton = automatonOf(parseRegex(source))
-    return automaton.isTrivial ? null : new Judge(automaton).reason()
+    return new Judge(automatonOf(parseRegex(source))).reason()
   } catch (error) {
     if (error instanceof RegexRefusal) return error.message
     if (error instanceof RangeError) return 'nests too deeply'
@@ -49,7 +48,7 @@ class Judge {
   constructor(automaton: Automaton) {
     this.#automaton = automaton
     this.#reads = automaton.reads
-    // Where the regex has matched the search is over: no way leads on from there.
+    // Whoever comes by a state where the regex has matched will not fail: no way counts beyond it.
     this.#next = automaton.next.map((ways, state) =>
       automaton.done.has(state) ? [] : [...ways.keys()].filter((to) => !automaton.done.has(to)),
     )
@@ -85,7 +84,9 @@ class Judge {
           if (of[a] !== loop || of[b] !== loop || (this.#reads[a]! & this.#reads[b]!) === 0n)
             continue
           const to = a * size + b
-          came.set(to, [...(came.get(to) ?? []), pair])
+          const ways = came.get(to)
+          if (ways === undefined) came.set(to, [pair])
+          else ways.push(pair)
           if (seen.has(to)) continue
           seen.add(to)
           open.push(to)
@@ -165,24 +166,33 @@ class Judge {
     const best: number[] = []
     for (const [index, members] of states.entries()) {
       let most = 0
-      let own = 0
+      let inside = 0
+      let outside = 0
       for (const state of members) {
-        own += Math.log2(this.#choicesAt(state))
-        for (const to of this.#next[state]!)
-          if (of[to] !== index) most = Math.max(most, best[of[to]!]!)
+        const next = this.#next[state]!
+        const within = Math.log2(
+          this.#choicesAt(
+            state,
+            next.filter((to) => of[to] === index),
+          ),
+        )
+        inside += within
+        outside += Math.log2(this.#choicesAt(state, next)) - within
+        for (const to of next) if (of[to] !== index) most = Math.max(most, best[of[to]!]!)
       }
-      best.push(own + most)
+      // One way leads round an unambiguous loop to each of its states: there are no more than those.
+      best.push(Math.min(inside, Math.log2(members.length)) + outside + most)
     }
     return Math.max(...best)
   }
 
-  /** The most ways on that one character leaves open. */
-  #choicesAt(state: number): number {
+  /** The most ways to these states that one character leaves open. */
+  #choicesAt(state: number, next: readonly number[]): number {
     const ways = this.#automaton.next[state]!
     let most = 1
-    for (const to of this.#next[state]!) {
+    for (const to of next) {
       let sum = 0
-      for (const other of this.#next[state]!) {
+      for (const other of next) {
         this.#step()
         const isSearch = state === 0 && other === 0
         if (!isSearch && (this.#reads[to]! & this.#reads[other]!) !== 0n) sum += ways.get(other)!

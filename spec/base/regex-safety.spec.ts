@@ -30,6 +30,8 @@ const EXPONENTIAL: readonly (readonly [source: string, pump: string])[] = [
   ['^(a{0,5}){0,90}$', 'a'],
   ['^(a|a){64}', 'a'],
   ['([a-z]+-?)*:$', 'a'],
+  // It could match nothing at all, but tries the rest first.
+  ['^(?:(?:a|a)*b)*', 'a'],
 ]
 
 const KNOWN_BAD: readonly (readonly [source: string, reason: string])[] = [
@@ -74,6 +76,7 @@ const KNOWN_GOOD = [
   '^[a-z]{2,5}[a-z0-9]{6,10}$',
   '^Bearer [\\w-]+\\.[\\w-]+\\.[\\w-]*$',
   'gpt-4.*|claude-.*',
+  '^(?:(?:id|if|in|is|it)=[a-z]*;)*$',
   '\\bfoo\\b',
   '^(?<name>a+)$',
   '^\\p{L}+$',
