@@ -155,8 +155,8 @@ judging('accepts only what takes at most the square of a text', () => {
         assert.ok(twice.steps < LIMIT && twice.steps <= once.steps * 6 + 5000, `${source} ${long}`)
       }
   })
-  fc.assert(property, { numRuns: 300, seed: 7 })
-  assert.ok(accepted > 60, String(accepted))
+  fc.assert(property, { numRuns: 150, seed: 7 })
+  assert.ok(accepted > 30, String(accepted))
 })
 
 judging.run()
