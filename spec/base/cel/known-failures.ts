@@ -88,11 +88,7 @@ export const KNOWN_FAILURES: readonly string[] = [
   'parse/receiver_function_names/void',
   'parse/receiver_function_names/while',
   'timestamps/timestamp_conversions/toString_timestamp_nanos',
-  'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_pos',
-  'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_neg',
-  'timestamps/timestamp_selectors_tz/getFullYear',
   'timestamps/timestamp_selectors_tz/getHours',
-  'timestamps/timestamp_selectors_tz/getSeconds',
   'timestamps/timestamp_arithmetic/add_time_to_duration',
   'timestamps/timestamp_arithmetic/add_time_to_duration_nanos_positive',
   'timestamps/timestamp_range/add_duration_under',
@@ -121,4 +117,12 @@ export const KNOWN_FAILURES: readonly string[] = [
   'type_deductions/type_parameters/multiple_parameters_parameterized_ovl',
   'type_deductions/type_parameters/multiple_parameters_parameterized_ovl_2',
   'type_deductions/legacy_nullable_types/null_assignable_to_abstract_parameter_candidate',
+]
+
+/** Offsets as time zones (`+11:00`) came with a newer ICU: Node 20 fails these, Node 24 does not. */
+export const FAILURES_OF_OLDER_NODES: readonly string[] = [
+  'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_pos',
+  'timestamps/timestamp_selectors_tz/getDayOfMonth_numerical_neg',
+  'timestamps/timestamp_selectors_tz/getFullYear',
+  'timestamps/timestamp_selectors_tz/getSeconds',
 ]
