@@ -11,7 +11,7 @@ import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { QUICKSTART, QUICKSTART_FILE, QUICKSTART_HINTS } from '../lib/base/config/quickstart.ts'
 import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
-import type { Config } from '../lib/base/config/types.ts'
+import type { AdminAddress, Config } from '../lib/base/config/types.ts'
 import { Log } from '../lib/base/log.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { Gateway } from '../lib/gateway.ts'
@@ -104,7 +104,8 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
   for (const message of complaintsOf(config.resources)) log.line('warn', 'config', message, [])
-  await openAdmin(gateway, log, () => ({ ...gateway.plan, refusal: reloader.refusal }))
+  const admin = addressOf(config)
+  await openAdmin(admin, log, () => ({ ...gateway.plan, admin, refusal: reloader.refusal }))
   await gateway.start()
   log.flush()
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
@@ -129,9 +130,13 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   await reloader.start(readAt)
 }
 
-async function openAdmin(gateway: Gateway, log: Log, source: () => DumpSource): Promise<void> {
+/** The environment wins over the file: several gateways may share one. */
+function addressOf(config: Config): AdminAddress {
   const named = process.env['ADMIN_ADDR']
-  const address = named === undefined ? gateway.plan.config.process.admin : adminAddressOf(named)
+  return named === undefined ? config.process.admin : adminAddressOf(named)
+}
+
+async function openAdmin(address: AdminAddress, log: Log, source: () => DumpSource): Promise<void> {
   const admin = new AdminServer(adminEndpoints(source), (message) =>
     log.line('warn', 'admin', 'cannot accept', ['error', message]),
   )

@@ -1,127 +1,155 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
+import type { BackendLimits, WireLimits } from '../base/limits.ts'
+import type { LimitConfig } from '../base/config/limit-types.ts'
 import type {
+  AdminAddress,
   BackendConfig,
-  BackendPolicies,
   Config,
-  Endpoint,
   GatewayConfig,
   ListenerConfig,
-  PathMatch,
+  ProcessConfig,
   RouteConfig,
-  RoutePolicies,
+  RouteMatch,
 } from '../base/config/types.ts'
 import { VERSION } from '../base/version.ts'
-
-const REDACTED = '<redacted>'
-/** Always, whatever `config.sensitiveHeaders` adds. */
-const SENSITIVE = [
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-]
+import { addressText, Showing } from './show.ts'
 
 export interface DumpSource {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
+  /** Where the admin interface listens: the environment may say something else than the file. */
+  readonly admin: AdminAddress
+  /** Of the last attempt to load another one; null when it was taken. */
+  readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
-export function configDump({ config, generation, loadedAt }: DumpSource): unknown {
-  const sensitive = new Set([...SENSITIVE, ...config.process.sensitiveHeaders])
-  const routes = config.gateways.flatMap(({ listeners }) =>
-    listeners.flatMap((each) => each.routes),
-  )
-  const dump = {
-    generation,
-    loadedAt: loadedAt.toISOString(),
-    binds: config.gateways.map(bindOf),
-    backends: routes.flatMap(({ backends }) => backends.map(backendOf)),
-    workloads: [],
-    services: [],
-    policies: config.resources,
-    version: { version: VERSION, node: process.version },
-    config: {
+export function configDump(source: DumpSource): unknown {
+  return new Dump(source.config).whole(source)
+}
+
+class Dump {
+  readonly #showing: Showing
+
+  constructor({ process: { sensitiveHeaders } }: Config) {
+    this.#showing = new Showing(sensitiveHeaders)
+  }
+
+  whole({ config, generation, loadedAt, admin, refusal }: DumpSource): unknown {
+    const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
+    const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
+    return {
+      generation,
+      loadedAt: loadedAt.toISOString(),
+      ...(refusal !== null && {
+        lastRefusedReload: {
+          at: refusal.at.toISOString(),
+          problems: this.#showing.show(refusal.problems),
+        },
+      }),
+      binds: config.gateways.map((gateway) => this.#bind(gateway)),
+      backends: backends.map((backend) => this.#backend(backend)),
+      workloads: [],
+      services: [],
+      policies: this.#showing.written(config.resources),
+      version: { version: VERSION, node: process.version },
+      config: this.#process(config, admin),
+      frontendPolicies: this.#frontend(config.wire),
+    }
+  }
+
+  #bind({ port, address, listeners, name, limits }: GatewayConfig): unknown {
+    return {
+      key: `bind/${port}`,
+      address: addressText({ host: address, port }),
+      protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
+      tunnelProtocol: 'direct',
+      mode: 'standard',
+      listeners: byKey(listeners, (listener) => this.#listener(listener, name)),
+      inlinePolicies: this.#policies({}, limits),
+    }
+  }
+
+  #listener(listener: ListenerConfig, gatewayName: string): unknown {
+    const { key, name, hostname, protocol, tls, policies, routes } = listener
+    return {
+      key,
+      gatewayName,
+      gatewayNamespace: 'default',
+      listenerName: name,
+      hostname,
+      protocol: tls === null ? protocol : { [protocol]: this.#showing.fields({ ...tls }) },
+      routes: byKey(routes, (route) => this.#route(route)),
+      inlinePolicies: this.#policies(policies, []),
+    }
+  }
+
+  #route(route: RouteConfig): unknown {
+    const { key, name, hostnames, matches, backends, policies, limits } = route
+    return {
+      key,
+      name,
+      namespace: 'default',
+      hostnames,
+      matches: matches.map((match) => this.#match(match)),
+      backends: backends.map((backend) => ({ weight: backend.weight, backend: backend.key })),
+      inlinePolicies: this.#policies(policies, limits),
+    }
+  }
+
+  #match({ path, method, headers, query }: RouteMatch): unknown {
+    return {
+      path: { [path.kind === 'prefix' ? 'pathPrefix' : path.kind]: path.value },
+      ...(method !== '' && { method }),
+      headers: this.#showing.show(headers),
+      query: this.#showing.show(query),
+    }
+  }
+
+  #backend(backend: BackendConfig): unknown {
+    const { kind, key, weight: _weight, policies, ...rest } = backend
+    const target = this.#showing.show(Object.values(rest)[0])
+    return {
+      backend: { [kind]: { name: key, namespace: 'default', target } },
+      inlinePolicies: this.#policies(policies, []),
+    }
+  }
+
+  #policies(policies: object, limits: readonly LimitConfig[]): unknown[] {
+    const shown = Object.entries(this.#showing.fields({ ...policies }))
+    const local = limits.map(({ name, counts, amount, most, interval, key }) =>
+      this.#showing.fields({ name, [counts]: amount, burst: most - amount, interval, key }),
+    )
+    if (local.length > 0) shown.push(['rateLimit', { local }])
+    return shown.map(([kind, policy]) => ({ [kind]: policy }))
+  }
+
+  /** By the names of the file, as below. */
+  #process(config: Config, admin: AdminAddress): unknown {
+    const { admin: _admin, terminationDeadline, ...others }: ProcessConfig = config.process
+    const backend: BackendLimits = config.backend
+    return this.#showing.fields({
       file: config.file,
-      ...config.process,
-      backend: config.backend,
-      frontend: config.wire,
-    },
+      adminAddr: admin.kind === 'off' ? 'off' : addressText({ ...admin }),
+      ...others,
+      connectionTerminationDeadline: terminationDeadline,
+      backend,
+    })
   }
-  return JSON.parse(JSON.stringify(dump, (key, value: unknown) => shown(key, value, sensitive)))
-}
 
-function bindOf(gateway: GatewayConfig): unknown {
-  const { port, address, listeners, name } = gateway
-  return {
-    key: `bind/${port}`,
-    address: address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`,
-    protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
-    tunnelProtocol: 'direct',
-    mode: 'standard',
-    listeners: byKey(listeners, (listener) => listenerOf(listener, name)),
+  #frontend(wire: WireLimits): unknown {
+    const { maxHeaders, keepAliveTimeout, maxStreams, handshakeTimeout, ...http } = wire
+    return this.#showing.show({
+      http: {
+        ...http,
+        http1MaxHeaders: maxHeaders,
+        http1IdleTimeout: keepAliveTimeout,
+        http2MaxStreams: maxStreams,
+      },
+      tls: { handshakeTimeout },
+    })
   }
-}
-
-function listenerOf(listener: ListenerConfig, gatewayName: string): unknown {
-  const { key, name, hostname, protocol, tls, routes } = listener
-  return {
-    key,
-    gatewayName,
-    gatewayNamespace: 'default',
-    listenerName: name,
-    hostname,
-    protocol: tls === null ? protocol : { [protocol]: tls },
-    routes: byKey(routes, routeOf),
-  }
-}
-
-function routeOf({ key, name, hostnames, matches, backends, policies }: RouteConfig): unknown {
-  return {
-    key,
-    name,
-    namespace: 'default',
-    hostnames,
-    matches: matches.map((match) => ({
-      path: pathOf(match.path),
-      ...(match.method !== '' && { method: match.method }),
-      headers: match.headers,
-      query: match.query,
-    })),
-    backends: backends.map((backend) => ({ weight: backend.weight, backend: backend.key })),
-    inlinePolicies: inlineOf(policies),
-  }
-}
-
-function backendOf(backend: BackendConfig): unknown {
-  const { kind, key, policies } = backend
-  const named = { name: key, namespace: 'default' }
-  const target = kind === 'host' ? targetOf(backend.endpoint) : detailsOf(backend)
-  return { backend: { [kind]: { ...named, target } }, inlinePolicies: inlineOf(policies) }
-}
-
-function detailsOf(backend: BackendConfig): unknown {
-  const { kind: _kind, key: _key, weight: _weight, policies: _policies, ...details } = backend
-  return Object.values(details)[0]
-}
-
-function targetOf(endpoint: Endpoint): string {
-  if (endpoint.kind === 'unix') return `unix:${endpoint.path}`
-  const { host, port } = endpoint
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
-function pathOf({ kind, value }: PathMatch): unknown {
-  return { [kind === 'prefix' ? 'pathPrefix' : kind]: value }
-}
-
-function inlineOf(policies: RoutePolicies | BackendPolicies): unknown[] {
-  return Object.entries(policies)
-    .filter(([, policy]) => policy !== null)
-    .map(([kind, policy]) => ({ [kind]: policy }))
 }
 
 function byKey<T extends { readonly key: string }>(
@@ -129,22 +157,4 @@ function byKey<T extends { readonly key: string }>(
   view: (item: T) => unknown,
 ): Record<string, unknown> {
   return Object.fromEntries(items.map((item) => [item.key, view(item)]))
-}
-
-/** What JSON cannot show, and what it must not. Secrets print themselves as redacted. */
-function shown(key: string, value: unknown, sensitive: ReadonlySet<string>): unknown {
-  if (value instanceof RegExp) return value.source
-  if (value instanceof Map) return Object.fromEntries(value)
-  if ((key === 'add' || key === 'set' || key === 'headers') && Array.isArray(value))
-    return value.map((field: unknown) =>
-      isSensitive(field, sensitive) ? [field[0], REDACTED] : field,
-    )
-  return value
-}
-
-/** A header field as name and value, whose name is one of those. */
-function isSensitive(field: unknown, sensitive: ReadonlySet<string>): field is [string, string] {
-  return (
-    Array.isArray(field) && typeof field[0] === 'string' && sensitive.has(field[0].toLowerCase())
-  )
 }

@@ -1,0 +1,286 @@
+// The dump: what is in force, the way users write it, and never a secret.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { configDump } from '../../lib/admin/config-dump.ts'
+import type { DumpSource } from '../../lib/admin/config-dump.ts'
+import { parseConfig } from '../../lib/base/config/load.ts'
+import type { AdminAddress } from '../../lib/base/config/types.ts'
+import { Folder } from '../support/folder.ts'
+import { CERT, KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
+
+type Shown = Record<string, unknown>
+
+const GATEWAY = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }\n'
+const LOCALHOST: AdminAddress = { kind: 'localhost', port: 15000 }
+
+function sourceOf(text: string, env: Record<string, string> = {}, file = 'c.yaml'): DumpSource {
+  const config = parseConfig(text, { file, env })
+  const loadedAt = new Date('2026-11-15T04:00:00Z')
+  return { config, generation: 7, loadedAt, admin: LOCALHOST, refusal: null }
+}
+
+/** As a client reads it. */
+function dumpOf(text: string): Shown {
+  return JSON.parse(JSON.stringify(configDump(sourceOf(text)))) as Shown
+}
+
+/** By names and indexes. */
+function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>((part, key) => (part as Shown)[key], value)
+}
+
+/** The one route of the one listener, without what the other specs show. */
+function routeDump(fields: string): Shown {
+  const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${fields} }]\n`)
+  return at(dump, 'binds', 0, 'listeners', 'gateway/default', 'routes', ROUTE) as Shown
+}
+
+const ROUTE = 'gateway/default/default/r'
+const BACKENDS = 'backends: [{ host: localhost:8080 }]'
+
+function policyDump(policies: string): unknown {
+  return routeDump(`${BACKENDS}, policies: { ${policies} }`)['inlinePolicies']
+}
+
+const dumping = suite('admin/config-dump')
+
+dumping('tells which one is in force and since when', () => {
+  const dump = dumpOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
+  assert.is(dump['generation'], 7)
+  assert.is(dump['loadedAt'], '2026-11-15T04:00:00.000Z')
+  assert.not.ok('lastRefusedReload' in dump)
+  assert.equal(Object.keys(dump['version'] as Shown), ['version', 'node'])
+  for (const list of ['workloads', 'services', 'policies']) assert.equal(dump[list], [])
+})
+
+dumping('tells why another one was refused', () => {
+  const at = new Date('2026-11-15T05:00:00Z')
+  const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
+  const dump = configDump({ ...source, refusal: { at, problems: ['c.yaml:1:1: a', 'b'] } }) as Shown
+  assert.equal(dump['lastRefusedReload'], {
+    at: '2026-11-15T05:00:00.000Z',
+    problems: ['c.yaml:1:1: a', 'b'],
+  })
+})
+
+dumping('shows binds with their listeners and routes, and backends apart', () => {
+  const dump = dumpOf(`${GATEWAY}routes:
+- name: r
+  hostnames: [A.example.com]
+  backends: [{ host: '[::1]:8080', weight: 3 }, { host: 'unix:/run/app.sock' }]
+`)
+  assert.equal(dump['binds'], [
+    {
+      key: 'bind/3000',
+      address: '127.0.0.1:3000',
+      protocol: 'http',
+      tunnelProtocol: 'direct',
+      mode: 'standard',
+      listeners: {
+        'gateway/default': {
+          key: 'gateway/default',
+          gatewayName: 'default',
+          gatewayNamespace: 'default',
+          listenerName: 'default',
+          hostname: '',
+          protocol: 'HTTP',
+          routes: {
+            [ROUTE]: {
+              key: ROUTE,
+              name: 'r',
+              namespace: 'default',
+              hostnames: ['a.example.com'],
+              matches: [{ path: { pathPrefix: '/' }, headers: [], query: [] }],
+              backends: [
+                { weight: 3, backend: `${ROUTE}/backend0` },
+                { weight: 1, backend: `${ROUTE}/backend1` },
+              ],
+              inlinePolicies: [],
+            },
+          },
+          inlinePolicies: [],
+        },
+      },
+      inlinePolicies: [],
+    },
+  ])
+  const backend = (index: number, target: string): unknown => ({
+    backend: { host: { name: `${ROUTE}/backend${index}`, namespace: 'default', target } },
+    inlinePolicies: [],
+  })
+  assert.equal(dump['backends'], [backend(0, '[::1]:8080'), backend(1, 'unix:/run/app.sock')])
+})
+
+dumping('shows matches as they are written', () => {
+  const { matches } = routeDump(`${BACKENDS}, matches: [
+    { path: { exact: /a }, method: GET, headers: [{ name: X-Env, value: { exact: dev } }] },
+    { path: { regex: '/v[0-9]+' }, query: [{ name: q, value: { regex: '1|2' } }] }]`)
+  assert.equal(matches, [
+    {
+      path: { exact: '/a' },
+      method: 'GET',
+      headers: [{ name: 'x-env', value: { exact: 'dev' } }],
+      query: [],
+    },
+    { path: { regex: '/v[0-9]+' }, headers: [], query: [{ name: 'q', value: { regex: '1|2' } }] },
+  ])
+})
+
+dumping('shows policies as they are written, durations too', () => {
+  assert.equal(
+    policyDump(`requestHeaderModifier: { add: { x-a: '1' }, set: { x-b: '2' }, remove: [x-c] },
+      urlRewrite: { path: { prefix: /new }, authority: { host: other.example } },
+      timeout: { requestTimeout: 90s, backendRequestTimeout: 500ms },
+      retry: { attempts: 2, backoff: 1500ms, codes: [503] }`),
+    [
+      { requestHeaderModifier: { add: { 'x-a': '1' }, set: { 'x-b': '2' }, remove: ['x-c'] } },
+      { urlRewrite: { authority: { host: 'other.example' }, path: { prefix: '/new' } } },
+      { timeout: { requestTimeout: '90s', backendRequestTimeout: '500ms' } },
+      { retry: { attempts: 2, backoff: '1500ms', codes: [503] } },
+    ],
+  )
+  assert.equal(
+    policyDump('requestRedirect: { scheme: https, authority: { port: 8443 }, status: 308 }'),
+    [{ requestRedirect: { scheme: 'https', authority: { port: 8443 }, status: 308 } }],
+  )
+  assert.equal(policyDump("directResponse: { status: 200, body: hi, headers: { x-a: '1' } }"), [
+    { directResponse: { status: 200, body: 'hi', headers: { 'x-a': '1' } } },
+  ])
+  const [cors] = policyDump('cors: { allowOrigins: ["*"], maxAge: 1h }') as Shown[]
+  assert.is(at(cors, 'cors', 'maxAge'), '1h')
+})
+
+dumping('shows the settings of the process by the names of the file', () => {
+  const text = `config:
+  connectionTerminationDeadline: 90s
+  sensitiveHeaders: [X-Mine]
+  logging: { level: [warn, accept=debug], format: json }
+  backend: { poolMaxSize: 5 }
+frontendPolicies: { http: { http1IdleTimeout: 1m, http2MaxStreams: 9 }, tls: { handshakeTimeout: 2s } }
+${GATEWAY}routes: [{ ${BACKENDS} }]
+`
+  const source = { ...sourceOf(text), admin: { kind: 'unix', path: '/run/a.sock' } as const }
+  const dump = configDump(source) as Shown
+  assert.equal(dump['config'], {
+    file: 'c.yaml',
+    adminAddr: 'unix:/run/a.sock',
+    logging: { level: 'warn,accept=debug', format: 'json' },
+    sensitiveHeaders: ['x-mine'],
+    connectionTerminationDeadline: '90s',
+    backend: {
+      connectTimeout: '10s',
+      poolIdleTimeout: '90s',
+      poolMaxSize: 5,
+      poolMaxWaiting: 4096,
+      bodyIdleTimeout: '10m',
+    },
+  })
+  assert.equal(dump['frontendPolicies'], {
+    http: {
+      maxHeadBytes: 32768,
+      maxBodyBytes: null,
+      headTimeout: '30s',
+      bodyIdleTimeout: '1m',
+      responseIdleTimeout: '2m',
+      maxConnections: 65536,
+      http1MaxHeaders: 128,
+      http1IdleTimeout: '1m',
+      http2MaxStreams: 9,
+    },
+    tls: { handshakeTimeout: '2s' },
+  })
+})
+
+dumping('shows every form of the admin address', () => {
+  const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
+  const shown = (admin: AdminAddress): unknown =>
+    at(configDump({ ...source, admin }), 'config', 'adminAddr')
+  assert.is(shown(LOCALHOST), 'localhost:15000')
+  assert.is(shown({ kind: 'off' }), 'off')
+  assert.is(shown({ kind: 'tcp', host: '127.0.0.1', port: 1 }), '127.0.0.1:1')
+  assert.is(shown({ kind: 'tcp', host: '::1', port: 1 }), '[::1]:1')
+})
+
+dumping('shows policy resources as they were written, with their status', () => {
+  const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${BACKENDS} }]
+---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: quota }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere }]
+  traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
+`)
+  const [policy] = dump['policies'] as Shown[]
+  assert.is(policy?.['kind'], 'GatewayPolicy')
+  assert.is(at(policy, 'metadata', 'name'), 'quota')
+  assert.is(at(policy, 'spec', 'targetRefs', 0, 'kind'), 'HTTPRoute')
+  assert.is(at(policy, 'spec', 'traffic', 'rateLimit', 'local', 0, 'requests'), 5)
+  const conditions = at(policy, 'status', 'ancestors', 0, 'conditions') as Shown[]
+  assert.ok(conditions.some(({ type, status }) => type === 'Attached' && status === 'False'))
+})
+
+dumping('tells a certificate by its name and fingerprint', () => {
+  const folder = new Folder()
+  try {
+    folder.write('cert.pem', CERT)
+    folder.write('key.pem', KEY)
+    const text = `gateways: { default: { port: 3000, tls: { cert: cert.pem, key: key.pem } } }
+routes: [{ ${BACKENDS} }]
+`
+    const dump = configDump(sourceOf(text, {}, folder.at('c.yaml')))
+    assert.is(at(dump, 'binds', 0, 'protocol'), 'tls')
+    const tls = at(dump, 'binds', 0, 'listeners', 'gateway/default', 'protocol', 'HTTPS') as Shown
+    assert.is(at(tls, 'cert', 'subject'), 'CN=localhost')
+    assert.match(String(at(tls, 'cert', 'fingerprint256')), /^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
+    assert.is(tls['key'], '<redacted>')
+    assert.is(tls['minVersion'], 'TLSv1.2')
+  } finally {
+    folder.close()
+  }
+})
+
+dumping('shows no secret of any place that can hold one', () => {
+  const folder = new Folder()
+  try {
+    // As some tools write it: certificate and key in one file.
+    folder.write('cert.pem', CERT + KEY)
+    folder.write('key.pem', KEY)
+    folder.write('client.pem', OTHER_CERT + OTHER_KEY)
+    folder.write('client-key.pem', OTHER_KEY)
+    const secret = (where: string): string => `s3cret-${where}`
+    const text = `config: { sensitiveHeaders: [X-Mine] }
+gateways: { default: { port: 3000, tls: { cert: cert.pem, key: key.pem } } }
+routes:
+- name: r
+  matches:
+  - headers:
+    - { name: authorization, value: { exact: Bearer ${secret('match')} } }
+    - { name: x-mine, value: { regex: ${secret('regex')} } }
+    query: [{ name: api_key, value: { exact: ${secret('query')} } }]
+  backends: [{ host: localhost:8080 }]
+  policies:
+    requestHeaderModifier:
+      add: { Authorization: 'Bearer \${TOKEN}', x-callback: 'https://u:${secret('userinfo')}@a.example/?token=${secret('parameter')}' }
+      set: { X-Mine: '\${TOKEN}', x-api-key: ${secret('key')} }
+    responseHeaderModifier: { set: { Set-Cookie: a=${secret('cookie')} } }
+    backendTLS: { root: cert.pem, cert: client.pem, key: client-key.pem }
+- name: direct
+  matches: [{ path: { exact: /direct } }]
+  policies: { directResponse: { status: 200, headers: { Cookie: ${secret('direct')}, x-mine: ${secret('mine')} } } }
+`
+    const source = sourceOf(text, { TOKEN: secret('variable') }, folder.at('c.yaml'))
+    const json = JSON.stringify(configDump(source))
+    assert.not.match(json, /s3cret/)
+    assert.not.match(json, /PRIVATE KEY/)
+    for (const line of (KEY + OTHER_KEY).split('\n').filter((each) => each.length > 20))
+      assert.not.ok(json.includes(line))
+    assert.ok(json.includes('https://<redacted>@a.example/?token=<redacted>'))
+    assert.ok(json.includes('"x-mine":"<redacted>"'))
+  } finally {
+    folder.close()
+  }
+})
+
+dumping.run()
