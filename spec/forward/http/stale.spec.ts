@@ -2,8 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Backend } from '../../support/backend.ts'
 import type { Step } from '../../support/backend.ts'
 import { Stage, routeTo } from '../../support/gateway.ts'
+import { CERT, KEY } from '../../support/tls-pair.ts'
 
 const stale = suite('forward/http/stale')
 const stage = new Stage()
@@ -63,6 +65,21 @@ stale('sends a small POST again with its whole body, of either framing', async (
     await client.until(/ok[^]*ok$/)
     assert.is(backend.connections[1]!.received, post)
   }
+})
+
+stale('sends a request again by TLS, too', async () => {
+  const backend = stage.add(
+    await Backend.startAt(
+      { tls: { cert: CERT, key: KEY } },
+      answersOnce({ wait: HEAD }, { close: true }),
+      SERVE,
+    ),
+  )
+  const gateway = await stage.gateway(routeTo(backend, 'backendTLS: { insecure: true }'))
+  const client = await stage.client(gateway)
+  client.send(GET.repeat(2))
+  await client.until(/ok[^]*ok$/)
+  assert.is(backend.connections[1]!.received, GET)
 })
 
 stale('sends it again only once, and never on another idle connection', async () => {
