@@ -1,5 +1,6 @@
 // What checked MCP backends mean.
 
+import type { Secret } from './secret.ts'
 import type { BackendAuthConfig, BackendTlsConfig, HeaderModifierConfig } from './types.ts'
 import type { TransformationsConfig } from './types.ts'
 
@@ -19,7 +20,8 @@ export type McpTarget = { readonly name: string } & (
       readonly kind: 'stdio'
       readonly cmd: string
       readonly args: readonly string[]
-      readonly env: Readonly<Record<string, string>>
+      /** May hold credentials. */
+      readonly env: Readonly<Record<string, Secret>>
       readonly clearEnv: boolean
     }
   | {

@@ -26,7 +26,7 @@ export function definitions(): Record<string, JsonSchema> {
   }
   return Object.fromEntries(
     Object.entries(found)
-      .map(([name, one]): [string, JsonSchema] => [name, withoutIds(one)])
+      .map(([name, one]): [string, JsonSchema] => [name, tidy(one)])
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   )
 }
@@ -64,9 +64,13 @@ const VARIABLE: JsonSchema = {
   pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}',
 }
 
-/** Names that are known only to be refused are no use to editors; ids are names of definitions. */
-function withoutIds(schema: JsonSchema): JsonSchema {
-  return walk(schema, ({ id: _id, ...one }) => {
+/**
+ * Names that are known only to be refused are no use to editors; ids are names of definitions. A `preset` is a default
+ * that is filled in behind the shape: zod leaves out a `default` in front of a transform.
+ */
+function tidy(schema: JsonSchema): JsonSchema {
+  return walk(schema, ({ id: _id, preset, ...rest }) => {
+    const one: JsonSchema = preset === undefined ? rest : { ...rest, default: preset }
     if (one.properties === undefined) return one
     const kept = Object.entries(one.properties).filter(([, field]) => !('not' in field))
     return { ...one, properties: Object.fromEntries(kept) }

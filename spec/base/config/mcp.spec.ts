@@ -84,6 +84,15 @@ const remote = (fields: string): McpTarget & { kind: 'mcp' | 'sse' } => {
   return target
 }
 
+mcp('keeps variables of children, and shows none of their values', () => {
+  const text = 'mcp: { targets: [{ name: a, stdio: { cmd: x, env: { TOKEN: hush, EMPTY: "" } } }] }'
+  const { mcp: config } = backendOf(text)
+  const [target] = config.targets
+  assert.ok(target?.kind === 'stdio')
+  assert.is(target.env['TOKEN']!.reveal(), 'hush')
+  assert.not.match(JSON.stringify(config), 'hush')
+})
+
 mcp('reaches remote targets by URL or by parts', () => {
   const place = ({ kind, host, port, path, tls }: ReturnType<typeof remote>) =>
     `${kind} ${tls === null ? 'http' : 'https'} ${host} ${port} ${path}`

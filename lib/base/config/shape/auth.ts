@@ -32,7 +32,7 @@ export type JwksShape = z.output<typeof jwks>
 
 const jwtValidationOptions = z.strictObject({
   requiredClaims: z.array(text).default(['exp']).describe('Claims a token must carry'),
-  leeway: duration.default(60_000).meta({ description: 'Clock difference', default: '60s' }),
+  leeway: duration.default(60_000).meta({ description: 'Clock difference', preset: '60s' }),
 })
 
 const issuer = httpUrl.describe('Equals the `iss` claim of accepted tokens')

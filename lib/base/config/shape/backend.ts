@@ -48,7 +48,7 @@ export const BACKEND = z
       .max(1_000_000)
       .optional()
       .describe('Share of requests; 0 is never chosen')
-      .meta({ default: 1 }),
+      .meta({ preset: 1 }),
     policies: BACKEND_POLICIES.optional(),
   })
   .meta(requireOne(ANY))

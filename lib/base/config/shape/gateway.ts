@@ -11,8 +11,8 @@ const TLS = z
   .strictObject({
     cert: text.describe('PEM file, found from the folder of the configuration'),
     key: text.describe('PEM file'),
-    minTLSVersion: version.optional().describe('Oldest version').meta({ default: 'TLS_V1_2' }),
-    maxTLSVersion: version.optional().describe('Newest version').meta({ default: 'TLS_V1_3' }),
+    minTLSVersion: version.optional().describe('Oldest version').meta({ preset: 'TLS_V1_2' }),
+    maxTLSVersion: version.optional().describe('Newest version').meta({ preset: 'TLS_V1_3' }),
     ...unsupported('mode', 'root', 'cipherSuites', 'keyExchangeGroups', 'spiffe'),
   })
   .meta({ id: 'ListenerTls', description: 'Certificate of the listener' })
@@ -31,7 +31,7 @@ const LISTENER = z.strictObject({
 
 export const GATEWAY = z.strictObject({
   port: listenPort.describe('Its own; 0 lets the system choose'),
-  address: address.optional().describe('IP address to bind').meta({ default: '::' }),
+  address: address.optional().describe('IP address to bind').meta({ preset: '::' }),
   protocol: protocol.optional(),
   tls: TLS.optional(),
   listeners: z

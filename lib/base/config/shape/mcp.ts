@@ -1,6 +1,7 @@
 // What users write to reach MCP servers: the `mcp` backend of a route, and the section `mcp`.
 
 import { z } from 'zod'
+import { Secret } from '../secret.ts'
 import { gatewayNames, httpUrl, orNull, text, unsupported } from './parts.ts'
 import { BACKEND_AUTH, BACKEND_TLS, TRANSFORMATIONS } from './traffic.ts'
 import { REQUEST_HEADERS } from './headers.ts'
@@ -17,8 +18,14 @@ const targetName = z
   })
   .describe('Name in front of its tools')
 
+/** Never printed; may be empty. */
+const hidden = z
+  .string()
+  .regex(/^[^\0]*$/, 'got a zero byte, expected none')
+  .transform((value) => new Secret(value))
+
 const variables = z
-  .record(z.string().regex(/^[^=\0]+$/, 'expected a name without ='), z.string())
+  .record(z.string().regex(/^[^=\0]+$/, 'expected a name without ='), hidden)
   .default({})
 
 const noNul = (shape: z.ZodString) => shape.regex(/^[^\0]*$/, 'got a zero byte, expected none')

@@ -47,11 +47,11 @@ const sensitiveHeader = z
 
 /** Milliseconds with the default of the limit it sets. */
 function time(preset: number, description: string, shape = wait) {
-  return shape.meta({ description, default: durationText(preset) }).optional()
+  return shape.meta({ description, preset: durationText(preset) }).optional()
 }
 
 function amount(preset: number, description: string, [least, most]: readonly [number, number]) {
-  return z.int().min(least).max(most).meta({ description, default: preset }).optional()
+  return z.int().min(least).max(most).meta({ description, preset }).optional()
 }
 
 const COUNT = [1, 0x7fff_ffff] as const
@@ -63,7 +63,7 @@ export const PROCESS = z
     adminAddr: adminAddr
       .meta({
         description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
-        default: 'localhost:15000',
+        preset: 'localhost:15000',
       })
       .optional(),
     statsAddr: addressOf('statsAddr').optional().describe('Statistics, in the same forms'),
@@ -74,11 +74,11 @@ export const PROCESS = z
           .optional()
           .meta({
             description: 'A level, or levels by module: `info,accept=debug`; or a list of them',
-            default: 'info',
+            preset: 'info',
           }),
         format: z
           .enum(['text', 'json'])
-          .meta({ description: 'How lines are written', default: 'text' })
+          .meta({ description: 'How lines are written', preset: 'text' })
           .optional(),
         ...unsupported('filter', 'fields', 'database'),
       })

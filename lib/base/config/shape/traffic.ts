@@ -79,7 +79,7 @@ export const TIMEOUT = z
 export const RETRY = z
   .strictObject({
     attempts: z.int().min(1).max(10).default(1).describe('Tries after the first'),
-    backoff: duration.default(0).meta({ description: 'Wait between tries', default: '0s' }),
+    backoff: duration.default(0).meta({ description: 'Wait between tries', preset: '0s' }),
     codes: z.array(z.int().min(400).max(599)).default([]).describe('Statuses that are tried again'),
     ...unsupported('precondition', 'condition'),
   })
