@@ -110,7 +110,8 @@ export class Source {
   /** Keys are taken as they are written. */
   #key(pair: Pair, path: Path, fail: Fail): string {
     const { key } = pair
-    if (!isScalar(key)) {
+    // A tag can make bytes of a scalar.
+    if (!isScalar(key) || (typeof key.value === 'object' && key.value !== null)) {
       fail(key, path, 'got a key that is not text, expected a name')
       return ''
     }

@@ -77,6 +77,12 @@ source('refuses keys that are not text', () => {
   ])
 })
 
+source('refuses keys that a tag turned into bytes', () => {
+  assert.equal(problemsOf('gateways:\n  !!binary aGk=: 1'), [
+    'c.yaml:2:12: gateways: got a key that is not text, expected a name',
+  ])
+})
+
 source('treats a key like __proto__ as any other', () => {
   assert.equal(problemsOf('__proto__: { gateways: { a: { port: 1 } } }'), [
     "c.yaml:1:1: __proto__: unknown field '__proto__', expected one of 'config', 'frontendPolicies', 'gateways', 'routes', 'backends', 'mcp', 'llm', 'ui'",
