@@ -4,6 +4,7 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from './base/config/error.ts'
+import { complaintsOf } from './base/config/resources.ts'
 import type { Config } from './base/config/types.ts'
 import { FileWatch, LOOK_MS } from './base/config/watch.ts'
 import type { Log } from './base/log.ts'
@@ -99,6 +100,8 @@ export class Reloader {
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
+    for (const message of complaintsOf(config.resources))
+      this.#log.line('warn', 'config', message, [])
   }
 
   #refuse(error: unknown, reason: string): void {
