@@ -92,7 +92,12 @@ export class Gateway implements PortsOwner {
   fail(exchange: Exchange, error: GatewayError): void {
     if (error.code === 'INTERNAL')
       this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
-    relay(exchange, refuse(error))
+    try {
+      relay(exchange, refuse(error))
+    } catch (cause) {
+      this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(cause)])
+      exchange.cut(exchange.outcome)
+    }
   }
 
   settle(exchange: Exchange): void {

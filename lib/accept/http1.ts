@@ -64,11 +64,6 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     return this
   }
 
-  /** What is in work, for shutdown and inspection. */
-  get exchange(): Exchange | null {
-    return this.#exchange
-  }
-
   /** No more requests: at once when idle, otherwise behind the answer in work. */
   drain(): void {
     this.#persists = false
@@ -83,8 +78,6 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#exchange?.cut('shutdown')
     this.#wire.destroy()
   }
-
-  // --- bytes from the socket
 
   data(bytes: Buffer, from: number, to: number): void {
     this.#reader.data(bytes, from, to)
@@ -109,13 +102,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#writer.abort()
     const exchange = this.#exchange
     this.#exchange = null
-    // A tunnel whose client said goodbye delivers what is still on its way.
-    if (this.#state === 'tunnel' && !this.#reader.isStarted) exchange?.settle('complete')
-    else exchange?.abandon('client_closed')
+    const hasSaidGoodbye = this.#state === 'tunnel' && !this.#reader.isStarted
+    exchange?.abandon(hasSaidGoodbye ? 'complete' : 'client_closed')
     this.#move('closed')
   }
-
-  // --- the reading half
 
   head(bytes: Buffer, from: number, to: number): boolean {
     if (this.#served === 0 && tellsHttp2(bytes, from, to)) return this.#handOver(bytes, from, to)
@@ -136,6 +126,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       head.length,
     )
     this.#begin(head)
+    if (this.#reader.state === 'body') this.#awaitBody()
     const fault = lengthFault(head.length, this.#door.limits)
     if (fault === null) this.#door.serve(this.#exchange!)
     else this.fault(fault)
@@ -158,8 +149,6 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     if (this.#reader.state === 'body') this.#awaitBody()
   }
 
-  // --- the writing half
-
   inform(head: ResponseHead): void {
     if (this.#exchange?.request.version !== 'HTTP/1.1' || this.#state !== 'answering') return
     this.#wire.put(`HTTP/1.1 ${head.status} ${head.reason}\r\n${head.fieldsText()}\r\n`)
@@ -176,7 +165,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     if (version === 'HTTP/1.0') {
       if (mode === 'encode' || reply.body.framing === 'chunked') this.#persists = false
       if (reply.body.framing === 'chunked') head.remove('transfer-encoding')
-    } else if (mode === 'encode') head.set('transfer-encoding', 'chunked')
+    } else if (mode === 'encode') {
+      head.remove('content-length')
+      head.set('transfer-encoding', 'chunked')
+    }
     const start = `HTTP/1.1 ${head.status} ${head.reason}\r\n`
     const connection = this.#persists
       ? version === 'HTTP/1.0'
@@ -218,13 +210,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#wire.destroy()
   }
 
-  // --- time
-
   sweep(now: number): void {
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
     if (this.#readBy === 0) return
-    // A body that waits for the backend is not the client's delay.
-    if (this.#reader.state === 'body' && this.#reader.isHeld) return this.#awaitBody()
+    if (this.#reader.state === 'body' && this.#mayBeSilent) return this.#awaitBody()
     if (now <= this.#readBy) return
     this.#readBy = 0
     if (this.#state === 'closing') return this.#wire.destroy()
@@ -233,6 +222,11 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
     if (this.#reader.state === 'body')
       this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
+  }
+
+  /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
+  get #mayBeSilent(): boolean {
+    return this.#reader.isHeld || this.#exchange?.phase === 'relay'
   }
 
   #expireWrite(): void {
@@ -244,8 +238,6 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #awaitBody(): void {
     this.#readBy = this.#door.connections.now + this.#door.limits.bodyIdleTimeout
   }
-
-  // --- moves
 
   #begin(head: RequestHead): void {
     this.#source ??= peerOf(this.#wire.socket, this.#door.isSecure)

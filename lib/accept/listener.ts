@@ -5,6 +5,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Exchange } from '../base/exchange.ts'
+import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
 import type { WireLimits } from '../base/limits.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Steps } from '../base/types.ts'
@@ -28,8 +29,6 @@ export interface ListenerOptions {
 
 /** Connections the kernel holds for us while we are busy. */
 const BACKLOG = 4096
-/** A client whose machine vanished is noticed by probes after this. */
-const TCP_KEEPALIVE_MS = 60_000
 
 export class Listener implements Door {
   limits: WireLimits

@@ -61,6 +61,9 @@ export const BACKEND_LIMITS: BackendLimits = {
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 
+/** A peer whose machine vanished is noticed by probes after this. */
+export const TCP_KEEPALIVE_MS = 60_000
+
 /** One read of the kernel. */
 export const READ_BUFFER_BYTES = 65_536
 

@@ -38,7 +38,10 @@ export class Sweeper<T extends Swept> implements Clock {
 
   add(member: T): void {
     this.members.add(member)
-    this.#timer ??= setInterval(() => this.#sweep(), this.#interval).unref()
+    if (this.#timer !== null) return
+    // The clock stood still while nobody was here.
+    this.#tick()
+    this.#timer = setInterval(() => this.#sweep(), this.#interval).unref()
   }
 
   delete(member: T): void {

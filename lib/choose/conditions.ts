@@ -2,6 +2,7 @@
 
 import type { RouteMatch, ValueMatch } from '../base/config/types.ts'
 import type { RequestHead } from '../base/wire/head.ts'
+import { matches } from './matches.ts'
 
 export type Scheme = 'http' | 'https'
 
@@ -19,7 +20,7 @@ export function conditionsHold(match: RouteMatch, request: RequestHead, scheme: 
 
 function holds(match: ValueMatch, value: string | undefined): boolean {
   if (value === undefined) return false
-  return match.kind === 'exact' ? match.value === value : match.regex.test(value)
+  return match.kind === 'exact' ? match.value === value : matches(match.regex, value)
 }
 
 function headerValue(request: RequestHead, name: string, scheme: Scheme): string | undefined {

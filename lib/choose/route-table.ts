@@ -5,6 +5,7 @@ import type { RequestHead } from '../base/wire/head.ts'
 import { conditionsHold } from './conditions.ts'
 import type { Scheme } from './conditions.ts'
 import { Hosts } from './hosts.ts'
+import { matches } from './matches.ts'
 
 export interface RouteEntry<T> {
   readonly key: string
@@ -101,7 +102,7 @@ class PathTable<T> {
   #byRegex(path: string, request: RequestHead): Found<T> | undefined {
     for (const candidate of this.#regexes) {
       const { match } = candidate
-      if (match.path.kind === 'regex' && match.path.regex.test(path))
+      if (match.path.kind === 'regex' && matches(match.path.regex, path))
         if (conditionsHold(match, request, this.#scheme)) return candidate
     }
     return undefined

@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { TCP_KEEPALIVE_MS } from '../limits.ts'
 import { readBuffer } from './memory.ts'
 
 export interface SocketOwner {
@@ -48,9 +49,8 @@ export class Wire {
 
   /** What is written before the connection stands leaves as soon as it does. */
   static dial(options: NetConnectOpts, owner: SocketOwner, connected: () => void): Wire {
-    const wire = new Wire(
-      connect({ ...options, noDelay: true, onread: onread(owner) } as NetConnectOpts),
-    )
+    const ways = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    const wire = new Wire(connect({ ...options, ...ways, onread: onread(owner) } as NetConnectOpts))
     wire.socket.once('connect', () => {
       wire.#wasConnected = true
       connected()
@@ -61,7 +61,9 @@ export class Wire {
   /** A TLS socket delivers owned buffers by events. */
   static secured(socket: TLSSocket, owner: SocketOwner): Wire {
     socket.on('data', (bytes: Buffer) => owner.data(bytes, 0, bytes.length))
-    return new Wire(socket).#listen(owner)
+    const wire = new Wire(socket)
+    wire.#wasConnected = true
+    return wire.#listen(owner)
   }
 
   #listen(owner: SocketOwner): this {
@@ -113,6 +115,11 @@ export class Wire {
   /** Says goodbye after what was written; `gone` is called when the kernel has all of it. */
   end(gone: () => void): void {
     this.socket.end(gone)
+  }
+
+  /** Ends when the kernel has what was written. */
+  destroySoon(): void {
+    this.socket.destroySoon()
   }
 
   destroy(): void {

@@ -4,7 +4,7 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Call, Reply } from '../../base/types.ts'
-import { backendFault } from './fault.ts'
+import { backendTimeout } from './fault.ts'
 
 /** Something that carries a call and can be told to stop. */
 export interface Carrier {
@@ -63,11 +63,4 @@ export class HttpCall implements Call {
     if (this.#timer !== null) clearTimeout(this.#timer)
     return true
   }
-}
-
-function backendTimeout(): GatewayError {
-  const error = backendFault('BACKEND_TIMEOUT', 'timed out')
-  // reference.md 2.10 gives this one a text of its own.
-  error.message = 'upstream call timeout'
-  return error
 }

@@ -23,6 +23,11 @@ export function backendFault(code: ErrorCode, what: string | Error | null): Gate
   return new GatewayError(code, `upstream call failed: ${words}`, cause && { cause })
 }
 
+/** No answer in time; reference.md 2.10 gives it a text of its own. */
+export function backendTimeout(): GatewayError {
+  return new GatewayError('BACKEND_TIMEOUT', 'upstream call timeout')
+}
+
 function wordsOf(error: Error | null): string {
   if (error === null) return 'connection closed'
   const code = (error as NodeJS.ErrnoException).code ?? ''

@@ -16,7 +16,7 @@ import type { SocketOwner, Wire } from '../../base/wire/socket.ts'
 import { Writer } from '../../base/wire/writer.ts'
 import type { WriterOwner } from '../../base/wire/writer.ts'
 import type { Carrier, HttpCall } from './call.ts'
-import { backendFault } from './fault.ts'
+import { backendFault, backendTimeout } from './fault.ts'
 import { modeOf, requestText } from './request-text.ts'
 
 /** `asking`: no byte of the answer is there. `answering`: it has begun. */
@@ -62,7 +62,9 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   /** How long it may idle: the origin's own word, less a margin, or ours. */
   #idleTime: number
   #keeps = true
+  /** On the home's clock, as the next one; 0 for none. */
   #deadline: number
+  #writeBy = 0
   #timedOut: Outcome | null = null
 
   constructor(home: Home) {
@@ -104,8 +106,6 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#wire.destroy()
   }
 
-  // --- bytes from the socket
-
   data(bytes: Buffer, from: number, to: number): void {
     if (this.#state === 'asking') {
       this.#move('answering')
@@ -113,9 +113,12 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     } else if (this.#state === 'idle') return this.#wire.destroy()
     this.#reader.data(bytes, from, to)
     if (this.#reader.state === 'body') this.#awaitBody()
+    // A client that said goodbye first still hears the backend out.
+    else if (this.#state === 'tunnel' && this.#deadline !== 0) this.#linger()
   }
 
   drained(): void {
+    this.#writeBy = 0
     this.#writer.drained()
   }
 
@@ -129,16 +132,16 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     const wasAsking = this.#state === 'asking'
     this.#call = null
     this.#move('closed')
-    this.#home.gone(this)
     const parts = this.#carried > 1 && wasAsking ? this.#writer.recall() : null
     this.#writer.abort()
+    const isOpen = call !== null && !call.isOver
+    const isReplayed = isOpen && parts !== null && parts.length > 0
+    // Before this connection is counted out, so that nobody takes its place.
+    if (isReplayed) this.#home.again(call, parts)
+    this.#home.gone(this)
     this.#reader.takeSink()?.cut(this.#timedOut ?? 'backend_reset')
-    if (call === null || call.isOver) return
-    if (parts !== null && parts.length > 0) return this.#home.again(call, parts)
-    call.failed(this.#faultOf(error))
+    if (isOpen && !isReplayed) call.failed(this.#faultOf(error))
   }
-
-  // --- the reading half: the answer
 
   head(bytes: Buffer, from: number, to: number): boolean {
     const call = this.#call
@@ -178,19 +181,20 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
 
   bodyCancelled(): void {
     this.#reader.takeSink()
-    this.#wire.destroy()
+    if (this.#state !== 'tunnel') return this.#wire.destroy()
+    // What the client said last is still on its way.
+    this.#linger()
+    this.#wire.destroySoon()
   }
 
   resumed(): void {
     if (this.#reader.state === 'body') this.#awaitBody()
   }
 
-  // --- the writing half: the request
-
   sent(): void {
     this.#request = 'gone'
     if (this.#state === 'tunnel') {
-      this.#wire.end(() => (this.#deadline = this.#home.clock.now + LINGER_MS))
+      this.#wire.end(() => this.#linger())
     }
   }
 
@@ -198,21 +202,27 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.abort()
   }
 
-  stalled(): void {}
+  /** A client that leaves now is not heard, for its own socket is held: the wait must end by itself. */
+  stalled(): void {
+    this.#writeBy = this.#home.clock.now + this.#home.limits.bodyIdleTimeout
+  }
 
   /** After an upgrade: what the client sends. */
   join(source: Body): void {
     this.#writer.send('', source, 'content')
   }
 
-  // --- time
-
   sweep(now: number): void {
+    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expire()
     if (this.#deadline === 0) return
     // While the client takes nothing, the backend's silence has not begun.
     if (this.#reader.isHeld) return this.#awaitBody()
-    if (now <= this.#deadline) return
+    if (now > this.#deadline) this.#expire()
+  }
+
+  #expire(): void {
     this.#deadline = 0
+    this.#writeBy = 0
     this.#timedOut = 'backend_timeout'
     this.#wire.destroy()
   }
@@ -222,11 +232,13 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     if (this.#carried <= 1) this.#deadline = 0
   }
 
+  #linger(): void {
+    this.#deadline = this.#home.clock.now + LINGER_MS
+  }
+
   #awaitBody(): void {
     this.#deadline = this.#home.clock.now + this.#home.limits.bodyIdleTimeout
   }
-
-  // --- moves
 
   #begin(call: HttpCall): void {
     this.#move('asking')
@@ -271,8 +283,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   }
 
   #faultOf(error: Error | null): GatewayError {
-    if (this.#timedOut !== null) return backendFault('CONNECT_TIMEOUT', 'connect timed out')
-    return backendFault(this.#wire.wasConnected ? 'BACKEND_CLOSED' : 'BACKEND_CONNECT', error)
+    const { wasConnected } = this.#wire
+    if (this.#timedOut === null)
+      return backendFault(wasConnected ? 'BACKEND_CLOSED' : 'BACKEND_CONNECT', error)
+    return wasConnected ? backendTimeout() : backendFault('CONNECT_TIMEOUT', 'connect timed out')
   }
 
   #move(to: State): void {

@@ -1,5 +1,6 @@
 // A place that answers HTTP: where it is, how it is reached, and what its connections have in common.
 
+import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import type { BackendTlsConfig, Endpoint } from '../../base/config/types.ts'
@@ -16,7 +17,7 @@ export interface Origin {
 }
 
 export function originOf(endpoint: Endpoint, tls: BackendTlsConfig | null): Origin {
-  const secured = tls === null ? '' : ` ${JSON.stringify({ ...tls, key: tls.key?.reveal() })}`
+  const secured = tls === null ? '' : ` ${digestOf(tls)}`
   if (endpoint.kind === 'unix')
     return {
       key: `unix:${endpoint.path}${secured}`,
@@ -35,4 +36,10 @@ export function originOf(endpoint: Endpoint, tls: BackendTlsConfig | null): Orig
     name: family === 0 ? host : '',
     tls,
   }
+}
+
+/** Tells TLS settings apart without holding the key that is among them. */
+function digestOf(tls: BackendTlsConfig): string {
+  const text = JSON.stringify({ ...tls, key: tls.key?.reveal() })
+  return createHash('sha256').update(text).digest('base64')
 }

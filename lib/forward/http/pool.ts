@@ -142,6 +142,7 @@ export class Pool implements Home, SessionHome, Carrier {
 
   #left(): void {
     this.#open--
+    if (this.#open >= this.limits.poolMaxSize) return
     const call = this.#waiting.shift()
     if (call !== undefined) this.take(call)
   }

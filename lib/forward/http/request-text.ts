@@ -25,9 +25,12 @@ export function requestText(head: RequestHead, host: string | null, mode: Mode):
     head.remove('host')
     line += 'host: ' + host + '\r\n'
   }
-  // HTTP/1.1 wants a Host even when the client, speaking 1.0, sent none.
-  else if (head.version === 'HTTP/1.0' && !head.has('host')) line += 'host: \r\n'
-  if (mode === 'encode') head.set('transfer-encoding', 'chunked')
+  // A client that speaks 1.0 may have sent none, and a try before this one may have used another.
+  else if (!head.has('host')) line += 'host: ' + head.authority + '\r\n'
+  if (mode === 'encode') {
+    head.remove('content-length')
+    head.set('transfer-encoding', 'chunked')
+  }
   const end =
     head.upgrade === '' ? '\r\n' : 'connection: upgrade\r\nupgrade: ' + head.upgrade + '\r\n\r\n'
   return line + head.fieldsText() + end
