@@ -107,8 +107,14 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   const admin = addressOf(config)
   await openAdmin(admin, log, () => ({ ...gateway.plan, admin, refusal: reloader.refusal }))
   await gateway.start()
+  // Before it says that it has started: whoever reads that may send a signal.
+  stopOnSignals(gateway, reloader, log)
+  if (canReadAgain(options)) keepUp(reloader, readAt)
   log.flush()
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
+}
+
+function stopOnSignals(gateway: Gateway, reloader: Reloader, log: Log): void {
   let stopping: Promise<void> | null = null
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping !== null) {
@@ -125,9 +131,11 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  if (!canReadAgain(options)) return
-  process.on('SIGHUP', () => reloader.reload('SIGHUP'))
-  await reloader.start(readAt)
+}
+
+function keepUp(reloader: Reloader, readAt: number): void {
+  const watching = reloader.start(readAt)
+  process.on('SIGHUP', () => void watching.then(() => reloader.reload('SIGHUP')))
 }
 
 /** The environment wins over the file: several gateways may share one. */

@@ -48,12 +48,14 @@ export class Program {
   }
 
   /** Waits until standard output fits. */
-  async prints(expected: RegExp): Promise<void> {
-    while (!expected.test(this.stdout)) {
+  async prints(expected: RegExp | ((text: string) => boolean)): Promise<void> {
+    const fits = (text: string): boolean =>
+      typeof expected === 'function' ? expected(text) : expected.test(text)
+    while (!fits(this.stdout)) {
       if (this.#state === 'over')
-        throw new Error(`ended without ${expected}:\n${this.stdout}${this.stderr}`)
+        throw new Error(`ended without ${String(expected)}:\n${this.stdout}${this.stderr}`)
       const change = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(change, WAIT_MS, `${expected} in:\n${this.stdout}${this.stderr}`)
+      await deadline(change, WAIT_MS, `${String(expected)} in:\n${this.stdout}${this.stderr}`)
     }
   }
 
