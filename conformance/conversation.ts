@@ -1,5 +1,6 @@
 // The client's side of a case: sends its request blocks and judges the answers, in the order of the file.
 
+import type { NetConnectOpts } from 'node:net'
 import { RawClient } from '../spec/support/raw-client.ts'
 import { differences, expectedOf, fitsAtStart, quote } from './match.ts'
 import type { Expected } from './match.ts'
@@ -15,7 +16,7 @@ const APART_MS = 5
 export type Cut = (bytes: Buffer) => Buffer[]
 
 export interface Surroundings {
-  port: number
+  target: NetConnectOpts
   /** Lets backends that hold go on. */
   release(): void
   signal(name: NodeJS.Signals): void
@@ -80,7 +81,7 @@ export class Conversation {
     this.close()
     this.#methods = []
     this.#unparsed = ''
-    this.#client = await RawClient.connect(this.#around.port)
+    this.#client = await RawClient.connect(this.#around.target)
     return this.#client
   }
 

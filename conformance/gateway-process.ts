@@ -26,9 +26,10 @@ export class GatewayProcess {
     const file = join(this.#folder, 'config.yaml')
     writeFileSync(file, config)
     const [program = '', ...args] = command
+    // Cases run beside each other and beside whatever else uses the default admin port.
+    const admin = config.includes('adminAddr') ? undefined : 'off'
     this.#child = spawn(program, [...args, '-f', file], {
-      // Cases run beside each other and beside whatever else uses the default admin port.
-      env: { ...process.env, ADMIN_ADDR: 'off', ...env },
+      env: { ...process.env, ADMIN_ADDR: admin, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = new Promise((resolve, reject) => {

@@ -65,7 +65,7 @@ async function judge(aCase: Case, stage: Stage): Promise<string[]> {
 /** Once, or once per split when a request asks for it. */
 async function converse(aCase: Case, stage: Stage, gateway: GatewayProcess): Promise<string[]> {
   const around: Surroundings = {
-    port: await stage.port(),
+    target: { port: await stage.port(), host: '127.0.0.1' },
     release: () => {
       for (const backend of stage.backends) backend.release()
     },
@@ -87,10 +87,12 @@ async function converseOnce(
   around: Surroundings,
   cut: Cut | undefined,
 ): Promise<string[]> {
-  const conversation = new Conversation(around)
+  const main = new Conversation(around)
+  const admin = new Conversation({ ...around, target: await stage.admin() })
   try {
     for (const { kind, info, text, line } of aCase.blocks) {
       const filled = await stage.fill(text)
+      const conversation = isToAdmin(info) ? admin : main
       if (kind === 'request')
         await conversation.request(filled, isEverySplit(info) ? cut : undefined)
       if (kind !== 'response') continue
@@ -99,12 +101,18 @@ async function converseOnce(
     }
     return []
   } finally {
-    conversation.close()
+    main.close()
+    admin.close()
   }
 }
 
 function sayCut(cut: Cut | undefined): string {
   return cut === undefined ? '' : `, ${cut.name}`
+}
+
+/** `request admin` and `response admin` are of the admin interface. */
+function isToAdmin(info: string): boolean {
+  return info.startsWith('admin')
 }
 
 function isEverySplit(info: string): boolean {

@@ -1,5 +1,8 @@
 // What the cases of one file share: ports, backends, and a gateway that runs as long as its config lasts.
 
+import type { NetConnectOpts } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Backend } from '../spec/support/backend.ts'
 import { backendScripts } from './backend.ts'
 import { blocksOf } from './case-file.ts'
@@ -11,6 +14,7 @@ export class Stage {
   readonly #command: string[]
   readonly #ports = new Map<string, number>()
   readonly #backends = new Map<string, Backend>()
+  readonly #socket = join(tmpdir(), `conformance-${process.pid}.sock`)
   #gateway: GatewayProcess | null = null
   #config = ''
 
@@ -26,7 +30,7 @@ export class Stage {
       const backend = await this.backend(info === '' ? '1' : info)
       await backend.restart(...backendScripts(text))
     }
-    const env = blocksOf(this.#file, aCase, 'env')[0]?.text ?? ''
+    const env = await this.fill(blocksOf(this.#file, aCase, 'env')[0]?.text ?? '')
     const config = await this.fill(blocksOf(this.#file, aCase, 'config')[0]?.text ?? '')
     const wanted = `${env}\n${config}`
     if (this.#gateway?.isRunning === true && this.#config === wanted) return this.#gateway
@@ -55,6 +59,12 @@ export class Stage {
     return port
   }
 
+  /** Where the config has the admin interface: {{socket}}, or else {{admin}}. */
+  async admin(): Promise<NetConnectOpts> {
+    if (this.#config.includes(this.#socket)) return { path: this.#socket }
+    return { port: await this.port('admin'), host: '127.0.0.1' }
+  }
+
   async backend(name = '1'): Promise<Backend> {
     const known = this.#backends.get(name)
     if (known !== undefined) return known
@@ -67,7 +77,10 @@ export class Stage {
     return this.#backends.values()
   }
 
-  /** Puts addresses in: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number. */
+  /**
+   * Puts addresses in: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number; {{admin}}, {{admin-port}} and
+   * {{socket}}.
+   */
   async fill(text: string): Promise<string> {
     let filled = text
     for (const [hole, what, number] of text.matchAll(/\{\{([a-z-]+)(?: (\d+))?\}\}/g))
@@ -77,6 +90,9 @@ export class Stage {
 
   async #address(what: string, number: string): Promise<string> {
     if (what === 'port') return String(await this.port(number))
+    if (what === 'socket') return this.#socket
+    if (what === 'admin') return `127.0.0.1:${await this.port('admin')}`
+    if (what === 'admin-port') return String(await this.port('admin'))
     if (what === 'dead') return `127.0.0.1:${await this.port(`dead ${number}`)}`
     if (what !== 'backend' && what !== 'backend-port') throw new Error(`unknown hole {{${what}}}`)
     const { port } = await this.backend(number)

@@ -115,17 +115,21 @@ export class AdminServer {
 }
 
 export function answer(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' })
-  response.end(text === '' ? '' : text + '\n')
+  send(response, status, 'text/plain', text === '' ? '' : text + '\n')
 }
 
 export function answerJson(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
+  response.setHeader('cache-control', 'no-store')
+  send(response, 200, 'application/json', JSON.stringify(value, null, 2) + '\n')
+}
+
+function send(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
     'x-content-type-options': 'nosniff',
   })
-  response.end(JSON.stringify(value, null, 2) + '\n')
+  response.end(text)
 }
 
 function urlOf(request: IncomingMessage): URL | null {
