@@ -157,4 +157,38 @@ limits('answers 431 to a head above its bounds, and forwards nothing', async () 
   assert.is(backend.connections.length, 0)
 })
 
+limits('times a pipelined body from its head on, though no byte follows', async () => {
+  const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { hold: true }])
+  const gateway = await stage.gateway(http('bodyIdleTimeout: 100ms') + routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(`${GET}POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc`)
+  assert.match(await client.untilClosed(), /ok[^]*408 Request Timeout[^]*request body timeout$/)
+})
+
+limits('lets a request be silent once its answer has begun', async () => {
+  const backend = await stage.backend([
+    { wait: HEAD },
+    { send: 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nso' },
+    { wait: /late$/ },
+    { send: 'me' },
+  ])
+  const silent = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(
+    `${http('bodyIdleTimeout: 60ms')}routes: [` +
+      `{ name: a, matches: [{ path: { exact: /silent } }], backends: [{ host: 127.0.0.1:${silent.port} }] },` +
+      `{ name: b, backends: [{ host: 127.0.0.1:${backend.port} }] }]`,
+  )
+  const client = await stage.client(gateway)
+  client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')
+  await client.until(/so$/)
+  // Others are timed out meanwhile, one after the other.
+  for (let i = 0; i < 2; i++) {
+    const other = await stage.client(gateway)
+    other.send('POST /silent HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')
+    assert.match(await other.untilClosed(), '408')
+  }
+  client.send('late')
+  assert.match(await client.until(/some$/), /^HTTP\/1.1 200/)
+})
+
 limits.run()

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import WebSocket, { WebSocketServer } from 'ws'
+import type { Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
@@ -193,6 +194,43 @@ upgrade('refuses CONNECT and forwards nothing', async () => {
   assert.match(text, /^HTTP\/1.1 405 Method Not Allowed\r\n[^]*method not allowed: CONNECT$/)
   assert.is(backend.connections.length, 0)
   assert.equal(await gateway.outcomes(1), ['client_error'])
+})
+
+upgrade('hears a backend out whose client said goodbye, as long as it talks', async () => {
+  const words: Step[] = []
+  for (let i = 0; i < 5; i++) words.push({ hold: true }, { send: `word ${i}\n` })
+  const backend = await stage.backend([{ wait: HEAD }, { send: SWITCH }, ...words, { close: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(ASK)
+  await client.until(HEAD)
+  client.socket.end()
+  for (let i = 0; i < 5; i++) {
+    backend.release()
+    await client.until(new RegExp(`word ${i}\n`))
+  }
+  await client.untilClosed()
+  assert.equal(await gateway.outcomes(1), ['complete'])
+})
+
+upgrade('lets go of a backend whose client said goodbye and then vanished', async () => {
+  const backend = await stage.backend([
+    { wait: HEAD },
+    { send: SWITCH },
+    { send: Buffer.alloc(20_000_000) },
+    { hold: true },
+  ])
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(ASK)
+  await client.until(HEAD)
+  client.socket.pause()
+  const finished = heard(client.socket, 'finish')
+  client.socket.end()
+  await finished
+  client.reset()
+  await gateway.outcomes(1)
+  await backend.connections[0]!.untilClosed()
 })
 
 upgrade.run()

@@ -236,4 +236,15 @@ table('finds nothing for the server-wide target, and stays quick on many slashes
   assert.ok(performance.now() - started < 500)
 })
 
+table('refuses a text too long for a regex rather than say that it does not match', () => {
+  const routes = tableOf({
+    guarded: 'matches: [{ path: { regex: "/a.*" } }]',
+    header: 'matches: [{ path: { exact: /h }, headers: [{ name: x, value: { regex: "b+" } }] }]',
+  })
+  const long = 'a'.repeat(4096)
+  assert.is(find(routes, `GET /${long.slice(1)}`), 'guarded')
+  assert.throws(() => find(routes, `GET /${long}`), /more than 4096 characters/)
+  assert.throws(() => find(routes, 'GET /h', `x: ${long}b`), /more than 4096 characters/)
+})
+
 table.run()

@@ -183,4 +183,25 @@ retry('lets requestTimeout end all tries', async () => {
   await client.until(/504 Gateway Timeout[^]*request timeout$/)
 })
 
+retry(
+  'asks the second backend by the Host it is due, whatever the first was asked by',
+  async () => {
+    const named = await stage.backend([{ wait: HEAD }, { send: BUSY }, { again: true }])
+    const plain = await stage.backend(SERVE)
+    const gateway = await stage.gateway(
+      `routes: [{ name: all, policies: { retry: { attempts: 10, codes: [503] } }, ` +
+        `backends: [{ host: localhost:${named.port} }, { host: 127.0.0.1:${plain.port} }] }]`,
+    )
+    // Which comes first is chance; that the named one came first at least once in these is not.
+    for (let i = 0; i < 20 && !plain.received.includes('x-retry-attempt'); i++) {
+      const client = await stage.client(gateway)
+      client.send(GET)
+      assert.is(await client.until(/ok$/), OK)
+    }
+    assert.match(plain.received, 'x-retry-attempt')
+    for (const head of plain.received.split(HEAD).slice(0, -1)) assert.match(head, /^host: a$/m)
+    assert.match(named.received, /^host: localhost$/m)
+  },
+)
+
 retry.run()

@@ -131,4 +131,18 @@ timeout('does not take a client that reads slowly for a backend that is silent',
   assert.is(lines[3]!['outcome'], 'complete')
 })
 
+timeout('ends an upload that the backend does not take', async () => {
+  const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(
+    `config: { backend: { bodyIdleTimeout: 100ms } }\n${routeTo(backend)}`,
+  )
+  const client = await stage.client(gateway)
+  client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 40000000\r\n\r\n')
+  await backend.until((received) => HEAD.test(received))
+  backend.connections[0]!.socket.pause()
+  client.send(Buffer.alloc(40_000_000))
+  assert.match(await client.until(/upstream call timeout$/), /^HTTP\/1.1 504/)
+  assert.equal(await gateway.outcomes(1), ['backend_timeout'])
+})
+
 timeout.run()

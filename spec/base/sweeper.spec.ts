@@ -1,0 +1,64 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Sweeper } from '../../lib/base/sweeper.ts'
+import type { Swept } from '../../lib/base/sweeper.ts'
+import { deadline } from '../support/deadline.ts'
+
+const sweeper = suite('sweeper')
+
+/** Counts how often it is asked, and says when it was. */
+class Member implements Swept {
+  asked = 0
+  #heard: (() => void) | null = null
+
+  sweep(): void {
+    this.asked++
+    this.#heard?.()
+  }
+
+  async heard(): Promise<void> {
+    const asked = new Promise<void>((resolve) => (this.#heard = resolve))
+    await deadline(asked, 2000, 'a sweep')
+  }
+}
+
+sweeper('asks its members until they leave', async () => {
+  const swept = new Sweeper<Member>(40)
+  const member = new Member()
+  swept.add(member)
+  await member.heard()
+  swept.delete(member)
+  const { asked } = member
+  assert.ok(asked > 0)
+  const other = new Member()
+  swept.add(other)
+  await other.heard()
+  swept.delete(other)
+  assert.is(member.asked, asked)
+})
+
+sweeper('has a clock that is never behind, also after a time without members', async () => {
+  const swept = new Sweeper<Member>(4000)
+  const first = new Member()
+  swept.add(first)
+  swept.delete(first)
+  const before = performance.now() + 30
+  while (performance.now() < before) await new Promise((resolve) => setImmediate(resolve))
+  const second = new Member()
+  swept.add(second)
+  // A deadline set from it must not lie in the past.
+  assert.ok(swept.now >= performance.now() - 1)
+  swept.delete(second)
+})
+
+sweeper('tells when the last one has left', async () => {
+  const swept = new Sweeper<Member>(1000)
+  await deadline(swept.empty(), 1000, 'an empty one')
+  const member = new Member()
+  swept.add(member)
+  const empty = swept.empty()
+  swept.delete(member)
+  await deadline(empty, 1000, 'the last to leave')
+})
+
+sweeper.run()
