@@ -100,6 +100,7 @@ function valuesOf(written: Value | Value[], missing: string): string[] {
 
 async function serve(config: Config, options: Options, readAt: number): Promise<void> {
   const log = new Log(config.process.logging)
+  outlive(log)
   const gateway = new Gateway(config, log)
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
@@ -112,6 +113,13 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   if (canReadAgain(options)) keepUp(reloader, readAt)
   log.flush()
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
+}
+
+/** A fault of ours that nothing else caught costs what it happened in, and not every other stream. */
+function outlive(log: Log): void {
+  process.on('uncaughtException', (error) =>
+    log.line('error', 'gateway', 'internal error', ['cause', error.stack ?? error.message]),
+  )
 }
 
 function stopOnSignals(gateway: Gateway, reloader: Reloader, log: Log): void {
