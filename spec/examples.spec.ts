@@ -41,6 +41,16 @@ for (const name of names) {
       assert.ok(lines.length > 0)
       for (const line of lines) assert.match(line, NOT_ENFORCED)
     })
+
+    examples(`${name} does not start, and tells why`, async () => {
+      const program = new Program('gateway', ['-f', join(EXAMPLES, name)])
+      try {
+        assert.is(await program.exit(), 1)
+        assert.match(program.stderr, NOT_ENFORCED)
+      } finally {
+        await program.kill()
+      }
+    })
     continue
   }
 
