@@ -1,7 +1,7 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
 import assert from 'node:assert/strict'
-import { ListenerTable } from './choose/listener-for.ts'
+import { ListenerTable } from './choose/listener-table.ts'
 import { RouteTable } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
 import { policiesOf } from './enforce/policies-of.ts'

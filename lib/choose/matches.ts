@@ -1,7 +1,7 @@
 // A regex of the configuration against a text of the client's.
 
 import { GatewayError } from '../base/errors.ts'
-import { MAX_REGEX_SUBJECT } from '../base/regex-safety.ts'
+import { MAX_REGEX_SUBJECT } from '../base/regex/safety.ts'
 
 /**
  * What was judged safe is safe up to a length. A longer text is refused: to say that it does not match would send it

@@ -1,7 +1,7 @@
 // A backtracking matcher that counts its steps: what a regex costs, without a clock.
 
-import type { Piece } from '../../lib/base/regex-syntax.ts'
-import { parseRegex } from '../../lib/base/regex-syntax.ts'
+import type { Piece } from '../../lib/base/regex/syntax.ts'
+import { parseRegex } from '../../lib/base/regex/syntax.ts'
 
 export interface Run {
   readonly matched: boolean

@@ -1,7 +1,7 @@
 // What the library does not bound: how deep and how often an expression loops, the regexes it runs, the texts
 // it builds. `inspect` refuses at load what cannot be bounded, `meter` bounds the rest at evaluation.
 
-import { MAX_REGEX_SUBJECT, unsafeReason } from '../regex-safety.ts'
+import { MAX_REGEX_SUBJECT, unsafeReason } from '../regex/safety.ts'
 import { nearest } from '../config/nearest.ts'
 import {
   MAX_COMPREHENSIONS,

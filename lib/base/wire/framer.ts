@@ -43,9 +43,9 @@ export class Framer {
   #state: State = 'over'
   /** Bytes left of the length or of the chunk. */
   #left = 0
-  /** Digits of the size, or letters of the trailer's name, so far. */
   /** Bytes of content that may still come. */
   #room = 0
+  /** Digits of the size, or letters of the trailer's name, so far. */
   #digits = 0
   #extra = 0
   #trailers: string[] | null = null

@@ -11,7 +11,7 @@ import type { Claims } from '../../../lib/base/cel/json.ts'
 import { fromJson } from '../../../lib/base/cel/json.ts'
 import type { Evaluator } from '../../../lib/base/cel/library.ts'
 import { View } from '../../../lib/base/cel/view.ts'
-import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex-safety.ts'
+import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex/safety.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
 const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', 'X-Secret: s3cr3t'))

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { DURATION, MAX_DURATION, parseDuration } from '../duration.ts'
-import { unsafeReason } from '../../regex-safety.ts'
+import { unsafeReason } from '../../regex/safety.ts'
 import type { Endpoint, ValueMatch } from '../types.ts'
 import { kindOf } from '../wording.ts'
 

@@ -2,9 +2,9 @@
 // two ways round one loop over the same text double with every round; two loops that can share a text
 // multiply with its length. What is left takes at most the square of a text that is bounded as well.
 
-import type { Automaton } from './regex-automaton.ts'
-import { automatonOf } from './regex-automaton.ts'
-import { parseRegex, RegexRefusal } from './regex-syntax.ts'
+import type { Automaton } from './automaton.ts'
+import { automatonOf } from './automaton.ts'
+import { parseRegex, RegexRefusal } from './syntax.ts'
 
 /** Whoever runs an accepted regex gives it no longer text than this. */
 export const MAX_REGEX_SUBJECT = 4096

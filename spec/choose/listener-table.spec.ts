@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ListenerTable } from '../../lib/choose/listener-for.ts'
+import { ListenerTable } from '../../lib/choose/listener-table.ts'
 
 const listeners = suite('listener by hostname')
 

@@ -3,8 +3,8 @@
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { unsafeReason } from '../../lib/base/regex-safety.ts'
-import { countSteps } from '../support/count-steps.ts'
+import { unsafeReason } from '../../../lib/base/regex/safety.ts'
+import { countSteps } from '../../support/count-steps.ts'
 
 const WAYS = 'repeats something that can match the same text in several ways'
 const SHARED = 'has several open repeats that can share a text; anchor it with ^'

@@ -1,8 +1,8 @@
 // The automaton of a regex: one state per character of its source, and how many ways lead from each to each
 // without reading anything in between. Ways matter, states do not: a backtracking engine tries them all.
 
-import type { Piece, Range } from './regex-syntax.ts'
-import { ANY, RegexRefusal } from './regex-syntax.ts'
+import type { Piece, Range } from './syntax.ts'
+import { ANY, RegexRefusal } from './syntax.ts'
 
 /** State → number of ways, up to MOST_WAYS. */
 export type Ways = Map<number, number>
