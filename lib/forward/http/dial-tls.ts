@@ -1,8 +1,8 @@
 // Connects to a backend by TLS for one call; what was negotiated decides how the call is carried.
 
 import { isIP } from 'node:net'
-import { connect } from 'node:tls'
-import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { connect, createSecureContext } from 'node:tls'
+import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls'
 import type { BackendTlsConfig } from '../../base/config/types.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -11,6 +11,7 @@ import type { Origin } from './origin.ts'
 
 export interface Dial {
   readonly origin: Origin
+  readonly context: SecureContext
   readonly call: HttpCall
   readonly alpn: readonly string[]
   readonly timeout: number
@@ -32,15 +33,16 @@ export class TlsDial implements Carrier {
     const socket = connect(optionsOf(dial))
     this.#socket = socket
     socket.setNoDelay(true)
-    socket.once('error', (error) => this.#fail(backendFault('BACKEND_CONNECT', error)))
-    socket.once('close', () => this.#fail(backendFault('BACKEND_CONNECT', null)))
+    const failed = (error: Error): void => this.#fail(backendFault('BACKEND_CONNECT', error))
+    const closed = (): void => this.#fail(backendFault('BACKEND_CONNECT', null))
+    socket.on('error', failed).on('close', closed)
     this.#timer = setTimeout(() => {
       this.#fail(backendFault('CONNECT_TIMEOUT', 'connect timed out'))
       socket.destroy()
     }, dial.timeout)
     socket.once('secureConnect', () => {
       clearTimeout(this.#timer)
-      socket.removeAllListeners('error').removeAllListeners('close')
+      socket.off('error', failed).off('close', closed)
       this.#state = 'over'
       dial.secured(socket)
     })
@@ -48,7 +50,6 @@ export class TlsDial implements Carrier {
 
   abort(): void {
     this.#stop()
-    this.#socket.on('error', () => {})
     this.#socket.destroy()
   }
 
@@ -66,17 +67,24 @@ export class TlsDial implements Carrier {
 }
 
 function optionsOf(dial: Dial): ConnectionOptions {
-  const { origin, alpn } = dial
+  const { origin, alpn, context } = dial
   const tls: BackendTlsConfig = origin.tls!
   const name = tls.hostname ?? origin.name
   return {
     ...origin.connect,
+    secureContext: context,
     ALPNProtocols: [...alpn],
     rejectUnauthorized: !tls.insecure,
     // An address is no server name (RFC 6066).
     ...(name !== '' && isIP(name) === 0 && { servername: name }),
+  }
+}
+
+/** Certificates and keys read once: an origin's connections share them. */
+export function contextOf(tls: BackendTlsConfig): SecureContext {
+  return createSecureContext({
     ...(tls.root !== null && { ca: tls.root }),
     ...(tls.cert !== null && { cert: tls.cert }),
     ...(tls.key !== null && { key: tls.key.reveal() }),
-  }
+  })
 }

@@ -1,13 +1,13 @@
 // The connections to one origin: idle ones first, new ones within a bound, and a bounded queue behind it.
 // A connection that does not come about fails the one call it was for and holds up nobody else.
 
-import type { TLSSocket } from 'node:tls'
+import type { SecureContext, TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
-import { TlsDial } from './dial-tls.ts'
+import { TlsDial, contextOf } from './dial-tls.ts'
 import { Http1Backend } from './http1.ts'
 import type { Home } from './http1.ts'
 import { Http2Backend } from './http2.ts'
@@ -27,6 +27,7 @@ export class Pool implements Home, SessionHome, Carrier {
   /** Connections of either kind, and those under way. */
   #open = 0
   #state: 'open' | 'closed' = 'open'
+  #context: SecureContext | null = null
 
   constructor(origin: Origin, limits: BackendLimits, sweeper: Sweeper<Swept>) {
     this.origin = origin
@@ -118,10 +119,12 @@ export class Pool implements Home, SessionHome, Carrier {
   }
 
   #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
-    this.#open++
     const { origin } = this
+    const context = (this.#context ??= contextOf(origin.tls!))
+    this.#open++
     const failed = (): void => this.#left()
-    new TlsDial({ origin, call, alpn, timeout: this.limits.connectTimeout, secured, failed })
+    const timeout = this.limits.connectTimeout
+    new TlsDial({ origin, context, call, alpn, timeout, secured, failed })
   }
 
   #session(socket: TLSSocket, call: HttpCall): void {
