@@ -33,7 +33,7 @@ export const WIRE_LIMITS: WireLimits = {
   responseIdleTimeout: 120_000,
   keepAliveTimeout: 600_000,
   maxConnections: 65_536,
-  maxStreams: 256,
+  maxStreams: 128,
   handshakeTimeout: 15_000,
 }
 
@@ -78,6 +78,9 @@ export const CHUNK_EXTRA_BYTES = 16_384
 
 /** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
 export const REPLAY_BYTES = 65_536
+
+/** Interim answers to one request; a backend that sends more is not well. */
+export const MAX_INTERIM = 16
 
 /** After an answer that did not wait for the request's end: how long and how much is read and dropped. */
 export const LINGER_MS = 2_000
