@@ -36,15 +36,20 @@ export class Http2Stream implements Client, StreamSinkOwner {
       cancel: () => {},
       moved: (bytes) => this.#moved(bytes),
       over: () => (this.#readBy = 0),
+      spoilt: () =>
+        this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer')),
     })
     this.#sink = new StreamSink(stream, this)
     stream.on('error', () => {})
-    stream.on('close', () => this.#closed())
+    stream.on('close', () => this.#gone())
+    stream.on('aborted', () => this.#aborted())
     stream.on('drain', () => (this.#writeBy = 0))
     this.#exchange = new Exchange(source, head, this.#body, this, door.steps)
     if (this.#body.framing !== 'none') this.#awaitBody()
     const refused = fault ?? lengthFault(head.length, door.limits)
-    if (refused === null) door.serve(this.#exchange)
+    // The reset may have come with the head.
+    if (this.#isShut) this.#aborted()
+    else if (refused === null) door.serve(this.#exchange)
     else this.#exchange.fail(refused)
   }
 
@@ -56,29 +61,30 @@ export class Http2Stream implements Client, StreamSinkOwner {
   sweep(now: number): void {
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
     if (this.#readBy === 0) return
-    // A body that waits for the backend is not the client's delay.
-    if (this.#state === 'open' && this.#body.isHeld) return this.#awaitBody()
+    if (this.#state === 'open' && this.#mayBeSilent) return this.#awaitBody()
     if (now <= this.#readBy) return
-    if (this.#state === 'over') return this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    if (this.#state === 'over') return this.#endUpload()
     this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
   inform(head: ResponseHead): void {
-    if (this.#stream.headersSent || this.#stream.destroyed) return
+    if (this.#stream.headersSent || this.#isShut) return
     this.#stream.additionalHeaders({ ':status': head.status, ...http2Fields(head) })
   }
 
   respond(exchange: Exchange, reply: Reply): void {
     const { head, body } = reply
     const { status } = head
-    if (this.#stream.destroyed) return exchange.abandon('client_closed')
+    if (this.#isShut) return exchange.abandon('client_closed')
+    // HTTP/2 has no word for it.
+    if (status > 599) return exchange.cut('backend_reset')
+    const isEmpty = status === 204 || status === 205
+    if (isEmpty) head.remove('content-length')
     const isBare =
-      exchange.request.method === 'HEAD' ||
-      status === 204 ||
-      status === 304 ||
-      body.framing === 'none'
+      exchange.request.method === 'HEAD' || isEmpty || status === 304 || body.framing === 'none'
     const headers = { ':status': status, ...http2Fields(head) }
     if (isBare) {
+      if (body.framing !== 'none') body.cancel()
       this.#stream.respond(headers, { endStream: true })
       return this.sent()
     }
@@ -107,21 +113,52 @@ export class Http2Stream implements Client, StreamSinkOwner {
 
   cut(): void {
     this.#sink.abort()
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    this.#reset(constants.NGHTTP2_INTERNAL_ERROR)
   }
 
-  #closed(): void {
+  /** Closed streams are not always destroyed, and node throws for an answer to either. */
+  get #isShut(): boolean {
+    return this.#stream.destroyed || this.#stream.closed
+  }
+
+  /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
+  get #mayBeSilent(): boolean {
+    return this.#body.isHeld || this.#exchange.phase === 'relay'
+  }
+
+  #aborted(): void {
+    this.#gone()
+    // What is still to be read would keep a stream that was reset.
+    this.#stream.resume()
+  }
+
+  #gone(): void {
+    const wasOpen = this.#state === 'open'
+    this.#state = 'over'
     this.#writeBy = 0
     this.#readBy = 0
     this.#sink.abort()
     this.#body.takeSink()
-    if (this.#state === 'open') this.#exchange.abandon('client_closed')
-    this.#state = 'over'
+    if (wasOpen) this.#exchange.abandon('client_closed')
   }
 
   #expireWrite(): void {
-    if (this.#state === 'over') this.#stream.close(constants.NGHTTP2_CANCEL)
-    else this.#exchange.cut('idle')
+    if (this.#state === 'open') this.#exchange.cut('idle')
+    // A client that does not even take the reset.
+    else if (this.#isShut) this.#stream.destroy()
+    else this.#reset(constants.NGHTTP2_CANCEL)
+  }
+
+  #reset(code: number): void {
+    // Before the close, which node tells as `aborted` like a client's.
+    this.#state = 'over'
+    this.#stream.close(code)
+    this.#writeBy = performance.now() + LINGER_MS
+  }
+
+  /** The answer is whole; what still comes of the request must end. Behind its last byte, or it would be lost. */
+  #endUpload(): void {
+    if (this.#stream.writableFinished) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
   #moved(bytes: number): void {
@@ -143,10 +180,6 @@ function readHead(raw: readonly string[]): [RequestHead, GatewayError | null] {
     return [requestHeadFrom(raw), null]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const head = new RequestHead('', [], 0)
-    head.method = '-'
-    head.target = '-'
-    head.version = 'HTTP/2'
-    return [head, error]
+    return [RequestHead.unreadable('HTTP/2'), error]
   }
 }

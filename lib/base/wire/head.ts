@@ -131,6 +131,16 @@ abstract class Head extends Fields {
 }
 
 export class RequestHead extends Head {
+  /** Stands for a head that could not be read, so that its refusal is answered and logged like any. */
+  static unreadable(version: Version): RequestHead {
+    const head = new RequestHead('', [], 0)
+    head.method = '-'
+    head.target = '-'
+    head.version = version
+    head.keepAlive = false
+    return head
+  }
+
   method = 'GET'
   /** Path and query, in origin form; `urlRewrite` changes it. */
   target = '/'

@@ -1,6 +1,6 @@
 // An HTTP/2 stream's two directions, as a body and as a sink.
 
-import type { Http2Stream } from 'node:http2'
+import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
 import type { Body, Form, Framing, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
 import { http2Fields, trailersFrom } from './http2-head.ts'
@@ -15,6 +15,8 @@ export interface StreamBodyOptions {
   /** Bytes came, so nobody is idle. */
   moved(bytes: number): void
   over(): void
+  /** There was a trailer that must not be one. */
+  spoilt(): void
 }
 
 /** What a stream brings. Its end counts only when the stream was not reset. */
@@ -25,6 +27,9 @@ export class StreamBody implements Body {
   readonly #options: StreamBodyOptions
   #sink: Sink | null = null
   #trailers: Fields | null = null
+  #isStarted = false
+  /** All of it had come before the stream was reset. */
+  #cameWhole = false
 
   constructor(stream: Http2Stream, options: StreamBodyOptions) {
     this.framing = options.framing
@@ -32,25 +37,28 @@ export class StreamBody implements Body {
     this.#stream = stream
     this.#options = options
     // They do not wait for somebody to read what comes before them.
-    if (options.framing !== 'none')
-      stream.on('trailers', (headers) => (this.#trailers = trailersFrom(headers)))
+    if (options.framing !== 'none') stream.on('trailers', (headers) => this.#end(headers))
+    stream.on('aborted', () => (this.#cameWhole = hasEnded(stream)))
   }
 
+  /** Nobody reads it yet, or nobody can go on. */
   get isHeld(): boolean {
-    return this.#stream.isPaused()
+    return !this.#isStarted || this.#stream.isPaused()
   }
 
   start(sink: Sink, _form: Form): void {
     if (this.framing === 'none') return sink.end(null)
     const stream = this.#stream
     this.#sink = sink
+    this.#isStarted = true
     stream.on('data', (chunk: Buffer) => {
       this.#options.moved(chunk.length)
       if (this.#sink?.write(chunk, 0, chunk.length) === false) stream.pause()
     })
     stream.on('end', () => {
-      // A stream that was reset ends too; only `aborted` tells.
-      if (stream.aborted || stream.rstCode !== 0) return
+      // A stream that was reset ends too; only `aborted` tells. One that was reset behind its end is whole
+      // (RFC 9113 8.1: so says a backend that answers without waiting for the rest of the request).
+      if (stream.rstCode !== 0 || (stream.aborted && !this.#cameWhole)) return
       const taken = this.takeSink()
       this.#options.over()
       taken?.end(this.#trailers)
@@ -78,6 +86,17 @@ export class StreamBody implements Body {
     this.#sink = null
     return sink
   }
+
+  #end(headers: IncomingHttpHeaders): void {
+    this.#trailers = trailersFrom(headers)
+    if (this.#trailers === null) this.#options.spoilt()
+  }
+}
+
+/** Whether the peer's END_STREAM is here, read or not; node ends a stream that was reset the same way, but later. */
+function hasEnded(stream: Http2Stream): boolean {
+  const { _readableState: state } = stream as { _readableState?: { ended?: boolean } }
+  return state?.ended === true
 }
 
 export interface StreamSinkOwner {

@@ -4,7 +4,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { GatewayError } from '../errors.ts'
+import { contentLength, isForbiddenTrailer, isHost } from './field-rules.ts'
 import { Fields, RequestHead, ResponseHead } from './head.ts'
+import { invalidResponse } from './read-fields.ts'
 
 /** Fields that speak of one HTTP/1 connection and are malformed in HTTP/2. */
 const CONNECTION_FIELDS = new Set([
@@ -29,7 +31,6 @@ const SINGLE = new Set(
 )
 
 const PATH = /^[\x21\x22\x24-\x7e]+$/
-const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
 /** A request head from the raw name, value list of a stream. Throws what the client is to be told. */
 export function requestHeadFrom(raw: readonly string[]): RequestHead {
@@ -55,20 +56,23 @@ export function requestHeadFrom(raw: readonly string[]): RequestHead {
   const isOrigin = target.startsWith('/') || (target === '*' && method === 'OPTIONS')
   if (!isOrigin || !PATH.test(target))
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
-  if (!HOST.test(authority)) throw new GatewayError('BAD_HOST', 'invalid request: malformed Host')
+  if (!isHost(authority)) throw new GatewayError('BAD_HOST', 'invalid request: malformed Host')
   const head = laidOut(RequestHead, [['host', authority], ...fields])
   head.method = method
   head.target = target
   head.authority = authority
   head.version = 'HTTP/2'
-  head.length = lengthOf(head)
+  const length = lengthOf(head)
+  if (length === null)
+    throw new GatewayError('BAD_FRAMING', 'invalid request: content-length out of range')
+  head.length = length
   return head
 }
 
 /** As node:http2 hands them over. */
 export type StatusHeaders = Record<string, string | string[] | number | undefined>
 
-/** A response head from a backend's stream. */
+/** A response head from a backend's stream. Throws what the client is to be told. */
 export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
   const fields: [string, string][] = []
   for (const [name, value] of Object.entries(headers)) {
@@ -77,15 +81,21 @@ export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
   }
   const head = laidOut(ResponseHead, fields)
   head.status = Number(headers[':status'])
+  // There is nothing to switch to on a stream, and nobody knows what lies outside.
+  if (head.status === 101 || !(head.status >= 100 && head.status <= 599))
+    throw invalidResponse('unknown status')
   head.reason = STATUS_CODES[head.status] ?? ''
   head.version = 'HTTP/2'
-  head.length = lengthOf(head)
+  const length = lengthOf(head)
+  if (length === null) throw invalidResponse('content-length out of range')
+  head.length = length
   return head
 }
 
 /** The fields as node:http2 takes them, without pseudo ones. */
 export function http2Fields(fields: Fields): OutgoingHttpHeaders {
-  const out: Record<string, string | string[]> = {}
+  // A field may be called `constructor`.
+  const out = Object.create(null) as Record<string, string | string[]>
   for (const [name, value] of fields.entries()) {
     if (CONNECTION_FIELDS.has(name)) continue
     const before = out[name]
@@ -97,11 +107,12 @@ export function http2Fields(fields: Fields): OutgoingHttpHeaders {
   return out
 }
 
-/** Trailers as they came on a stream. */
-export function trailersFrom(headers: IncomingHttpHeaders): Fields {
+/** Trailers as they came on a stream; null when one is among them that must not be a trailer. */
+export function trailersFrom(headers: IncomingHttpHeaders): Fields | null {
   const fields = new Fields('', [], 0)
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(':') || value === undefined) continue
+    if (isForbiddenTrailer(name)) return null
     for (const one of Array.isArray(value) ? value : [value]) fields.add(name, one)
   }
   return fields
@@ -121,7 +132,8 @@ function laidOut<T>(
   return new Head(text + '\r\n', spans, 0)
 }
 
-function lengthOf(head: Fields): number {
+/** -1 without one, null for one that is not to be trusted. */
+function lengthOf(head: Fields): number | null {
   const value = head.get('content-length')
-  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : -1
+  return value === undefined ? -1 : contentLength(value)
 }

@@ -4,6 +4,7 @@ import { connect, constants } from 'node:http2'
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
+import { LINGER_MS, MAX_INTERIM } from '../../base/limits.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Swept } from '../../base/sweeper.ts'
@@ -13,7 +14,7 @@ import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
 import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
 import type { StatusHeaders } from '../../base/wire/http2-head.ts'
 import type { Carrier, HttpCall } from './call.ts'
-import { backendFault } from './fault.ts'
+import { backendFault, backendTimeout } from './fault.ts'
 
 /** Streams on one session, if the backend allows that many. */
 const MAX_STREAMS = 256
@@ -28,18 +29,22 @@ export interface SessionHome {
 
 export class Http2Backend implements Swept {
   readonly #home: SessionHome
+  readonly #socket: TLSSocket
   readonly #session: ClientHttp2Session
   readonly #calls = new Set<Http2Call>()
+  /** Without a call: until goodbye is said, then until the backend has gone. 0 with one. */
   #idleBy = 0
 
   constructor(home: SessionHome, socket: TLSSocket) {
     this.#home = home
+    this.#socket = socket
     this.#session = connect('https://backend', {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
     this.#session.on('error', () => {})
-    this.#session.on('goaway', () => home.sessionGone(this))
+    // It takes no new calls from now on, but those it has are still to be swept.
+    this.#session.on('goaway', () => this.close())
     this.#session.on('close', () => home.sessionGone(this))
   }
 
@@ -52,18 +57,19 @@ export class Http2Backend implements Swept {
   send(call: HttpCall): void {
     this.#idleBy = 0
     const carried = this.#carry(call)
-    if (carried === null) return
+    if (carried === null) return this.#left()
     this.#calls.add(carried)
     carried.stream.once('close', () => {
       this.#calls.delete(carried)
       this.#home.roomIn(this)
-      if (this.#calls.size === 0)
-        this.#idleBy = performance.now() + this.#home.limits.poolIdleTimeout
+      this.#left()
     })
   }
 
+  /** Calls in work finish. */
   close(): void {
     this.#session.close()
+    this.#left()
   }
 
   /** What node:http2 throws for would end the process: this may run in a socket's event. */
@@ -78,7 +84,15 @@ export class Http2Backend implements Swept {
 
   sweep(now: number): void {
     for (const call of this.#calls) call.sweep(now)
-    if (this.#idleBy !== 0 && now > this.#idleBy) this.#session.close()
+    if (this.#idleBy === 0 || now <= this.#idleBy) return
+    if (this.#session.closed) this.#socket.destroy()
+    else this.close()
+  }
+
+  #left(): void {
+    if (this.#calls.size > 0) return
+    const { poolIdleTimeout } = this.#home.limits
+    this.#idleBy = performance.now() + (this.#session.closed ? LINGER_MS : poolIdleTimeout)
   }
 }
 
@@ -88,7 +102,11 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   readonly #limits: BackendLimits
   readonly #sink: StreamSink
   #body: StreamBody | null = null
+  #interim = 0
+  /** By when something must come; 0 for never. */
   #moveBy = 0
+  /** By when something must be taken. */
+  #writeBy = 0
   #outcome: Outcome = 'backend_reset'
 
   constructor(call: HttpCall, limits: BackendLimits, session: ClientHttp2Session) {
@@ -115,45 +133,77 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     this.stream = stream
     this.#sink = new StreamSink(stream, this)
     stream.on('error', () => {})
-    stream.on('continue', () => this.#inform({ ':status': 100 }))
-    stream.on('headers', (headers) => this.#inform(headers))
-    stream.on('response', (headers, flags) => this.#answer(headers, flags))
+    // Node tells of a 100 twice; the second time as of any other.
+    stream.on('headers', (headers) => this.#read(() => this.#inform(headers)))
+    stream.on('response', (headers, flags) => this.#read(() => this.#answer(headers, flags)))
+    stream.on('drain', () => (this.#writeBy = 0))
+    stream.on('finish', () => (this.#writeBy = 0))
     stream.on('close', () => this.#closed())
     if (body.framing !== 'none') this.#sink.send(body)
   }
 
   abort(): void {
     this.#sink.abort()
-    this.stream.close(constants.NGHTTP2_CANCEL)
+    // Not while node reads from the session: it would put CANCEL off, and say END_STREAM instead.
+    setImmediate(() => this.stream.close(constants.NGHTTP2_CANCEL))
   }
 
-  sent(): void {}
+  sent(): void {
+    if (!this.stream.writableFinished) this.stalled()
+  }
 
   sendCut(): void {
     this.abort()
   }
 
-  stalled(): void {}
+  /** A client that leaves now is not always heard: the wait must end by itself. */
+  stalled(): void {
+    this.#writeBy = performance.now() + this.#limits.bodyIdleTimeout
+  }
 
   sweep(now: number): void {
+    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expire()
     if (this.#moveBy === 0) return
     // While the client takes nothing, the backend's silence has not begun.
     if (this.#body?.isHeld === true) return this.#awaitBody()
-    if (now <= this.#moveBy) return
+    if (now > this.#moveBy) this.#expire()
+  }
+
+  #expire(): void {
+    this.#moveBy = 0
+    this.#writeBy = 0
     this.#outcome = 'backend_timeout'
+    this.#call.failed(backendTimeout())
     this.abort()
   }
 
+  /** What the backend got wrong is told to the client, not thrown into the session. */
+  #read(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      this.#call.failed(error)
+      this.abort()
+    }
+  }
+
   #inform(headers: StatusHeaders): void {
-    if (!this.#call.isOver) this.#call.exchange.client.inform(responseHeadFrom(headers))
+    if (++this.#interim > MAX_INTERIM)
+      throw backendFault('BACKEND_INVALID', 'too many interim responses')
+    const head = responseHeadFrom(headers)
+    head.remove('content-length')
+    if (!this.#call.isOver) this.#call.exchange.client.inform(head)
   }
 
   #answer(headers: StatusHeaders, flags: number): void {
     const head = responseHeadFrom(headers)
+    if (head.status < 200) throw backendFault('BACKEND_INVALID', 'an interim response as the last')
     const isBare = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
     if (isBare && head.length < 0 && head.status !== 204 && head.status !== 304)
       head.add('content-length', '0')
     this.#call.answered({ head, body: isBare ? EMPTY_BODY : this.#open(head.length), tunnel: null })
+    if (isBare) this.#over()
   }
 
   #open(length: number): Body {
@@ -163,13 +213,26 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
       length,
       cancel: () => this.abort(),
       moved: () => this.#awaitBody(),
-      over: () => (this.#moveBy = 0),
+      over: () => this.#over(),
+      spoilt: () => this.#spoilt(),
     })
     return this.#body
   }
 
+  #spoilt(): void {
+    this.#body?.takeSink()?.cut('backend_reset')
+    this.abort()
+  }
+
+  /** The answer is whole: nobody waits for the rest of the request any more. */
+  #over(): void {
+    this.#moveBy = 0
+    if (!this.stream.writableFinished) this.abort()
+  }
+
   #closed(): void {
     this.#moveBy = 0
+    this.#writeBy = 0
     this.#sink.abort()
     this.#body?.takeSink()?.cut(this.#outcome)
     const { rstCode } = this.stream

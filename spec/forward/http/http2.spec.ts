@@ -1,12 +1,11 @@
-import { once } from 'node:events'
-import { constants, createSecureServer } from 'node:http2'
+import { constants } from 'node:http2'
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo, Socket } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { deadline } from '../../support/deadline.ts'
 import { Stage, routeTo } from '../../support/gateway.ts'
-import { CERT, KEY } from '../../support/tls-pair.ts'
+import { answerOk, http2Backend } from '../../support/http2-backend.ts'
+import type { OnStream } from '../../support/http2-backend.ts'
 
 const http2 = suite('forward/http/http2')
 const stage = new Stage()
@@ -15,33 +14,7 @@ http2.after.each(() => stage.clear())
 const GET = 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n'
 const INSECURE = 'backendTLS: { insecure: true }'
 
-type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void
-
-/** A backend that speaks HTTP/2 only; `sockets` are its connections. */
-async function backendWith(onStream: OnStream): Promise<{ port: number; sockets: Socket[] }> {
-  const server = createSecureServer({ cert: CERT, key: KEY })
-  const sockets: Socket[] = []
-  server.on('secureConnection', (socket: Socket) => sockets.push(socket))
-  server.on('stream', (stream, headers) => {
-    stream.on('error', () => {})
-    onStream(stream, headers)
-  })
-  server.on('sessionError', () => {})
-  server.listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5000, 'a server to listen')
-  stage.add({
-    close() {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-    },
-  })
-  return { port: (server.address() as AddressInfo).port, sockets }
-}
-
-const answerOk: OnStream = (stream) => {
-  stream.respond({ ':status': 200, 'content-length': '2' })
-  stream.end('ok')
-}
+const backendWith = async (onStream: OnStream) => http2Backend(stage, onStream)
 
 http2('carries requests over one session, with the client’s own authority', async () => {
   const heads: IncomingHttpHeaders[] = []
