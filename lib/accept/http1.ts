@@ -139,7 +139,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   fault(error: GatewayError): void {
     this.#persists = false
-    if (this.#exchange === null) this.#begin(unreadable())
+    if (this.#exchange === null) this.#begin(RequestHead.unreadable('HTTP/1.1'))
     this.#exchange?.fail(error)
   }
 
@@ -289,13 +289,4 @@ function modeOf(reply: Reply, method: string, version: string): Mode {
   if (method === 'HEAD' || status === 204 || status === 304 || framing === 'none') return 'none'
   if (framing === 'length') return 'content'
   return framing === 'chunked' && version !== 'HTTP/1.0' ? 'wire' : 'encode'
-}
-
-/** Stands for a request whose head could not be read, so that its refusal is answered and logged like any. */
-function unreadable(): RequestHead {
-  const head = new RequestHead('', [], 0)
-  head.method = '-'
-  head.target = '-'
-  head.keepAlive = false
-  return head
 }

@@ -3,6 +3,7 @@
 
 import { GatewayError } from '../errors.ts'
 import { CHUNK_EXTRA_BYTES } from '../limits.ts'
+import { isForbiddenTrailer } from './field-rules.ts'
 
 type Kind = 'none' | 'length' | 'chunked' | 'close'
 
@@ -201,7 +202,7 @@ export class Framer {
     const byte = this.#trailerByte()
     if (byte === COLON && this.#digits > 0) {
       const name = this.#trailers!.slice(-1 - this.#digits, -1).join('')
-      if (NOT_A_TRAILER.has(name.toLowerCase())) throw badChunk('forbidden trailer')
+      if (isForbiddenTrailer(name.toLowerCase())) throw badChunk('forbidden trailer')
       return 'trailerValue'
     }
     if (!isToken(byte)) throw badChunk('malformed trailer name')
@@ -248,9 +249,6 @@ export class Framer {
       throw badChunk(`chunk extensions and trailers above ${CHUNK_EXTRA_BYTES} bytes`)
   }
 }
-
-/** A backend that merges trailers into the head must not come to frame or route the message anew. */
-const NOT_A_TRAILER = new Set(['content-length', 'transfer-encoding', 'host', 'connection'])
 
 function afterExtension(byte: number): 'extension' | 'sizeEnd' {
   if (byte === CR) return 'sizeEnd'

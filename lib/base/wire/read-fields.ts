@@ -2,6 +2,7 @@
 // whatever the backend could read differently than we did is refused.
 
 import { GatewayError } from '../errors.ts'
+import { contentLength, isHost } from './field-rules.ts'
 import { RequestHead, ResponseHead } from './head.ts'
 import type { Fields } from './head.ts'
 
@@ -100,9 +101,9 @@ function keepAliveHint(value: string): number {
 }
 
 function lengthOf(head: Fields, value: string): number {
-  const length = Number(value)
-  if (Number.isSafeInteger(length)) return length
-  throw badFraming(head, 'content-length out of range')
+  const length = contentLength(value)
+  if (length === null) throw badFraming(head, 'content-length out of range')
+  return length
 }
 
 function badFraming(head: Fields, what: string): GatewayError {
@@ -111,19 +112,17 @@ function badFraming(head: Fields, what: string): GatewayError {
     : invalidResponse(what)
 }
 
-const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
-
 /** Takes the authority from Host, or sets Host by the authority of an absolute target. `at`: see `readFields`. */
 export function checkHost(head: RequestHead, at: number): void {
   if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
-  if (head.authority !== '' && !HOST.test(head.authority)) throw malformedHost()
+  if (head.authority !== '' && !isHost(head.authority)) throw malformedHost()
   if (at === -1) {
     if (head.version === 'HTTP/1.1') throw new GatewayError('BAD_HOST', 'invalid request: no Host')
     if (head.authority !== '') head.set('host', head.authority)
     return
   }
   const host = head.text.substring(head.spans[at + 2]!, head.spans[at + 3])
-  if (!HOST.test(host)) throw malformedHost()
+  if (!isHost(host)) throw malformedHost()
   if (head.authority === '') head.authority = host
   else if (head.authority !== host) head.set('host', head.authority)
 }
