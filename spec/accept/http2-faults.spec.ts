@@ -141,6 +141,17 @@ faults('sends no content with a 205', async () => {
   assert.equal([request.status, request.body], [205, ''])
 })
 
+faults('resets a stream whose status HTTP/2 has no word for', async () => {
+  const answer = 'HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\nok'
+  const backend = await stage.backend([{ wait: HEAD }, { send: answer }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const request = clientOf(gateway).request({})
+  const code = await request.closed()
+  // As a 503 of ours, once such a head is refused where it is read.
+  assert.ok(code === constants.NGHTTP2_INTERNAL_ERROR || request.status === 503)
+  assert.equal(await gateway.outcomes(1), ['backend_reset'])
+})
+
 const LATE: Step[] = [{ wait: HEAD }, { sleep: 250 }, { send: OK }]
 
 faults('does not blame a client whose body waits for a connection', async () => {
