@@ -1,6 +1,6 @@
 // One client's HTTP/2 connection, by ALPN or by prior knowledge: each stream is an exchange of its own.
 
-import { performServerHandshake } from 'node:http2'
+import { constants, performServerHandshake } from 'node:http2'
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { LINGER_MS } from '../base/limits.ts'
@@ -16,6 +16,10 @@ const STREAM_WINDOW = 65_535
 /** Not more in flight than this, whatever the streams' windows add up to. */
 const CONNECTION_WINDOW = 1_048_576
 
+/** Streams a client may open and reset: so many at once, then at this rate. */
+const RESET_BURST = 500
+const RESETS_PER_SECOND = 30
+
 export class Http2Connection implements Connection {
   readonly #door: Door
   readonly #socket: Socket
@@ -23,6 +27,10 @@ export class Http2Connection implements Connection {
   readonly #streams = new Set<Http2Stream>()
   /** Without a stream: until goodbye is said, then until the client has gone. 0 with one. */
   #idleBy: number
+  #served = false
+  /** Streams the client may still reset. */
+  #resets = RESET_BURST
+  #resetAt = 0
 
   constructor(door: Door, socket: Socket) {
     this.#door = door
@@ -42,20 +50,23 @@ export class Http2Connection implements Connection {
     this.#session = session
     session.setLocalWindowSize(CONNECTION_WINDOW)
     session.on('error', () => {})
-    session.on('close', () => door.connections.delete(this))
-    socket.once('finish', () => (this.#idleBy = performance.now() + LINGER_MS))
+    // A session that ended by itself says goodbye and waits; only the socket's end is the end.
+    session.on('close', () => this.#linger())
+    socket.once('finish', () => this.#linger())
+    socket.once('close', () => door.connections.delete(this))
     session.on('stream', (stream: ServerHttp2Stream, _headers, _flags, raw?: string[]) => {
       const exchange = new Http2Stream(door, source, stream, raw ?? [])
       this.#streams.add(exchange)
+      this.#served = true
       this.#idleBy = 0
-      stream.once('close', () => this.#left(exchange))
+      stream.once('close', () => this.#left(exchange, stream.rstCode))
     })
     door.connections.add(this)
   }
 
   /** Says GOAWAY; streams in work finish. */
   drain(): void {
-    if (this.#session.closed) return
+    if (this.#isOver) return
     this.#session.close()
     if (this.#streams.size === 0) this.#idle()
   }
@@ -70,18 +81,37 @@ export class Http2Connection implements Connection {
   sweep(now: number): void {
     for (const stream of this.#streams) stream.sweep(now)
     if (this.#idleBy === 0 || now <= this.#idleBy) return
-    if (this.#session.closed) this.#socket.destroy()
+    if (this.#isOver) this.#socket.destroy()
     else this.drain()
   }
 
-  #left(exchange: Http2Stream): void {
+  #left(exchange: Http2Stream, reset: number): void {
     this.#streams.delete(exchange)
+    if (reset === constants.NGHTTP2_CANCEL && this.#isFlood()) return void this.#socket.destroy()
     if (this.#streams.size === 0) this.#idle()
   }
 
+  /** Above its own bound nghttp2 gives the session up and node does not hear of it: ours is lower. */
+  #isFlood(): boolean {
+    const now = performance.now()
+    const refilled = this.#resets + ((now - this.#resetAt) / 1000) * RESETS_PER_SECOND
+    this.#resets = Math.min(RESET_BURST, refilled) - 1
+    this.#resetAt = now
+    return this.#resets < 0
+  }
+
+  get #isOver(): boolean {
+    return this.#session.closed || this.#session.destroyed
+  }
+
+  /** After goodbye, a client that was answered may still be reading; one that never asked has nothing to read. */
   #idle(): void {
     const { keepAliveTimeout, responseIdleTimeout } = this.#door.limits
-    this.#idleBy =
-      performance.now() + (this.#session.closed ? responseIdleTimeout : keepAliveTimeout)
+    const afterGoodbye = this.#served ? responseIdleTimeout : LINGER_MS
+    this.#idleBy = performance.now() + (this.#isOver ? afterGoodbye : keepAliveTimeout)
+  }
+
+  #linger(): void {
+    this.#idleBy = performance.now() + LINGER_MS
   }
 }

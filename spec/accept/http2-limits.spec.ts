@@ -5,6 +5,7 @@ import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
+import { END_HEADERS, END_STREAM, PREFACE, fieldLines, frame } from '../support/http2-frames.ts'
 
 const limits = suite('accept/http2 limits')
 const stage = new Stage()
@@ -141,6 +142,24 @@ limits('reads no more of an upload than a bound while the backend takes nothing'
     seen = taken
   }
   assert.ok(taken < most / 2, `${taken} bytes taken`)
+})
+
+limits('hangs up on a client that opens and resets streams without end', async () => {
+  const backend = await stage.backend(HELD)
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  const head = fieldLines(
+    [':method', 'GET'],
+    [':scheme', 'http'],
+    [':authority', 'a'],
+    [':path', '/'],
+  )
+  const cancel = Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])
+  const pairs = [PREFACE, frame('settings', 0, 0)]
+  for (let id = 1; id < 2400; id += 2)
+    pairs.push(frame('headers', END_STREAM | END_HEADERS, id, head), frame('reset', 0, id, cancel))
+  client.send(Buffer.concat(pairs))
+  await client.untilClosed()
 })
 
 limits.run()

@@ -212,4 +212,15 @@ routes('share one set of policies between listeners', () => {
   assert.is(first.policies, config.gateways[1]!.listeners[0]!.routes[0]!.policies)
 })
 
+routes('refuse a regex that could run for ever where it has to fit the whole value', () => {
+  for (const regex of ['/(a+)+', '/(a|a)*', '/([a-z]+)*', '(?:a{0,30}){0,30}'])
+    assert.match(
+      matchProblems(`{ path: { regex: "${regex}" } }`).join(),
+      /got an unsafe regex/,
+      regex,
+    )
+  for (const regex of ['/a.*', '/v[0-9]+/.*', '/(?:a|b)/[^/]+'])
+    assert.equal(matchProblems(`{ path: { regex: "${regex}" } }`), [], regex)
+})
+
 routes.run()

@@ -134,9 +134,11 @@ export const pattern = z.string().transform((text, context): ValueMatch & { kind
   try {
     // Compiled alone first: `a)|(b` is only a pattern with our brackets around it.
     new RegExp(text, 'u')
-    const unsafe = unsafeReason(text)
+    const whole = `^(?:${text})$`
+    // As it will run: with an end to reach, also what matched already is tried in every other way.
+    const unsafe = unsafeReason(whole)
     if (unsafe !== null) return refuse(context, `got an unsafe regex: ${unsafe}`)
-    return { kind: 'regex', value: text, regex: new RegExp(`^(?:${text})$`, 'su') }
+    return { kind: 'regex', value: text, regex: new RegExp(whole, 'su') }
   } catch (error) {
     const reason = String((error as Error).message).replace(
       /^Invalid regular expression: .*: /s,
