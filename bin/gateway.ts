@@ -61,7 +61,7 @@ function wordsOf(words: readonly string[]): string[] {
 
 async function run(options: Options): Promise<void> {
   try {
-    if (options['print-schema'] === true) return void process.stdout.write(schemaText())
+    if (options['print-schema'] === true) return printSchema()
     const readAt = Date.now()
     const config = read(options)
     if (options['validate-only'] === true) return tellValid(config)
@@ -76,6 +76,12 @@ async function run(options: Options): Promise<void> {
 function tellValid({ resources }: Config): void {
   for (const message of complaintsOf(resources)) process.stderr.write(`Warning: ${message}\n`)
   process.stdout.write('Configuration is valid!\n')
+}
+
+function printSchema(): void {
+  // Whoever reads only its beginning is no fault.
+  process.stdout.on('error', () => process.exit(0))
+  process.stdout.write(schemaText())
 }
 
 /** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
