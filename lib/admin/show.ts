@@ -18,7 +18,8 @@ const SENSITIVE_HEADERS = [
 ]
 
 /** Texts of these names are not shown where users choose the names: metadata, parameters of models. */
-const SECRET_NAME = /(?:secret|passwo?r?d|token|credentials?|hash|signature|(?:api|access|private|[-_])[-_]?key)$/i
+const SECRET_NAME =
+  /(?:secret|passwo?r?d|token|credentials?|hash|signature|(?:api|access|private|[-_])[-_]?key)$/i
 const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge)$/i
 const USER_INFO = /:\/\/[^/@\s]+@/g
 const SECRET_QUERY = /([?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&#\s]*/gi
