@@ -3,7 +3,7 @@
 
 import assert from 'node:assert'
 import { GatewayError } from '../../base/errors.ts'
-import { KEEP_ALIVE_MARGIN, LINGER_MS, READ_BUFFER_BYTES } from '../../base/limits.ts'
+import { KEEP_ALIVE_MARGIN, LINGER_MS, MAX_INTERIM, READ_BUFFER_BYTES } from '../../base/limits.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Clock, Swept } from '../../base/sweeper.ts'
@@ -36,8 +36,6 @@ const ANSWER_LIMITS = {
   maxHeaders: 1_000,
   maxBodyBytes: Number.MAX_SAFE_INTEGER,
 }
-/** Interim answers to one request; a backend that sends more is not well. */
-const MAX_INTERIM = 16
 
 /** Where a connection belongs. */
 export interface Home {
