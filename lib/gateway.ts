@@ -43,8 +43,8 @@ export class Gateway implements PortsOwner {
    * `config` is read at start only: what stands there now waits for the next one.
    */
   async reload(written: Config): Promise<void> {
-    const { process, backend } = this.#plan.config
-    const config = { ...written, process, backend }
+    const { process, backend, mcp } = this.#plan.config
+    const config = { ...written, process, backend, mcp }
     try {
       const plan = planOf(config, this.#pools, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))

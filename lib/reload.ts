@@ -120,8 +120,9 @@ export class Reloader {
 
   /** Compared with what is in force, so that it is told as long as it holds. */
   #warnOfRestart(config: Config): void {
-    const { process, backend } = this.#gateway.plan.config
-    if (isDeepStrictEqual([process, backend], [config.process, config.backend])) return
+    const { process, backend, mcp } = this.#gateway.plan.config
+    const read = [config.process, config.backend, config.mcp]
+    if (isDeepStrictEqual([process, backend, mcp], read)) return
     const message = 'config: is read at start only; restart to apply its change'
     this.#log.line('warn', 'config', message, [])
   }

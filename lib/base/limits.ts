@@ -58,6 +58,39 @@ export const BACKEND_LIMITS: BackendLimits = {
   bodyIdleTimeout: 600_000,
 }
 
+export interface McpLimits {
+  /** config.mcp.sessionTtl: a session without a request and without an open stream. */
+  sessionTtl: number
+  /** config.mcp.goneTtl: the same, when the client itself closed its last stream. */
+  goneTtl: number
+  /** config.mcp.maxSessions: open sessions, over all routes. */
+  maxSessions: number
+  /** config.mcp.maxChildren: child processes alive, over all routes. */
+  maxChildren: number
+  /** config.mcp.startTimeout: from the start of a target to its answer to `initialize`. */
+  startTimeout: number
+  /** config.mcp.listTimeout: how long one of several targets may hold up what all of them answer together. */
+  listTimeout: number
+  /** config.mcp.maxRequestBytes: one POST of a client. */
+  maxRequestBytes: number
+  /** config.mcp.maxMessageBytes: one message of a target. */
+  maxMessageBytes: number
+  /** config.mcp.keepAlive: silence on an event stream before a comment is sent; 0 for none. */
+  keepAlive: number
+}
+
+export const MCP_LIMITS: McpLimits = {
+  sessionTtl: 1_800_000,
+  goneTtl: 300_000,
+  maxSessions: 10_000,
+  maxChildren: 256,
+  startTimeout: 30_000,
+  listTimeout: 10_000,
+  maxRequestBytes: 4_194_304,
+  maxMessageBytes: 16_777_216,
+  keepAlive: 15_000,
+}
+
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 

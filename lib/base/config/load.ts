@@ -5,7 +5,7 @@ import { namedTargets } from './check/backends.ts'
 import { Context } from './check/context.ts'
 import { checkGateways, checkPorts } from './check/gateways.ts'
 import type { OpenGateway } from './check/gateways.ts'
-import { backendLimitsOf, processOf, wireLimitsOf } from './check/process.ts'
+import { backendLimitsOf, mcpLimitsOf, processOf, wireLimitsOf } from './check/process.ts'
 import { checkRoutes } from './check/routes.ts'
 import { checkSections, uiOf } from './check/sections.ts'
 import { documentsOf } from './documents.ts'
@@ -98,6 +98,7 @@ function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
     folders: [],
     process: processOf(parts.config ?? {}),
     backend: backendLimitsOf(parts.config ?? {}),
+    mcp: mcpLimitsOf(parts.config ?? {}),
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
     ui,

@@ -1,6 +1,6 @@
 // What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
 
-import type { BackendLimits, WireLimits } from '../limits.ts'
+import type { BackendLimits, McpLimits, WireLimits } from '../limits.ts'
 import type {
   ApiKeyConfig,
   AuthorizationConfig,
@@ -25,6 +25,8 @@ export interface Config {
   readonly process: ProcessConfig
   /** `config.backend` */
   readonly backend: BackendLimits
+  /** `config.mcp` */
+  readonly mcp: McpLimits
   /** `frontendPolicies` */
   readonly wire: WireLimits
   /** Also those of the sections `mcp` and `llm` that have a port of their own. */

@@ -1,7 +1,7 @@
 // `config` and `frontendPolicies` → with their defaults.
 
-import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
-import type { BackendLimits, WireLimits } from '../../limits.ts'
+import { BACKEND_LIMITS, MCP_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
+import type { BackendLimits, McpLimits, WireLimits } from '../../limits.ts'
 import { adminAddr } from '../shape/process.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process.ts'
 import type { AdminAddress, ProcessConfig } from '../types.ts'
@@ -34,6 +34,11 @@ export function backendLimitsOf(shape: ProcessShape): BackendLimits {
     poolMaxWaiting: written.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
     bodyIdleTimeout: written.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
   }
+}
+
+export function mcpLimitsOf({ mcp = {} }: ProcessShape): McpLimits {
+  const written = Object.entries(mcp).filter(([, value]) => value !== undefined)
+  return { ...MCP_LIMITS, ...Object.fromEntries(written) }
 }
 
 export function wireLimitsOf(shape: FrontendShape): WireLimits {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { checkFilter } from '../log-filter.ts'
 import type { AdminAddress } from '../types.ts'
 import { kindOf } from '../wording.ts'
-import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
+import { BACKEND_LIMITS, MCP_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
 import { durationText } from '../duration.ts'
 import { unsupported, union } from './parts.ts'
 import { duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
@@ -55,7 +55,10 @@ function amount(preset: number, description: string, [least, most]: readonly [nu
 }
 
 const COUNT = [1, 0x7fff_ffff] as const
+/** Of one JSON-RPC message. */
+const BYTES = [1024, 0x0800_0000] as const
 const BACKEND = BACKEND_LIMITS
+const MCP = MCP_LIMITS
 const WIRE = WIRE_LIMITS
 
 export const PROCESS = z
@@ -93,7 +96,24 @@ export const PROCESS = z
       duration,
     ),
     mcp: z
-      .strictObject({ sessionTtl: wait.optional().describe('Idle time that ends a session') })
+      .strictObject({
+        sessionTtl: time(MCP.sessionTtl, 'Idle time that ends a session'),
+        goneTtl: time(MCP.goneTtl, 'The same, after the client closed its last stream'),
+        maxSessions: amount(MCP.maxSessions, 'Open sessions, over all routes', COUNT),
+        maxChildren: amount(MCP.maxChildren, 'Child processes alive, over all routes', COUNT),
+        startTimeout: time(MCP.startTimeout, 'Until a target has answered `initialize`'),
+        listTimeout: time(
+          MCP.listTimeout,
+          'How long one of several targets may hold up what all answer together',
+        ),
+        maxRequestBytes: amount(MCP.maxRequestBytes, "A client's message, else 413", BYTES),
+        maxMessageBytes: amount(MCP.maxMessageBytes, "A target's message", BYTES),
+        keepAlive: time(
+          MCP.keepAlive,
+          'Silence on an event stream before a comment; `0s` for none',
+          duration,
+        ),
+      })
       .optional(),
     backend: z
       .strictObject({
