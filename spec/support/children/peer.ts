@@ -1,0 +1,95 @@
+// JSON-RPC over standard input and output, as small as a child of a spec needs it. A method returns its result or a
+// promise of it; it throws a Refusal to answer with an error.
+
+import { createInterface } from 'node:readline'
+
+export type Json = Record<string, unknown>
+
+/** A request under way. */
+export interface Call {
+  readonly id: unknown
+  /** Settles when the client cancels it: with the reason it gave. No answer follows then. */
+  readonly cancelled: Promise<string>
+}
+
+export type Methods = Record<string, (params: Json, call: Call) => unknown>
+
+export class Refusal extends Error {
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Notifications kept to be told by `heard`. */
+const MOST_HEARD = 1_000
+
+export class Peer {
+  /** Every notification that came in, the latest last. */
+  readonly heard: Json[] = []
+  readonly #methods: Methods
+  readonly #running = new Map<unknown, (reason: string) => void>()
+  readonly #asked = new Map<unknown, (message: Json) => void>()
+  #next = 1
+
+  constructor(methods: Methods) {
+    this.#methods = methods
+  }
+
+  /** Until standard input ends; nothing else keeps the process alive. */
+  listen(): void {
+    createInterface({ input: process.stdin }).on('line', (line) => {
+      if (line.trim() !== '') this.#received(JSON.parse(line) as Json)
+    })
+  }
+
+  notify(method: string, params?: Json): void {
+    this.#send({ method, params })
+  }
+
+  /** Asks the client; the whole message it answers with. */
+  async ask(method: string, params: Json): Promise<Json> {
+    const id = `ask-${this.#next++}`
+    return new Promise((resolve) => {
+      this.#asked.set(id, resolve)
+      this.#send({ id, method, params })
+    })
+  }
+
+  #received(message: Json): void {
+    const { id, method, params = {} } = message
+    if (typeof method !== 'string') return this.#answered(message)
+    if (id !== undefined) return void this.#call(id, method, params as Json)
+    if (this.heard.length < MOST_HEARD) this.heard.push({ method, params })
+    const { requestId, reason = '' } = params as Json
+    if (method === 'notifications/cancelled') this.#running.get(requestId)?.(String(reason))
+  }
+
+  #answered(message: Json): void {
+    const resolve = this.#asked.get(message['id'])
+    this.#asked.delete(message['id'])
+    resolve?.(message)
+  }
+
+  async #call(id: unknown, method: string, params: Json): Promise<void> {
+    const cancelled = new Promise<string>((resolve) => this.#running.set(id, resolve))
+    const gone = cancelled.then(() => undefined)
+    try {
+      const act = this.#methods[method]
+      if (act === undefined) throw new Refusal(-32601, `method not found: ${method}`)
+      const result = await Promise.race([act(params, { id, cancelled }), gone])
+      if (result !== undefined) this.#send({ id, result })
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      this.#send({ id, error: { code: error.code, message: error.message } })
+    } finally {
+      this.#running.delete(id)
+    }
+  }
+
+  #send(message: Json): void {
+    process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n')
+  }
+}
