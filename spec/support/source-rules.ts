@@ -18,7 +18,7 @@ const MOST_LINES = 350
 const MOST_FUNCTION_LINES = 60
 
 const VERBS = ['accept', 'choose', 'enforce', 'forward', 'relay', 'settle']
-const BESIDE = ['admin', 'ctl', 'ui']
+const BESIDE = ['admin', 'ctl', 'demo', 'ui']
 /** Folders of lib/ that know base and themselves. */
 const BLIND = new Set([...VERBS, ...BESIDE])
 
