@@ -1,0 +1,62 @@
+// Tools beyond those of the conformance suite: what our own judges need to see from the server's side.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { ListRootsResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { text } from './fixture-tools.ts'
+import type { FixtureTool, ToolCall } from './fixture-tools.ts'
+
+/** Of calls to `hold`, so that another call can ask for them. */
+const cancelled: string[] = []
+
+export const JUDGE_TOOLS: Record<string, FixtureTool> = {
+  echo: { description: 'Returns `text` after `delayMs`', run: echo },
+  hold: { description: 'Answers only when it is cancelled, and then nobody listens', run: hold },
+  cancelled: {
+    description: 'Returns the labels of calls to hold that were cancelled',
+    run: () => text(cancelled.join(' ')),
+  },
+  roots: { description: "Returns the client's roots", run: roots },
+  touch: { description: 'Tells that `uri` was updated, if it was subscribed to', run: touch },
+  change: { description: 'Tells that all lists have changed', run: change },
+  whoami: {
+    description: 'Returns name and version that the client gave',
+    run: ({ server }) => text(JSON.stringify(server.getClientVersion())),
+  },
+}
+
+async function echo({ given }: ToolCall): Promise<CallToolResult> {
+  await delay(Number(given['delayMs'] ?? 0))
+  return text(String(given['text']))
+}
+
+async function hold({ given, extra }: ToolCall): Promise<CallToolResult> {
+  const label = String(given['label'])
+  await extra.sendNotification({
+    method: 'notifications/message',
+    params: { level: 'info', data: `holding ${label}` },
+  })
+  await new Promise((resolve) => extra.signal.addEventListener('abort', resolve))
+  cancelled.push(label)
+  return text('too late')
+}
+
+async function roots({ extra }: ToolCall): Promise<CallToolResult> {
+  const result = await extra.sendRequest({ method: 'roots/list' }, ListRootsResultSchema)
+  return text(result.roots.map(({ uri }) => uri).join(' '))
+}
+
+async function touch({ server, given, subscribed }: ToolCall): Promise<CallToolResult> {
+  const uri = String(given['uri'])
+  if (!subscribed.has(uri)) return text('nobody subscribed')
+  // Of no call: it belongs on the stream of the session.
+  await server.sendResourceUpdated({ uri })
+  return text('told')
+}
+
+async function change({ server }: ToolCall): Promise<CallToolResult> {
+  await server.sendToolListChanged()
+  await server.sendPromptListChanged()
+  await server.sendResourceListChanged()
+  return text('told')
+}
