@@ -2,9 +2,15 @@
 // connection, the attempt hears of it exactly once.
 
 import type { GatewayError } from '../../base/errors.ts'
-import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { Attempt, Call, Client, Reply } from '../../base/types.ts'
+import type { RequestHead } from '../../base/wire/head.ts'
 import { backendTimeout } from './fault.ts'
+
+/** What a call needs of an exchange; a request of the gateway's own has no more than this. */
+export interface Asking {
+  readonly request: RequestHead
+  readonly client: Pick<Client, 'inform'>
+}
 
 /** Something that carries a call and can be told to stop. */
 export interface Carrier {
@@ -12,7 +18,7 @@ export interface Carrier {
 }
 
 export class HttpCall implements Call {
-  readonly exchange: Exchange
+  readonly exchange: Asking
   readonly attempt: Attempt
   /** What Host says to the backend; null to leave it as the client sent it. */
   readonly host: string | null
@@ -20,7 +26,7 @@ export class HttpCall implements Call {
   #timer: NodeJS.Timeout | null = null
   #state: 'open' | 'over' = 'open'
 
-  constructor(exchange: Exchange, attempt: Attempt, host: string | null) {
+  constructor(exchange: Asking, attempt: Attempt, host: string | null) {
     this.exchange = exchange
     this.attempt = attempt
     this.host = host
