@@ -1,0 +1,80 @@
+// What a child says on its standard error goes to our log, line by line. It is read as fast as it comes, so that
+// no child hangs on it; what is too long or too much is cut or counted.
+
+import type { Log, Value } from '../../../base/log.ts'
+import { Lines } from './lines.ts'
+import type { LineOwner } from './lines.ts'
+
+/** A longer line is cut. */
+export const MAX_STDERR_LINE = 4_096
+/** Lines that go to the log within one window; the others are counted. */
+export const STDERR_LINES = 200
+const STDERR_WINDOW_MS = 1_000
+/** Lines kept for whoever asks later what it said last. */
+export const LAST_LINES = 20
+
+export class Stderr implements LineOwner {
+  readonly #log: Log
+  readonly #whose: readonly Value[]
+  readonly #lines = new Lines(this, MAX_STDERR_LINE)
+  /** As bytes, for nearly all of them are never looked at. */
+  readonly #last: Buffer[] = []
+  #logged = 0
+  #dropped = 0
+  /** Runs while the window of the last logged line is open; unref'd, as it only counts. */
+  #window: NodeJS.Timeout | null = null
+
+  constructor(log: Log, whose: readonly Value[]) {
+    this.#log = log
+    this.#whose = whose
+  }
+
+  get last(): string[] {
+    return this.#last.map((bytes) => bytes.toString('utf8'))
+  }
+
+  push(chunk: Buffer): void {
+    this.#lines.push(chunk)
+  }
+
+  end(): void {
+    this.#lines.end()
+    this.#closeWindow()
+  }
+
+  line(bytes: Buffer): void {
+    this.#keep(bytes)
+    this.#write(bytes, [])
+  }
+
+  tooLong(beginning: Buffer): void {
+    this.#keep(beginning)
+    this.#write(beginning, ['cut', true])
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#last.push(bytes)
+    if (this.#last.length > LAST_LINES) this.#last.shift()
+  }
+
+  #write(bytes: Buffer, more: readonly Value[]): void {
+    this.#window ??= setTimeout(() => this.#closeWindow(), STDERR_WINDOW_MS).unref()
+    if (this.#logged === STDERR_LINES) return void this.#dropped++
+    this.#logged++
+    const text = bytes.toString('utf8')
+    this.#log.line('info', 'mcp', 'stderr', [...this.#whose, 'line', text, ...more])
+  }
+
+  #closeWindow(): void {
+    if (this.#window !== null) clearTimeout(this.#window)
+    this.#window = null
+    this.#logged = 0
+    if (this.#dropped > 0)
+      this.#log.line('info', 'mcp', 'stderr lines dropped: there are too many', [
+        ...this.#whose,
+        'lines',
+        this.#dropped,
+      ])
+    this.#dropped = 0
+  }
+}

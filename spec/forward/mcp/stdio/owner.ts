@@ -1,0 +1,163 @@
+// Stands in for a session: it takes what a child's link brings, and keeps the log.
+
+import { existsSync, readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { Log } from '../../../../lib/base/log.ts'
+import type { McpLimits } from '../../../../lib/base/limits.ts'
+import type { Message } from '../../../../lib/forward/mcp/message.ts'
+import { Child } from '../../../../lib/forward/mcp/stdio/child.ts'
+import { Children } from '../../../../lib/forward/mcp/stdio/children.ts'
+import type { Graces } from '../../../../lib/forward/mcp/stdio/ending.ts'
+import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start.ts'
+import type { LinkOwner, Outgoing } from '../../../../lib/forward/mcp/types.ts'
+import { childFile } from '../../../support/children/child-file.ts'
+import { deadline } from '../../../support/deadline.ts'
+
+const WAIT_MS = 15_000
+const POLL_MS = 10
+
+/** So short that specs are quick, so long that a child that obeys is not killed. */
+export const QUICK: Graces = { stdin: 300, term: 300, drain: 300 }
+
+export class Owner implements LinkOwner {
+  readonly messages: string[] = []
+  readonly failures: [number: number, reason: string][] = []
+  readonly ends: string[] = []
+  /** Told of each message. */
+  onMessage: (() => void) | null = null
+
+  received(message: Message): void {
+    this.messages.push(message.bytes.toString('utf8'))
+    this.onMessage?.()
+  }
+
+  failed(number: number, reason: string): void {
+    this.failures.push([number, reason])
+  }
+
+  closed(reason: string): void {
+    this.ends.push(reason)
+  }
+
+  expired(): void {
+    throw new Error('a child knows no sessions')
+  }
+
+  /** `params` of what came so far, parsed. */
+  get params(): Record<string, unknown>[] {
+    return this.messages.map(
+      (text) => (JSON.parse(text) as { params: Record<string, unknown> }).params,
+    )
+  }
+
+  async messageCount(least: number): Promise<void> {
+    await until(() => this.messages.length >= least, `message ${least}`)
+  }
+
+  /** Why the link was closed. */
+  async end(): Promise<string> {
+    await until(() => this.ends.length > 0, 'the end of a link')
+    return this.ends[0]!
+  }
+}
+
+/** Children of one spec, and what they logged. */
+export class Family {
+  log = ''
+  /** Of all that were ever opened. */
+  readonly pids: number[] = []
+  readonly children: Children
+
+  constructor(limits: Partial<McpLimits> = {}, graces: Graces = QUICK) {
+    const log = new Log({
+      level: 'info',
+      format: 'text',
+      write: (text, done) => {
+        this.log += text
+        done()
+      },
+    })
+    this.children = new Children({ maxChildren: 8, maxMessageBytes: 1e6, ...limits }, log, graces)
+  }
+
+  /** One of `faults.ts`. */
+  open(owner: LinkOwner, ...args: readonly string[]): Child {
+    return this.run(owner, targetOf('faults', args))
+  }
+
+  run(owner: LinkOwner, target: StdioTarget): Child {
+    const link = this.children.open(target, owner)
+    if (!(link instanceof Child)) throw new Error(`no child: ${JSON.stringify(link)}`)
+    this.pids.push(link.pid)
+    return link
+  }
+
+  async logged(text: string | RegExp): Promise<void> {
+    const fits = (): boolean =>
+      typeof text === 'string' ? this.log.includes(text) : text.test(this.log)
+    await until(fits, `${String(text)} in the log`)
+  }
+
+  async close(): Promise<void> {
+    await deadline(this.children.closeAll(), WAIT_MS, 'the end of all children')
+  }
+}
+
+export function targetOf(file: string, args: readonly string[] = []): StdioTarget {
+  return {
+    name: 'one',
+    kind: 'stdio',
+    cmd: process.execPath,
+    args: [childFile(file), ...args],
+    env: {},
+    clearEnv: false,
+  }
+}
+
+/** For the link: the session's number is the id. */
+export function request(number: number, method = 'ping', params = '{}'): Outgoing {
+  const text = `{"jsonrpc":"2.0","id":${number},"method":"${method}","params":${params}}`
+  return { bytes: Buffer.from(text), number, fields: [] }
+}
+
+type FamilyTest = (
+  name: string,
+  body: (family: Family) => Promise<void>,
+  limits?: Partial<McpLimits>,
+) => void
+
+/** Tests with a family each, of which no process is left afterwards. */
+export function familyTests(suite: (name: string, body: () => Promise<void>) => void): FamilyTest {
+  return (name, body, limits = {}) => {
+    suite(name, async () => {
+      const family = new Family(limits)
+      try {
+        await body(family)
+      } finally {
+        await family.close()
+      }
+      assert.is(family.children.count, 0)
+      for (const pid of family.pids) assert.not(isRunning(pid), `${pid} is left`)
+    })
+  }
+}
+
+/** Waits for what no event tells. */
+export async function until(holds: () => boolean, what: string): Promise<void> {
+  const latest = performance.now() + WAIT_MS
+  while (!holds()) {
+    if (performance.now() > latest) throw new Error(`waited ${WAIT_MS} ms in vain for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+/** Whether a process is there; one that is dead and waits to be reaped is not. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
+  } catch (error) {
+    // Without /proc there are no zombies to be told apart.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' && !existsSync('/proc/self')
+  }
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Child } from '../../../../lib/forward/mcp/stdio/child.ts'
+import { Owner, familyTests, isRunning, until } from './owner.ts'
+
+/** What pipes and streams may hold of a child's output between its write and our owner. */
+const IN_BETWEEN = 2_000_000
+
+/** Bytes a process has written so far, by the system's own count. */
+function writtenBy({ pid }: Child): number {
+  return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'latin1'))?.[1])
+}
+
+/** Waits until two looks apart find the same. */
+async function standsStill(count: () => number, what: string): Promise<void> {
+  let seen = -1
+  let same = 0
+  await until(() => {
+    const now = count()
+    same = now === seen ? same + 1 : 0
+    seen = now
+    return same === 10
+  }, what)
+}
+
+const pausing = suite('child: pausing')
+const test = familyTests(pausing)
+
+test('stops the child that floods until it is read again, and loses nothing', async (family) => {
+  const owner = new Owner()
+  const link = family.open(owner, 'flood')
+  const before = process.memoryUsage().rss
+  owner.onMessage = () => {
+    if (owner.messages.length === 1_000) link.pause()
+  }
+  await owner.messageCount(1_000)
+  await standsStill(() => writtenBy(link), 'the child to be held')
+  const { length } = owner.messages
+  assert.ok(length < 1_100, `${length} messages, those of one read`)
+  const size = owner.messages.reduce((sum, text) => sum + text.length + 1, 0)
+  assert.ok(writtenBy(link) - size < IN_BETWEEN, 'the child is held by its pipe')
+  assert.ok(process.memoryUsage().rss - before < 100_000_000)
+  link.resume()
+  await owner.messageCount(10_000)
+  link.close()
+  owner.params.forEach(({ n }, i) => assert.is(n, i))
+})
+
+test('keeps what a child said before its exit until it is read', async (family) => {
+  const owner = new Owner()
+  const link = family.open(owner, 'half')
+  link.pause()
+  await until(() => family.children.count === 0, 'the exit')
+  await standsStill(() => owner.messages.length + owner.ends.length, 'a message or the end')
+  assert.equal(owner.messages, [])
+  assert.equal(owner.ends, [])
+  link.resume()
+  assert.is(await owner.end(), `target 'one' exited with code 0`)
+  assert.equal(owner.params, [{ n: 1 }])
+})
+
+test('holds what a grandchild pours out, too, when the child is gone', async (family) => {
+  const owner = new Owner()
+  const link = family.open(owner, 'pour')
+  owner.onMessage = () => link.pause()
+  await until(() => link.exitCode !== null, 'the exit')
+  await standsStill(() => owner.messages.length, 'silence')
+  assert.ok(owner.messages.length < 200, `${owner.messages.length} messages, those of one read`)
+  owner.onMessage = null
+  link.resume()
+  assert.is(await owner.end(), `target 'one' exited with code 0`)
+  owner.params.forEach(({ n }, i) => assert.is(n, i))
+})
+
+test('ends a paused child that is closed', async (family) => {
+  const owner = new Owner()
+  const link = family.open(owner, 'flood')
+  owner.onMessage = () => link.pause()
+  await owner.messageCount(1)
+  link.close()
+  assert.is(await owner.end(), `target 'one' was ended`)
+  await until(() => family.children.count === 0, 'the end of the child')
+  assert.not(isRunning(link.pid))
+})
+
+pausing.run()

@@ -1,0 +1,83 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Log } from '../../../../lib/base/log.ts'
+import {
+  LAST_LINES,
+  MAX_STDERR_LINE,
+  STDERR_LINES,
+  Stderr,
+} from '../../../../lib/forward/mcp/stdio/stderr.ts'
+import { Owner, familyTests, until } from './owner.ts'
+
+/** Each line as `message fields`. */
+class Lines extends Log {
+  readonly lines: string[] = []
+
+  constructor() {
+    super({ level: 'info', format: 'text', write: (_text, done) => done() })
+  }
+
+  override line(...[level, module, message, fields]: Parameters<Log['line']>): void {
+    this.lines.push([level, module, message, ...fields].join(' '))
+  }
+}
+
+const stderr = suite('stderr')
+const test = familyTests(stderr)
+
+stderr('logs each line under the target and keeps the last ones', () => {
+  const log = new Lines()
+  const machine = new Stderr(log, ['target', 'one', 'pid', 7])
+  for (let i = 0; i < 30; i++) machine.push(Buffer.from(`line ${i}\r\n`))
+  machine.push(Buffer.from('without an end \xff', 'latin1'))
+  assert.is(log.lines.length, 30)
+  machine.end()
+  assert.is(log.lines.length, 31)
+  assert.is(log.lines[0], 'info mcp stderr target one pid 7 line line 0')
+  assert.is(machine.last.length, LAST_LINES)
+  assert.equal([machine.last[0], machine.last.at(-1)], ['line 11', 'without an end \ufffd'])
+})
+
+stderr('cuts a line that is too long, and says so', () => {
+  const log = new Lines()
+  const machine = new Stderr(log, [])
+  machine.push(Buffer.from('x'.repeat(100_000)))
+  machine.push(Buffer.from('x\nnext\n'))
+  machine.end()
+  const beginning = 'x'.repeat(MAX_STDERR_LINE)
+  assert.equal(log.lines, [
+    `info mcp stderr line ${beginning} cut true`,
+    'info mcp stderr line next',
+  ])
+  assert.equal(machine.last, [beginning, 'next'])
+})
+
+stderr('logs so many lines in a second, and the number of the others', async () => {
+  const log = new Lines()
+  const machine = new Stderr(log, ['pid', 7])
+  machine.push(Buffer.from('line\n'.repeat(STDERR_LINES + 50)))
+  assert.is(log.lines.length, STDERR_LINES)
+  await until(() => log.lines.length > STDERR_LINES, 'the number of the others')
+  assert.is(log.lines.at(-1), 'info mcp stderr lines dropped: there are too many pid 7 lines 50')
+  machine.push(Buffer.from('line\n'.repeat(STDERR_LINES + 1)))
+  machine.end()
+  assert.match(log.lines.at(-1)!, /lines 1$/)
+  assert.is(log.lines.length, 2 * STDERR_LINES + 2)
+})
+
+test('a child that floods its standard error is read, and works', async (family) => {
+  const owner = new Owner()
+  const link = family.open(owner, 'stderr', '100000')
+  await owner.messageCount(1)
+  const [view] = [...family.children]
+  await until(() => link.lastStderr.at(-1)!.startsWith('é'), 'the last line')
+  assert.is(view!.lastStderr.length, LAST_LINES)
+  assert.is(link.lastStderr[0], 'line 99981 of 100000')
+  link.close()
+  await family.logged('stderr lines dropped')
+  assert.match(family.log, `stderr target=one pid=${link.pid} line="line 0 of 100000"`)
+  const logged = family.log.split('\n').filter((line) => line.includes('\tstderr '))
+  assert.ok(logged.length < 20 * STDERR_LINES, `${logged.length} lines`)
+})
+
+stderr.run()
