@@ -145,6 +145,8 @@ function stopOnSignals(gateway: Gateway, reloader: Reloader, log: Log): void {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // However it ends: child processes go with it.
+  process.on('exit', () => gateway.abandon())
 }
 
 function keepUp(reloader: Reloader, readAt: number): void {

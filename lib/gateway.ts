@@ -6,9 +6,10 @@ import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Pools } from './forward/http/pools.ts'
+import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
 import { planOf } from './plan.ts'
-import type { Plan, Route } from './plan.ts'
+import type { Plan, Route, Standing } from './plan.ts'
 import { Ports } from './ports.ts'
 import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
@@ -18,14 +19,20 @@ import { logAccess } from './settle/access-log.ts'
 export class Gateway implements PortsOwner {
   readonly #log: Log
   readonly #pools: Pools
+  readonly #groups: Groups
   readonly #ports: Ports
   #plan: Plan
 
   constructor(config: Config, log: Log) {
     this.#log = log
     this.#pools = new Pools(config.backend)
-    this.#plan = planOf(config, this.#pools, 1)
+    this.#groups = new Groups(config.mcp, log, this.#pools)
+    this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
+  }
+
+  get #standing(): Standing {
+    return { pools: this.#pools, groups: this.#groups }
   }
 
   /** What is in force. */
@@ -46,10 +53,11 @@ export class Gateway implements PortsOwner {
     const { process, backend, mcp } = this.#plan.config
     const config = { ...written, process, backend, mcp }
     try {
-      const plan = planOf(config, this.#pools, this.#plan.generation + 1)
+      const plan = planOf(config, this.#standing, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
     } finally {
       this.#pools.retain(this.#plan.origins)
+      this.#groups.retain(this.#plan.groups)
     }
   }
 
@@ -59,10 +67,17 @@ export class Gateway implements PortsOwner {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#plan.config.process.terminationDeadline)
     })
+    this.#groups.drain()
     await Promise.race([this.#ports.drain(), deadline])
     clearTimeout(timer)
     this.#ports.cut()
+    await this.#groups.close()
     this.#pools.close()
+  }
+
+  /** Leaves nothing behind that would outlive the process; for one that exits at once. */
+  abandon(): void {
+    this.#groups.children.killAll()
   }
 
   /** From the head to the point where an answer is awaited. */
@@ -93,7 +108,7 @@ export class Gateway implements PortsOwner {
     if (error.code === 'INTERNAL')
       this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
     try {
-      relay(exchange, refuse(error))
+      relay(exchange, refuse(error, exchange.dialect))
     } catch (cause) {
       this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(cause)])
       exchange.cut(exchange.outcome)
@@ -114,6 +129,7 @@ export class Gateway implements PortsOwner {
     exchange.route = found.value.key
     exchange.matchedPrefix = found.prefix
     exchange.policies = found.value.policies
+    exchange.dialect = found.value.dialect
     return found.value
   }
 }

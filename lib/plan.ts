@@ -1,6 +1,7 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
 import assert from 'node:assert/strict'
+import { isLoopback } from './base/loopback.ts'
 import { ListenerTable } from './choose/listener-table.ts'
 import { RouteTable } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
@@ -9,20 +10,29 @@ import { HttpBackend } from './forward/http/backend.ts'
 import { originOf } from './forward/http/origin.ts'
 import type { Pool } from './forward/http/pool.ts'
 import type { Pools } from './forward/http/pools.ts'
+import { McpBackend } from './forward/mcp/backend.ts'
+import type { Group } from './forward/mcp/group.ts'
+import type { Groups } from './forward/mcp/groups.ts'
+import type { Protection } from './forward/mcp/endpoint/rebinding.ts'
 import type {
+  BackendConfig,
   BackendTlsConfig,
   Config,
+  CorsConfig,
   Endpoint,
+  GatewayConfig,
   ListenerConfig,
   RetryConfig,
   RouteConfig,
 } from './base/config/types.ts'
-import type { Backend, Policy } from './base/types.ts'
+import type { Backend, Dialect, Policy } from './base/types.ts'
 
 export interface Route {
   readonly key: string
   readonly policies: readonly Policy[]
   readonly backends: Weighted<Backend>
+  /** What its clients understand when the gateway itself has something to say. */
+  readonly dialect: Dialect
   /** Milliseconds to the answer's head, or 0. */
   readonly timeout: number
   readonly retry: RetryConfig | null
@@ -43,47 +53,118 @@ export interface Plan {
   readonly ports: ReadonlyMap<number, ListenerTable<PlannedListener>>
   /** The origins it may call, by key. */
   readonly origins: ReadonlySet<string>
+  /** The MCP backends it serves. */
+  readonly groups: ReadonlySet<Group>
 }
 
-export function planOf(config: Config, pools: Pools, generation: number): Plan {
-  const origins = new Set<string>()
-  const poolOf = (endpoint: Endpoint, tls: BackendTlsConfig | null): Pool => {
-    const origin = originOf(endpoint, tls)
-    origins.add(origin.key)
-    return pools.of(origin)
-  }
+/** What lives beside the plans, and outlasts them. */
+export interface Standing {
+  readonly pools: Pools
+  readonly groups: Groups
+}
+
+export function planOf(config: Config, standing: Standing, generation: number): Plan {
+  const planner = new Planner(standing)
   const ports = new Map(
-    config.gateways.map((gateway) => [
-      gateway.port,
-      new ListenerTable(gateway.listeners.map((listener) => plannedListener(listener, poolOf))),
-    ]),
+    config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
   )
-  return { config, generation, loadedAt: new Date(), ports, origins }
+  const { origins, groups } = planner
+  return { config, generation, loadedAt: new Date(), ports, origins, groups }
 }
 
-type PoolOf = (endpoint: Endpoint, tls: BackendTlsConfig | null) => Pool
+class Planner {
+  readonly origins = new Set<string>()
+  readonly groups = new Set<Group>()
+  readonly #standing: Standing
 
-function plannedListener(listener: ListenerConfig, poolOf: PoolOf): PlannedListener {
-  const entries = listener.routes.map((route) => ({ ...route, value: plannedRoute(route, poolOf) }))
-  const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
-  return { key: listener.key, hostname: listener.hostname, routes: new RouteTable(entries, scheme) }
-}
-
-function plannedRoute({ key, policies, backends }: RouteConfig, poolOf: PoolOf): Route {
-  const { timeout, retry, backendTLS } = policies
-  return {
-    key,
-    policies: policiesOf(policies),
-    timeout: timeout?.requestTimeout ?? 0,
-    retry,
-    backends: new Weighted(
-      backends.map((backend) => {
-        // Other kinds do not pass the checks of the configuration yet.
-        assert(backend.kind === 'host')
-        const pool = poolOf(backend.endpoint, backendTLS)
-        const value = new HttpBackend(pool, timeout?.backendRequestTimeout ?? 0)
-        return { weight: backend.weight, value }
-      }),
-    ),
+  constructor(standing: Standing) {
+    this.#standing = standing
   }
+
+  listeners({ address, listeners }: GatewayConfig): ListenerTable<PlannedListener> {
+    return new ListenerTable(listeners.map((listener) => this.#listener(listener, address)))
+  }
+
+  #listener(listener: ListenerConfig, address: string): PlannedListener {
+    const { key, hostname } = listener
+    const entries = listener.routes.map((route) => ({
+      ...route,
+      value: this.#route(route, address),
+    }))
+    const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
+    return { key, hostname, routes: new RouteTable(entries, scheme) }
+  }
+
+  #route(route: RouteConfig, address: string): Route {
+    const { key, policies, backends } = route
+    const { timeout, retry } = policies
+    const isMcp = backends.some(({ kind }) => kind === 'mcp')
+    const cors = isMcp && policies.cors !== null ? exposing(policies.cors) : policies.cors
+    return {
+      key,
+      policies: policiesOf({ ...policies, cors }),
+      dialect: isMcp ? 'jsonrpc' : 'text',
+      timeout: timeout?.requestTimeout ?? 0,
+      retry,
+      backends: new Weighted(
+        backends.map((backend) => ({
+          weight: backend.weight,
+          value: this.#backend(backend, route, address),
+        })),
+      ),
+    }
+  }
+
+  #backend(backend: BackendConfig, route: RouteConfig, address: string): Backend {
+    const { timeout, backendTLS } = route.policies
+    if (backend.kind === 'mcp') return this.#mcp(backend, route, address)
+    // Other kinds do not pass the checks of the configuration yet.
+    assert(backend.kind === 'host')
+    const pool = this.#pool(backend.endpoint, backendTLS)
+    return new HttpBackend(pool, timeout?.backendRequestTimeout ?? 0)
+  }
+
+  #mcp(
+    { key, mcp, policies }: Extract<BackendConfig, { kind: 'mcp' }>,
+    route: RouteConfig,
+    address: string,
+  ): McpBackend {
+    const group = this.#standing.groups.of(key, mcp)
+    this.groups.add(group)
+    const remotes = mcp.targets.flatMap((target) => {
+      if (target.kind === 'stdio') return []
+      const { host, port, tls } = target
+      return [this.#pool({ kind: 'tcp', host, port }, tls)]
+    })
+    const [pool] = remotes
+    const isOpen = route.policies.mcpAuthentication === null && mcp.targets.length === 1
+    return new McpBackend(group, {
+      rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
+        (one) => one?.rules ?? [],
+      ),
+      protection: protectionOf(mcp.dnsRebindingProtection, address),
+      credentials: isOpen ? 'keep' : 'drop',
+      documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
+    })
+  }
+
+  #pool(endpoint: Endpoint, tls: BackendTlsConfig | null): Pool {
+    const origin = originOf(endpoint, tls)
+    this.origins.add(origin.key)
+    return this.#standing.pools.of(origin)
+  }
+}
+
+/** Pages need these of an MCP answer, whatever else is exposed. */
+const MCP_EXPOSED = ['mcp-session-id', 'www-authenticate']
+
+function exposing(cors: CorsConfig): CorsConfig {
+  const named = new Set(cors.exposeHeaders.map((name) => name.toLowerCase()))
+  const more = MCP_EXPOSED.filter((name) => !named.has(name))
+  return named.has('*') ? cors : { ...cors, exposeHeaders: [...cors.exposeHeaders, ...more] }
+}
+
+function protectionOf(written: boolean | null, address: string): Protection {
+  if (written !== null) return written ? 'strict' : 'off'
+  return isLoopback(address) ? 'strict' : 'pages'
 }

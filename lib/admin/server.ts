@@ -3,7 +3,8 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AdminAddress } from '../base/config/types.ts'
-import { isLoopback, refusalOf } from './guard.ts'
+import { isLoopback } from '../base/loopback.ts'
+import { refusalOf } from './guard.ts'
 import type { Exposure } from './guard.ts'
 import { clearSocket } from './unix-socket.ts'
 

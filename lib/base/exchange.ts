@@ -3,7 +3,8 @@
 
 import assert from 'node:assert'
 import { GatewayError } from './errors.ts'
-import type { Body, Call, Client, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
+import type { Facts } from './cel/facts.ts'
+import type { Body, Call, Client, Dialect, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
 import type { RequestHead } from './wire/head.ts'
 
 /** Which verb has the exchange in hand. */
@@ -22,7 +23,8 @@ export class Exchange {
   /** Keys of the listener and the route that were chosen; '' until then. */
   listener = ''
   route = ''
-  /** Where the backend was reached: host:port. */
+  dialect: Dialect = 'text'
+  /** Where the backend was reached: host:port, or the names of MCP targets. */
   endpoint = ''
   /** The path prefix by which the route matched, for policies that replace it. */
   matchedPrefix = ''
@@ -30,6 +32,8 @@ export class Exchange {
   hostRewrite: string | null = null
   /** The request's Origin once `cors` has let it in; a later policy may remove the header. */
   allowedOrigin = ''
+  /** What policies and backends learnt, for rules, traces and the log; null until there is something. */
+  facts: Facts | null = null
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */

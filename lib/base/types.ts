@@ -103,6 +103,9 @@ export interface Policy {
   response?(exchange: Exchange, head: ResponseHead): void
 }
 
+/** How errors of the gateway are told: as text, or in the form the client's protocol has for them. */
+export type Dialect = 'text' | 'jsonrpc'
+
 /** Where the bytes of an exchange came from. */
 export interface Peer {
   readonly address: string

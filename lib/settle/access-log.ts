@@ -1,7 +1,8 @@
 // One line a request, written when its last byte is out or never will be (reference.md 8.6).
 
 import type { Exchange } from '../base/exchange.ts'
-import type { Log } from '../base/log.ts'
+import type { McpFacts } from '../base/cel/facts.ts'
+import type { Log, Value } from '../base/log.ts'
 
 export function logAccess(log: Log, exchange: Exchange): void {
   if (!log.allows('info', 'request')) return
@@ -28,7 +29,8 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'http.status',
     statusOf(exchange),
     'protocol',
-    'http',
+    exchange.facts?.mcp === undefined ? 'http' : 'mcp',
+    ...mcpFields(exchange.facts?.mcp),
     'outcome',
     exchange.outcome,
     'error',
@@ -38,6 +40,28 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])
+}
+
+const NONE: readonly Value[] = []
+
+/** Of a session's id only enough to tell it from others: whoever has it all can use it. */
+function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
+  if (mcp === undefined) return NONE
+  const { methodName, sessionId, tool, prompt, resource, task } = mcp
+  const [type, item] =
+    Object.entries({ tool, prompt, resource, task }).find(([, one]) => one !== undefined) ?? []
+  return [
+    'mcp.method.name',
+    methodName,
+    'mcp.target',
+    item?.target,
+    'mcp.resource.type',
+    type,
+    'mcp.resource.name',
+    item?.name,
+    'mcp.session.id',
+    sessionId?.slice(0, 8),
+  ]
 }
 
 /** A client that left before any answer gets none; the log says so by nginx's code. */

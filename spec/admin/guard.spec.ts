@@ -2,7 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isLoopback, refusalOf } from '../../lib/admin/guard.ts'
+import { refusalOf } from '../../lib/admin/guard.ts'
+import { isLoopback } from '../../lib/base/loopback.ts'
 import type { Exposure } from '../../lib/admin/guard.ts'
 
 const guard = suite('admin/guard')

@@ -25,22 +25,32 @@ const POLICIES = [
   'jwtAuth',
   'localRateLimit',
   'mcpAuthentication',
-  'mcpAuthorization',
   'rateLimit',
   'remoteRateLimit',
   'requestMirror',
   'transformations',
 ]
 
-const BACKENDS = ['ai', 'mcp', 'policies']
+/** Of one backend. */
+const BACKEND_POLICIES = [
+  'ai',
+  'authorization',
+  'backendAuth',
+  'backendTLS',
+  'requestHeaderModifier',
+  'responseHeaderModifier',
+  'transformations',
+]
+
+const TARGETS = ['policies.transformations']
+
+const BACKENDS = ['ai', ...BACKEND_POLICIES.map((name) => `policies.${name}`)]
 
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
-  'config.mcp',
   'config.readinessAddr',
   'config.statsAddr',
   'llm',
-  'mcp',
   'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
@@ -48,6 +58,9 @@ const ROWS: readonly string[] = [
   ...GATEWAY_POLICIES.map((name) => `gateways.*.listeners.*.${name}`),
   ...BACKENDS.map((name) => `backends.*.${name}`),
   ...BACKENDS.map((name) => `routes.*.backends.*.${name}`),
+  ...TARGETS.map((name) => `mcp.targets.*.${name}`),
+  ...TARGETS.map((name) => `backends.*.mcp.targets.*.${name}`),
+  ...TARGETS.map((name) => `routes.*.backends.*.mcp.targets.*.${name}`),
 ]
 
 /** Whether limits of policy resources are enforced. */

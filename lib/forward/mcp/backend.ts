@@ -1,0 +1,180 @@
+// An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
+
+import type { Rule } from '../../base/config/auth-types.ts'
+import type { Exchange } from '../../base/exchange.ts'
+import type { Attempt, Backend } from '../../base/types.ts'
+import { BodyReader } from './endpoint/read-body.ts'
+import { LEGACY_PATH, legacyGet, legacyPost } from './endpoint/legacy.ts'
+import { batchFault, messagesIn } from './endpoint/messages.ts'
+import type { Posted } from './endpoint/messages.ts'
+import { rebindingFault } from './endpoint/rebinding.ts'
+import type { Protection } from './endpoint/rebinding.ts'
+import { stateless } from './endpoint/stateless.ts'
+import { getFault, methodFault, postFault, refused } from './endpoint/transport.ts'
+import { versionFault, versionOf } from './endpoint/versions.ts'
+import type { Group } from './group.ts'
+import type { Message } from './message.ts'
+import { sentFields } from './remote/fields.ts'
+import { accepted, CODES, refusal } from './rpc.ts'
+import type { RpcError } from './rpc.ts'
+import type { Visit } from './session/call.ts'
+import type { Session } from './session/session.ts'
+import type { SentFields } from './types.ts'
+
+export interface McpRouting {
+  readonly rules: readonly Rule[]
+  readonly protection: Protection
+  /** Whether the client's own credentials are meant for the targets: one target, and nobody here who reads them. */
+  readonly credentials: 'keep' | 'drop'
+  /** Who knows about authorization when it is the only target's own business. */
+  readonly documents: Backend | null
+}
+
+const SESSION_ID = 'mcp-session-id'
+const NOT_FOUND = { code: CODES.noSession, message: 'session not found' } as const
+
+export class McpBackend implements Backend {
+  readonly endpoint: string
+  readonly group: Group
+  readonly #routing: McpRouting
+
+  constructor(group: Group, routing: McpRouting) {
+    this.group = group
+    this.endpoint = group.config.targets.map(({ name }) => name).join(',')
+    this.#routing = routing
+  }
+
+  call(exchange: Exchange, attempt: Attempt): void {
+    const { request } = exchange
+    const visit = { exchange, attempt, rules: this.#routing.rules }
+    const fault = rebindingFault(exchange, this.#routing.protection)
+    if (fault !== null) return attempt.answer(refused(403, fault))
+    exchange.facts = { ...exchange.facts, mcp: {} }
+    if (request.path === LEGACY_PATH) return this.#legacy(visit)
+    if (request.path.startsWith('/.well-known/')) return this.#document(visit)
+    if (request.method === 'POST') return this.#post(visit)
+    const isStateless = this.group.config.statefulMode === 'stateless'
+    if (isStateless || !['GET', 'DELETE'].includes(request.method))
+      return attempt.answer(methodFault())
+    if (request.method === 'GET') this.#get(visit)
+    else this.#delete(visit)
+  }
+
+  /** What remote targets may know of the client. */
+  fieldsOf({ request }: Exchange): SentFields {
+    return this.group.isRemote ? sentFields(request, this.#routing.credentials) : []
+  }
+
+  #get(visit: Visit): void {
+    const { request } = visit.exchange
+    const fault = getFault(request)
+    if (fault !== null) return visit.attempt.answer(fault)
+    const session = this.#sessionOf(visit, 'session ID is required')
+    if (session === null) return
+    session.fields = this.fieldsOf(visit.exchange)
+    session.listen(visit.attempt, request.get('last-event-id'))
+  }
+
+  #delete(visit: Visit): void {
+    const session = this.#sessionOf(visit, 'session ID is required')
+    if (session === null) return
+    session.end('deleted by its client')
+    visit.attempt.answer(accepted())
+  }
+
+  #post(visit: Visit): void {
+    const fault = postFault(visit.exchange.request)
+    if (fault !== null) return visit.attempt.answer(fault)
+    this.#read(visit, (posted) => {
+      const [first] = posted.messages
+      if (this.group.config.statefulMode === 'stateless') return stateless(this, visit, posted)
+      if (first?.kind === 'request' && first.method === 'initialize') this.#initialize(visit, first)
+      else this.#pass(visit, posted)
+    })
+  }
+
+  #initialize(visit: Visit, message: Message): void {
+    const { exchange, attempt } = visit
+    const { request } = exchange
+    const refuse = (status: number, error: RpcError): void =>
+      attempt.answer(refusal(status, error, message.idText))
+    const id = request.get(SESSION_ID)
+    if (id !== undefined && this.group.find(id) === undefined) return refuse(404, NOT_FOUND)
+    if (id !== undefined)
+      return refuse(400, { code: CODES.invalidRequest, message: 'the session is initialized' })
+    const version = versionOf(request)
+    const asked = message.textParam('protocolVersion')
+    const fault = versionFault(version)
+    if (fault !== null) return refuse(400, fault)
+    if (version !== undefined && version !== asked) return refuse(400, MISMATCH)
+    const session = this.group.begin(message, this.fieldsOf(exchange))
+    if (typeof session === 'string') return refuse(503, { code: CODES.server, message: session })
+    session.begin(visit, [[SESSION_ID, session.id]])
+  }
+
+  #pass(visit: Visit, posted: Posted): void {
+    const missing = 'session header is required for non-initialize requests'
+    const idText = posted.messages[0]?.idText
+    const session = this.#sessionOf(visit, missing, idText)
+    if (session === null) return
+    const version = versionOf(visit.exchange.request) ?? session.version
+    const fault = batchFault(posted, version)
+    if (fault !== null) return visit.attempt.answer(refusal(400, fault))
+    session.fields = this.fieldsOf(visit.exchange)
+    session.receive(posted.messages, visit)
+  }
+
+  /** The session a request names; if there is none it has been answered. */
+  #sessionOf({ exchange, attempt }: Visit, missing: string, idText = 'null'): Session | null {
+    const { request } = exchange
+    const id = request.get(SESSION_ID)
+    const refuse = (status: number, error: RpcError): null => {
+      attempt.answer(refusal(status, error, idText))
+      return null
+    }
+    if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
+    const session = this.group.find(id)
+    const fault = versionFault(versionOf(request), session?.version)
+    if (fault !== null) return refuse(400, fault)
+    return session ?? refuse(404, NOT_FOUND)
+  }
+
+  /** Clients look here for an authorization server; without one they must hear 404. */
+  #document({ exchange, attempt }: Visit): void {
+    const { documents } = this.#routing
+    if (documents === null) attempt.answer(refused(404, 'not found'))
+    else documents.call(exchange, attempt)
+  }
+
+  #legacy(visit: Visit): void {
+    const { method } = visit.exchange.request
+    if (method === 'GET') return legacyGet(this, visit)
+    if (method !== 'POST') return visit.attempt.answer(methodFault())
+    this.#read(visit, (posted) => legacyPost(this, visit, posted))
+  }
+
+  /** The messages of a POST, once they are whole. */
+  #read({ exchange, attempt }: Visit, then: (posted: Posted) => void): void {
+    const limit = this.group.limits.maxRequestBytes
+    const reader = new BodyReader(attempt.body, limit, {
+      read: (bytes) => {
+        // The client may have left meanwhile.
+        if (exchange.phase === 'settled') return
+        const posted = messagesIn(bytes)
+        if ('code' in posted) attempt.answer(refusal(400, posted))
+        else then(posted)
+      },
+      tooLarge: (bytes) => {
+        const bound = `the limit is ${limit} bytes (config.mcp.maxRequestBytes)`
+        const message = `message of ${bytes} bytes or more is too large: ${bound}`
+        attempt.answer(refusal(413, { code: CODES.invalidRequest, message }))
+      },
+    })
+    reader.start()
+  }
+}
+
+const MISMATCH: RpcError = {
+  code: CODES.headerMismatch,
+  message: 'MCP protocol version header/body mismatch',
+}

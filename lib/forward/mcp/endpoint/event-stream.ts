@@ -1,0 +1,115 @@
+// An event stream towards a client: messages leave in the tick they come, or wait in a bounded queue while the client
+// is slow. The owner watches the queue; the stream itself never drops anything.
+
+import type { Body, Form, Framing, Outcome, Sink } from '../../../base/types.ts'
+
+export interface StreamOwner {
+  /** The client left, or its connection was cut. */
+  left(stream: EventStream): void
+  /** What had piled up is out. */
+  drained(stream: EventStream): void
+}
+
+/** `unread`: nobody has asked for it yet. `held`: the client takes no more for now. */
+type State = 'unread' | 'flowing' | 'held' | 'over'
+
+const COMMENT = Buffer.from(': keep-alive\n\n')
+
+export class EventStream implements Body {
+  readonly framing: Framing = 'open'
+  readonly length = -1
+  readonly #owner: StreamOwner
+  #state: State = 'unread'
+  #sink: Sink | null = null
+  #queue: Buffer[] = []
+  #queued = 0
+  #rest: 'open' | 'last' = 'open'
+  /** When the last byte was handed on, on the clock of `performance.now()`. */
+  #wrote = performance.now()
+
+  constructor(owner: StreamOwner) {
+    this.#owner = owner
+  }
+
+  /** Bytes that wait for the client. */
+  get queued(): number {
+    return this.#queued
+  }
+
+  send(event: Buffer): void {
+    if (this.#state === 'over') return
+    this.#queue.push(event)
+    this.#queued += event.length
+    this.#flush()
+  }
+
+  /** A comment, if nothing was sent for so long. */
+  keepAlive(now: number, silence: number): void {
+    if (now - this.#wrote >= silence && this.#queued === 0) this.send(COMMENT)
+  }
+
+  isSilent(now: number, silence: number): boolean {
+    return now - this.#wrote >= silence
+  }
+
+  /** Nothing follows behind what was sent. */
+  end(): void {
+    if (this.#rest === 'last') return
+    this.#rest = 'last'
+    this.#flush()
+  }
+
+  /** The client is told that this was not the end. */
+  cut(outcome: Outcome): void {
+    const sink = this.#sink
+    if (!this.#close()) return
+    sink?.cut(outcome)
+  }
+
+  start(sink: Sink, _form: Form): void {
+    if (this.#state === 'over') return
+    this.#sink = sink
+    this.#state = 'flowing'
+    this.#flush()
+  }
+
+  pause(): void {
+    if (this.#state === 'flowing') this.#state = 'held'
+  }
+
+  resume(): void {
+    if (this.#state !== 'held') return
+    this.#state = 'flowing'
+    this.#flush()
+  }
+
+  cancel(): void {
+    if (this.#close()) this.#owner.left(this)
+  }
+
+  #flush(): void {
+    const hadMore = this.#queued > 0
+    while (this.#state === 'flowing' && this.#queue.length > 0) {
+      const event = this.#queue.shift()!
+      this.#queued -= event.length
+      this.#wrote = performance.now()
+      if (!this.#sink!.write(event, 0, event.length)) this.pause()
+    }
+    if (this.#queue.length > 0 || this.#state === 'over') return
+    if (this.#rest === 'last' && this.#state === 'flowing') {
+      const sink = this.#sink!
+      this.#close()
+      return sink.end(null)
+    }
+    if (hadMore) this.#owner.drained(this)
+  }
+
+  #close(): boolean {
+    if (this.#state === 'over') return false
+    this.#state = 'over'
+    this.#queue = []
+    this.#queued = 0
+    this.#sink = null
+    return true
+  }
+}

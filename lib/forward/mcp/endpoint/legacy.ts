@@ -1,0 +1,37 @@
+// The transport of 2024-11-05 for old clients: a GET that stays open and brings everything, and POSTs that are merely
+// accepted (reference.md 4.10). The session lives as long as the stream.
+
+import type { McpBackend } from '../backend.ts'
+import { CODES, refusal } from '../rpc.ts'
+import type { Visit } from '../session/call.ts'
+import { greetingOf } from './greeting.ts'
+import type { Posted } from './messages.ts'
+import { getFault, refused } from './transport.ts'
+
+export const LEGACY_PATH = '/sse'
+const LEGACY_VERSION = '2024-11-05'
+
+export function legacyGet(backend: McpBackend, { exchange, attempt }: Visit): void {
+  const fault = getFault(exchange.request)
+  if (fault !== null) return attempt.answer(fault)
+  const session = backend.group.begin(greetingOf(LEGACY_VERSION), backend.fieldsOf(exchange))
+  if (typeof session === 'string') return attempt.answer(refused(503, session))
+  const [path] = exchange.target.split('?')
+  session.serveOld(attempt, `${path}?sessionId=${session.id}`)
+}
+
+export function legacyPost(backend: McpBackend, visit: Visit, { messages }: Posted): void {
+  const { exchange, attempt } = visit
+  const id = new URLSearchParams(exchange.request.query).get('sessionId')
+  if (id === null)
+    return attempt.answer(refused(422, 'failed to process session_id query parameter'))
+  const session = backend.group.findOld(id)
+  const [first] = messages
+  if (session === undefined)
+    return attempt.answer(
+      refusal(404, { code: CODES.noSession, message: 'session not found' }, first?.idText),
+    )
+  session.fields = backend.fieldsOf(exchange)
+  if (first?.method === 'initialize' && session.state === 'greeting') session.greet(first, visit)
+  else session.receive(messages, visit)
+}

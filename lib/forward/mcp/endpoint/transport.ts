@@ -1,0 +1,42 @@
+// What an HTTP request must look like to be an MCP one: method, Accept, content type (reference.md 4.1).
+
+import type { RequestHead } from '../../../base/wire/head.ts'
+import type { Reply } from '../../../base/types.ts'
+import { CODES, refusal } from '../rpc.ts'
+
+const JSON_TYPE = 'application/json'
+const EVENT_STREAM = 'text/event-stream'
+
+/** The answer to a request that is none, or null. */
+export function postFault(head: RequestHead): Reply | null {
+  const accept = acceptOf(head)
+  if (!accept.includes(JSON_TYPE) || !accept.includes(EVENT_STREAM))
+    return refused(406, `client must accept both ${JSON_TYPE} and ${EVENT_STREAM}`)
+  const [type = ''] = (head.get('content-type') ?? '').toLowerCase().split(';')
+  if (type.trim() !== JSON_TYPE) return refused(415, `client must send ${JSON_TYPE}`)
+  const coding = head.get('content-encoding')
+  return coding === undefined || coding === 'identity'
+    ? null
+    : refused(415, `client must send ${JSON_TYPE} without content-encoding`)
+}
+
+export function getFault(head: RequestHead): Reply | null {
+  return acceptOf(head).includes(EVENT_STREAM)
+    ? null
+    : refused(406, `client must accept ${EVENT_STREAM}`)
+}
+
+export function methodFault(): Reply {
+  const reply = refused(405, 'method not allowed; must be GET, POST, or DELETE')
+  reply.head.add('allow', 'GET, POST, DELETE')
+  return reply
+}
+
+/** Refused before any message was read. */
+export function refused(status: number, message: string): Reply {
+  return refusal(status, { code: CODES.server, message })
+}
+
+function acceptOf(head: RequestHead): string {
+  return head.all('accept').join(',').toLowerCase()
+}

@@ -1,0 +1,103 @@
+// One MCP backend beyond any plan: its targets and the sessions of its clients, which outlive a reload that leaves it
+// as it was.
+
+import type { McpConfig } from '../../base/config/mcp-types.ts'
+import type { McpLimits } from '../../base/limits.ts'
+import type { Log } from '../../base/log.ts'
+import { Sweeper } from '../../base/sweeper.ts'
+import type { Message } from './message.ts'
+import { Session } from './session/session.ts'
+import type { SessionOwner } from './session/session.ts'
+import { Names } from './several/names.ts'
+import type { Link, LinkOwner, SentFields } from './types.ts'
+
+/** What all groups of the process share. */
+export interface Surroundings {
+  readonly limits: McpLimits
+  readonly log: Log
+  /** Sessions of all groups together. */
+  readonly sessions: Sweeper<Session>
+  /** Room for so many more child processes. */
+  childrenLeft(): number
+  open(target: McpConfig['targets'][number], owner: LinkOwner): Link | string
+}
+
+export class Group implements SessionOwner {
+  /** Of the backend in the configuration. */
+  readonly key: string
+  readonly config: McpConfig
+  readonly limits: McpLimits
+  readonly log: Log
+  readonly names: Names
+  /** Whether some target is reached by HTTP, and hears headers of the client's. */
+  readonly isRemote: boolean
+  readonly #around: Surroundings
+  readonly #sessions = new Map<string, Session>()
+  readonly #children: number
+
+  constructor(key: string, config: McpConfig, around: Surroundings) {
+    this.key = key
+    this.config = config
+    this.limits = around.limits
+    this.log = around.log
+    this.#around = around
+    const names = config.targets.map(({ name }) => name)
+    this.names = new Names(config.prefixMode, names)
+    this.#children = config.targets.filter(({ kind }) => kind === 'stdio').length
+    this.isRemote = this.#children < names.length
+  }
+
+  get sessions(): Iterable<Session> {
+    return this.#sessions.values()
+  }
+
+  /** A session its client may use. */
+  find(id: string): Session | undefined {
+    const session = this.#sessions.get(id)
+    return session?.state === 'open' ? session : undefined
+  }
+
+  /** One of the older transport, which its client knows before it began. */
+  findOld(id: string): Session | undefined {
+    return this.#sessions.get(id)
+  }
+
+  /** A new session; a text says why there is none. */
+  begin(greeting: Message, fields: SentFields): Session | string {
+    const { sessions } = this.#around
+    const { maxSessions, maxChildren } = this.limits
+    if (sessions.members.size >= maxSessions)
+      return `${maxSessions} sessions are open (config.mcp.maxSessions): try again later`
+    if (this.#children > this.#around.childrenLeft())
+      return `${maxChildren} child processes are alive (config.mcp.maxChildren): try again later`
+    const session = new Session(this, greeting, fields, this)
+    this.#sessions.set(session.id, session)
+    sessions.add(session)
+    return session
+  }
+
+  open(name: string, owner: LinkOwner): Link | string {
+    const target = this.config.targets.find((one) => one.name === name)
+    return target === undefined ? `no target '${name}'` : this.#around.open(target, owner)
+  }
+
+  ended(session: Session, reason: string): void {
+    this.#sessions.delete(session.id)
+    this.#around.sessions.delete(session)
+    this.log.line('info', 'mcp', 'session ended', [
+      'mcp.session.id',
+      session.label,
+      'reason',
+      reason,
+      'backend',
+      this.key,
+      'age',
+      `${Math.round(performance.now() - session.started)}ms`,
+    ])
+  }
+
+  /** No configuration names it any more: each session ends with its last call. */
+  retire(): void {
+    for (const session of this.sessions) session.retire('its backend was removed or changed')
+  }
+}

@@ -1,0 +1,93 @@
+// Every MCP backend with its sessions, beside the plans that name them: one that a new plan leaves as it was keeps its
+// sessions, any other lets them end.
+
+import { createHash } from 'node:crypto'
+import type { McpConfig, McpTarget } from '../../base/config/mcp-types.ts'
+import { Secret } from '../../base/config/secret.ts'
+import type { McpLimits } from '../../base/limits.ts'
+import type { Log } from '../../base/log.ts'
+import { Sweeper } from '../../base/sweeper.ts'
+import { originOf } from '../http/origin.ts'
+import type { Pools } from '../http/pools.ts'
+import { HEAD_DELAY_MS } from './bounds.ts'
+import { Group } from './group.ts'
+import type { Surroundings } from './group.ts'
+import { LegacyLink } from './remote/legacy.ts'
+import { StreamableLink } from './remote/streamable.ts'
+import type { Session } from './session/session.ts'
+import { Children } from './stdio/children.ts'
+import type { Link, LinkOwner } from './types.ts'
+
+export class Groups implements Surroundings {
+  readonly limits: McpLimits
+  readonly log: Log
+  readonly sessions: Sweeper<Session>
+  readonly children: Children
+  readonly #pools: Pools
+  readonly #groups = new Map<string, Group>()
+
+  constructor(limits: McpLimits, log: Log, pools: Pools) {
+    this.limits = limits
+    this.log = log
+    this.#pools = pools
+    this.children = new Children(limits, log)
+    const { sessionTtl, goneTtl, keepAlive } = limits
+    const silence = keepAlive === 0 ? sessionTtl : keepAlive
+    this.sessions = new Sweeper(Math.min(sessionTtl, goneTtl, silence, HEAD_DELAY_MS))
+  }
+
+  /** The group of a backend; `key` tells it from others with the same targets. */
+  of(key: string, config: McpConfig): Group {
+    const whole = `${key} ${digestOf(config)}`
+    let group = this.#groups.get(whole)
+    if (group === undefined) {
+      group = new Group(key, config, this)
+      this.#groups.set(whole, group)
+    }
+    return group
+  }
+
+  /** Forgets every group but these. */
+  retain(groups: ReadonlySet<Group>): void {
+    for (const [key, group] of this.#groups) {
+      if (groups.has(group)) continue
+      this.#groups.delete(key)
+      group.retire()
+    }
+  }
+
+  childrenLeft(): number {
+    return this.limits.maxChildren - this.children.count
+  }
+
+  open(target: McpTarget, owner: LinkOwner): Link | string {
+    if (target.kind === 'stdio') return this.children.open(target, owner)
+    const { host, port, tls } = target
+    const pool = this.#pools.of(originOf({ kind: 'tcp', host, port }, tls))
+    const remote = { target, pool, limits: this.limits, log: this.log }
+    return target.kind === 'mcp' ? new StreamableLink(remote, owner) : new LegacyLink(remote, owner)
+  }
+
+  /** The process stops: streams that would never end by themselves do. */
+  drain(): void {
+    for (const session of this.sessions.members) session.alone.close()
+  }
+
+  /** Ends every session, and resolves when the last child is gone. */
+  async close(): Promise<void> {
+    for (const session of this.sessions.members) session.end('the gateway is stopping')
+    await this.children.closeAll()
+  }
+}
+
+/** Tells configurations apart without holding the secrets that are among them. */
+function digestOf(config: McpConfig): string {
+  const text = JSON.stringify(
+    config,
+    function (this: Record<string, unknown>, key, shown: unknown) {
+      const value = this[key]
+      return value instanceof Secret ? value.reveal() : shown
+    },
+  )
+  return createHash('sha256').update(text).digest('base64')
+}

@@ -1,0 +1,48 @@
+// Requests of targets to the client (sampling, elicitation, roots, ping): each gets a number of the session's, so that
+// ids of several targets never meet, and the client's answer finds its way back.
+
+import { MAX_ASKS } from '../bounds.ts'
+import type { Channel } from './channel.ts'
+import type { Target } from './target.ts'
+
+export interface Ask {
+  readonly target: Target
+  /** The id as the target wrote it. */
+  readonly idText: string
+  readonly channel: Channel
+}
+
+export class Asks {
+  readonly #open = new Map<number, Ask>()
+  #last = 0
+
+  /** The number it goes to the client under, or null when too many wait. */
+  add(ask: Ask): number | null {
+    if (this.#open.size >= MAX_ASKS) return null
+    this.#open.set(++this.#last, ask)
+    return this.#last
+  }
+
+  /** What an answer of the client's belongs to; it is not open any more. */
+  take(idText: string): Ask | undefined {
+    const number = Number(idText)
+    const ask = this.#open.get(number)
+    this.#open.delete(number)
+    return ask
+  }
+
+  /** A target takes its request back. */
+  takeBack(target: Target, idText: string): { number: number; channel: Channel } | undefined {
+    for (const [number, ask] of this.#open)
+      if (ask.target === target && ask.idText === idText) {
+        this.#open.delete(number)
+        return { number, channel: ask.channel }
+      }
+    return undefined
+  }
+
+  /** A target is gone: nobody waits for these answers. */
+  drop(target: Target): void {
+    for (const [number, ask] of this.#open) if (ask.target === target) this.#open.delete(number)
+  }
+}

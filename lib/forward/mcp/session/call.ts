@@ -1,0 +1,145 @@
+// One request of the client's: whom it waits for, and the one answer it gets.
+
+import type { Exchange } from '../../../base/exchange.ts'
+import { spansAt } from '../../../base/json/edit.ts'
+import type { Rule } from '../../../base/config/auth-types.ts'
+import type { Attempt, Reply } from '../../../base/types.ts'
+import type { Message } from '../message.ts'
+import { CODES, errorText, notificationBytes, refusal, resultBytes } from '../rpc.ts'
+import type { RpcError } from '../rpc.ts'
+import type { Channel } from './channel.ts'
+import type { Target, Waiter } from './target.ts'
+
+/** The HTTP request that brought it, and what its route says. */
+export interface Visit {
+  readonly exchange: Exchange
+  readonly attempt: Attempt
+  /** `mcpAuthorization` */
+  readonly rules: readonly Rule[]
+}
+
+export interface CallOwner {
+  /** Its answer, or null when it was cancelled and gets none. */
+  answered(call: Call, answer: Buffer | null): void
+}
+
+export class Call {
+  readonly message: Message
+  readonly visit: Visit
+  readonly channel: Channel
+  /** The id as the client wrote it. */
+  readonly idText: string
+  /** The progress token as the client wrote it, or ''. */
+  readonly token: string
+  readonly #owner: CallOwner
+  /** Requests to targets that wait, by number. */
+  readonly #parts = new Map<number, Target>()
+  #state: 'open' | 'over' = 'open'
+  #after: (() => void) | null = null
+
+  constructor(message: Message, visit: Visit, channel: Channel, owner: CallOwner) {
+    this.message = message
+    this.visit = visit
+    this.channel = channel
+    this.#owner = owner
+    this.idText = message.idText
+    this.token = tokenOf(message)
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'over'
+  }
+
+  whenOver(then: () => void): void {
+    this.#after = then
+  }
+
+  waitsFor(target: Target): boolean {
+    for (const one of this.#parts.values()) if (one === target) return true
+    return false
+  }
+
+  /** Whether this is the number of one of its requests. */
+  hasPart(number: number): boolean {
+    return this.#parts.has(number)
+  }
+
+  /** Asks a target on the call's behalf; after a cancel the waiter hears nothing. */
+  ask(target: Target, make: (idText: string) => Buffer, waiter: Waiter): number {
+    const number: number = target.request(make, {
+      answered: (message) => {
+        if (this.#parts.delete(number)) waiter.answered(message)
+      },
+      failed: (reason, reply) => {
+        if (this.#parts.delete(number)) waiter.failed(reason, reply)
+        else reply?.body.cancel()
+      },
+    })
+    this.#parts.set(number, target)
+    return number
+  }
+
+  /** The waiter's wait is over, whatever the target says later. */
+  giveUp(number: number, why: string): void {
+    const target = this.#parts.get(number)
+    this.#parts.delete(number)
+    target?.cancel(number, cancelledBytes(number, why))
+  }
+
+  answer(bytes: Buffer): void {
+    this.#finish(bytes)
+  }
+
+  result(text: string): void {
+    this.#finish(resultBytes(this.idText, text))
+  }
+
+  error(error: RpcError): void {
+    this.#finish(Buffer.from(errorText(this.idText, error)))
+  }
+
+  /** With an HTTP status of its own where nothing else is in the answer. */
+  refuse(status: number, error: RpcError): void {
+    if (this.channel.holds > 1) return this.error(error)
+    this.relay(refusal(status, error, this.idText), error)
+  }
+
+  /** A remote target's own words, where they can still be the whole answer. */
+  relay(reply: Reply, otherwise: RpcError): void {
+    if (this.channel.holds === 1 && this.channel.refuse(reply)) return this.#finish(null)
+    reply.body.cancel()
+    this.error(otherwise)
+  }
+
+  failed(reason: string, reply: Reply | null, target: string): void {
+    const error = { code: CODES.server, message: reason, data: { target } }
+    if (reply === null) this.error(error)
+    else this.relay(reply, error)
+  }
+
+  /** Nobody waits for the answer any more. */
+  cancel(why: string): void {
+    for (const [number, target] of this.#parts) target.cancel(number, cancelledBytes(number, why))
+    this.#parts.clear()
+    this.#finish(null)
+  }
+
+  #finish(answer: Buffer | null): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#after?.()
+    this.#owner.answered(this, answer)
+  }
+}
+
+function cancelledBytes(number: number, why: string): Buffer {
+  const params = JSON.stringify({ requestId: number, reason: why })
+  return notificationBytes('notifications/cancelled', params)
+}
+
+const TOKEN_PATH = ['_meta', 'progressToken']
+
+function tokenOf({ bytes, params }: Message): string {
+  const [token] = params === null ? [] : spansAt(bytes, params, TOKEN_PATH)
+  return token === undefined ? '' : bytes.toString('utf8', token.from, token.to)
+}

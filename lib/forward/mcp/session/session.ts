@@ -1,0 +1,306 @@
+// One client's session: its targets, its calls, and the channels on which it is answered.
+
+import { randomUUID } from 'node:crypto'
+import type { Exchange } from '../../../base/exchange.ts'
+import type { Swept } from '../../../base/sweeper.ts'
+import type { Attempt } from '../../../base/types.ts'
+import type { Item } from '../authorize.ts'
+import { HEAD_DELAY_MS, MAX_CALLS, RESUME_GRACE_MS } from '../bounds.ts'
+import type { Group } from '../group.ts'
+import type { Message } from '../message.ts'
+import { accepted, CODES, refusal } from '../rpc.ts'
+import { Directory } from '../several/directory.ts'
+import { initialize } from '../several/initialize.ts'
+import type { SentFields } from '../types.ts'
+import { Call } from './call.ts'
+import type { CallOwner, Visit } from './call.ts'
+import { ALONE, Channel, replay } from './channel.ts'
+import type { ChannelOwner } from './channel.ts'
+import { dispatch } from './dispatch.ts'
+import { Ear } from './ear.ts'
+import { History } from './history.ts'
+import { Memory } from './memory.ts'
+import { Target } from './target.ts'
+import type { TargetOwner } from './target.ts'
+
+export interface SessionOwner {
+  /** It is over, for this reason. */
+  ended(session: Session, reason: string): void
+}
+
+/** `greeting`: no target has answered `initialize` yet. */
+type State = 'greeting' | 'open' | 'ended'
+
+/** The first version whose clients know events without data. */
+const PRIMING_VERSION = '2025-11-25'
+
+export class Session implements CallOwner, ChannelOwner, Swept {
+  readonly id = randomUUID()
+  readonly group: Group
+  /** The client's `initialize`, with which every start of a target begins. */
+  greeting: Message
+  readonly targets: readonly Target[]
+  readonly history = new History()
+  readonly memory = new Memory()
+  readonly directory = new Directory()
+  readonly alone: Channel = new Channel(ALONE, this)
+  readonly calls = new Set<Call>()
+  readonly started = performance.now()
+  /** What remote targets hear of the client's latest request. */
+  fields: SentFields
+  /** As targets and client agreed. */
+  version = ''
+  readonly #owner: SessionOwner
+  readonly #ear: Ear
+  readonly #channels = new Map<number, Channel>()
+  /** Channels whose client is gone and may come back, and when that was. */
+  readonly #parted = new Map<Channel, number>()
+  readonly #pressed = new Set<Channel>()
+  #state: State = 'greeting'
+  #transport: 'streamable' | 'old' = 'streamable'
+  /** Why it ends with its last call, or ''. */
+  #retired = ''
+  #lastNumber = 0
+  #lastChannel = ALONE
+  #used = performance.now()
+  /** What became of the client's stand-alone stream. */
+  #stream: 'none' | 'open' | 'gone' = 'none'
+
+  constructor(group: Group, greeting: Message, fields: SentFields, owner: SessionOwner) {
+    this.group = group
+    this.greeting = greeting
+    this.fields = fields
+    this.#owner = owner
+    this.#ear = new Ear(this)
+    this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** For the log: enough to tell sessions apart, too little to use one. */
+  get label(): string {
+    return this.id.slice(0, 8)
+  }
+
+  get knowsPriming(): boolean {
+    return this.version >= PRIMING_VERSION
+  }
+
+  target(name: string): Target | undefined {
+    return this.targets.find((target) => target.name === name)
+  }
+
+  /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
+  begin(visit: Visit, fields: Channel['fields']): void {
+    this.note(visit.exchange, null)
+    const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
+    const call = this.#add(this.greeting, visit, channel)
+    initialize(this, call, (isThere) => {
+      if (this.#state === 'ended') return
+      this.#state = 'open'
+      this.version = this.#agreed()
+      if (isThere) channel.fields = fields
+      // The caller still has its answer to give.
+      else queueMicrotask(() => this.end('no target came up'))
+    })
+  }
+
+  /** Messages of a client that has no session: each target is started when it is needed. */
+  serve(messages: readonly Message[], visit: Visit): void {
+    this.#state = 'open'
+    this.#ear.assumeInitialized()
+    this.receive(messages, visit)
+  }
+
+  /** The transport of 2024-11-05: this stream brings everything, and POSTs to `endpoint` are merely accepted. */
+  serveOld(attempt: Attempt, endpoint: string): void {
+    this.#transport = 'old'
+    this.#stream = 'open'
+    this.alone.attach(attempt)
+    this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
+  }
+
+  /** The `initialize` of such a client. */
+  greet(greeting: Message, visit: Visit): void {
+    this.greeting = greeting
+    this.begin(visit, [])
+  }
+
+  /** Messages of one POST. */
+  receive(messages: readonly Message[], visit: Visit): void {
+    const { exchange, attempt } = visit
+    this.#used = performance.now()
+    this.note(exchange, null, messages[0]?.method)
+    const requests = messages.filter(({ kind }) => kind === 'request')
+    if (this.calls.size + requests.length > MAX_CALLS)
+      return attempt.answer(refusal(503, tooManyCalls(), requests[0]?.idText))
+    for (const message of messages) if (message.kind !== 'request') this.#ear.tell(message)
+    if (requests.length === 0) return attempt.answer(accepted())
+    const channel = this.#channelFor(visit, HEAD_DELAY_MS)
+    for (const call of requests.map((message) => this.#add(message, visit, channel)))
+      dispatch(this, call)
+  }
+
+  /** A GET: the stand-alone stream, or the rest of one that broke. */
+  listen(attempt: Attempt, lastEventId: string | undefined): void {
+    this.#used = performance.now()
+    const [number, order] = placeOf(lastEventId)
+    const channel = number === ALONE ? this.alone : this.#channels.get(number)
+    if (channel === undefined) {
+      const events = this.history.after(number, order)
+      if (events.length > 0) return replay(attempt, events)
+      const message = `nothing is known of Last-Event-ID ${lastEventId}`
+      return attempt.answer(refusal(400, { code: CODES.server, message }))
+    }
+    this.#parted.delete(channel)
+    if (number === ALONE) this.#stream = 'open'
+    const lost =
+      lastEventId === undefined ? channel.attach(attempt) : channel.resume(attempt, order)
+    if (lost > 0) this.#say('warn', 'events lost', ['events', lost])
+    if (number === ALONE) for (const target of this.targets) target.listen(this.fields)
+  }
+
+  /** Facts for rules and the log. */
+  note(exchange: Exchange, item: Item | null, methodName = this.greeting.method): void {
+    const mcp = { ...exchange.facts?.mcp, sessionId: this.id }
+    if (item === null) mcp.methodName = methodName
+    else mcp[item.kind] = { target: item.target, name: item.name }
+    exchange.facts = { ...exchange.facts, mcp }
+  }
+
+  /** It ends with its last call. */
+  retire(reason: string): void {
+    this.#retired = reason
+    if (this.#state === 'open' && this.calls.size === 0) this.end(reason)
+  }
+
+  /** Ends everything that belongs to it. */
+  end(reason: string): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    for (const call of this.calls)
+      call.error({ code: CODES.server, message: `the session has ended: ${reason}` })
+    this.alone.close()
+    for (const target of this.targets) target.close()
+    this.#owner.ended(this, reason)
+  }
+
+  answered(call: Call, answer: Buffer | null): void {
+    this.calls.delete(call)
+    const { channel } = call
+    this.#used = performance.now()
+    if (--channel.holds > 0 || channel === this.alone) {
+      if (answer !== null) channel.post(answer)
+    } else {
+      this.#channels.delete(channel.number)
+      this.#parted.delete(channel)
+      channel.finish(answer)
+    }
+    if (this.#retired !== '' && this.calls.size === 0) this.end(this.#retired)
+  }
+
+  parted(channel: Channel): void {
+    this.#used = performance.now()
+    if (channel === this.alone) this.#aloneParted()
+    else if (channel.isResumable) this.#parted.set(channel, performance.now())
+    else this.#cancel(channel)
+  }
+
+  pressed(channel: Channel): void {
+    this.#pressed.add(channel)
+    for (const target of this.targets) target.pause()
+  }
+
+  relieved(channel: Channel): void {
+    if (!this.#pressed.delete(channel) || this.#pressed.size > 0) return
+    for (const target of this.targets) target.resume()
+  }
+
+  sweep(now: number): void {
+    const { keepAlive, sessionTtl, goneTtl } = this.group.limits
+    this.alone.sweep(now, keepAlive)
+    for (const channel of this.#channels.values()) channel.sweep(now, keepAlive)
+    for (const [channel, since] of this.#parted)
+      if (now - since > RESUME_GRACE_MS) this.#cancel(channel)
+    if (this.calls.size > 0 || this.#stream === 'open') return
+    const idle = now - this.#used
+    if (idle > sessionTtl) this.end('idle')
+    else if (this.#stream === 'gone' && idle > goneTtl) this.end('its client is gone')
+  }
+
+  #channelFor({ exchange, attempt }: Visit, patience: number): Channel {
+    if (this.#transport === 'old') {
+      attempt.answer(accepted())
+      return this.alone
+    }
+    const channel = new Channel(++this.#lastChannel, this)
+    this.#channels.set(channel.number, channel)
+    channel.await(attempt, patience)
+    exchange.call = { cancel: () => channel.abandon() }
+    return channel
+  }
+
+  #add(message: Message, visit: Visit, channel: Channel): Call {
+    const call = new Call(message, visit, channel, this)
+    this.calls.add(call)
+    channel.holds++
+    return call
+  }
+
+  /** The client closed a stream: the targets hear that nobody waits (demand 33). */
+  #cancel(channel: Channel): void {
+    this.#parted.delete(channel)
+    for (const call of this.calls)
+      if (call.channel === channel) call.cancel('the client closed the stream')
+    // Without its first answer there is no session to come back to.
+    if (this.#state === 'greeting') this.end('its client left before it began')
+  }
+
+  #agreed(): string {
+    const versions = this.targets.flatMap(({ profile }) => profile?.version ?? [])
+    return versions.toSorted()[0] ?? ''
+  }
+
+  #aloneParted(): void {
+    this.#stream = 'gone'
+    if (this.#transport === 'old') this.end('its client closed the stream')
+  }
+
+  #targetOwner(): TargetOwner {
+    return {
+      greeting: () => this.greeting,
+      startTimeout: this.group.limits.startTimeout,
+      fields: () => this.fields,
+      nextNumber: () => ++this.#lastNumber,
+      open: (name, owner) => this.group.open(name, owner),
+      heard: (target, message, number) => this.#ear.heard(target, message, number),
+      cameBack: (target) => this.#ear.cameBack(target),
+      wentDown: (target, reason) => this.#wentDown(target, reason),
+    }
+  }
+
+  #wentDown(target: Target, reason: string): void {
+    if (this.#state === 'ended') return
+    this.#say('warn', 'target down', ['target', target.name, 'reason', reason])
+    this.#ear.forget(target)
+    const isLost = this.targets.every(({ state }) => state === 'lost')
+    if (isLost) queueMicrotask(() => this.end(reason))
+  }
+
+  #say(level: 'info' | 'warn', message: string, fields: (string | number)[]): void {
+    this.group.log.line(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
+  }
+}
+
+function tooManyCalls() {
+  return { code: CODES.server, message: `more than ${MAX_CALLS} calls wait for an answer` } as const
+}
+
+/** Channel and order of an event's id; what is none leads nowhere. */
+function placeOf(lastEventId: string | undefined): [number, number] {
+  if (lastEventId === undefined) return [ALONE, 0]
+  const [, channel, order] = /^(\d{1,15})-(\d{1,15})$/.exec(lastEventId) ?? []
+  return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
+}

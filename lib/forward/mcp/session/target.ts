@@ -1,0 +1,308 @@
+// One target in one session: started with the session, asked by it, and started again, within bounds, when it is gone.
+
+import type { Reply } from '../../../base/types.ts'
+import { MAX_RESTARTS, RESTARTS_FORGIVEN_MS, RESTART_DELAYS_MS } from '../bounds.ts'
+import type { Message } from '../message.ts'
+import type { Link, LinkOwner, SentFields } from '../types.ts'
+import { Profile } from './profile.ts'
+
+/** Who waits for a target's answer; hears one of the two, once. */
+export interface Waiter {
+  answered(message: Message): void
+  /** `reply` is what a remote target said instead of an answer, if it did; it must be relayed or cancelled. */
+  failed(reason: string, reply: Reply | null): void
+}
+
+export interface TargetOwner {
+  /** The client's `initialize`, with which every start begins. */
+  greeting(): Message
+  readonly startTimeout: number
+  /** What a remote target hears of the client's latest request. */
+  fields(): SentFields
+  /** A number that is no other request's in the session. */
+  nextNumber(): number
+  /** Opens a connection; a text says why there is none. */
+  open(name: string, owner: LinkOwner): Link | string
+  /** What a target says unasked. `number` is the request it came with, or 0. */
+  heard(target: Target, message: Message, number: number): void
+  /** It answered `initialize` after it had been gone. */
+  cameBack(target: Target): void
+  wentDown(target: Target, reason: string): void
+}
+
+/** `fresh`: never started. `down`: may be started again. `lost`: will not be. */
+type State = 'fresh' | 'starting' | 'ready' | 'down' | 'lost' | 'closed'
+
+const MOVES: Record<State, readonly State[]> = {
+  fresh: ['starting', 'closed'],
+  starting: ['ready', 'down', 'lost', 'closed'],
+  ready: ['starting', 'down', 'lost', 'closed'],
+  down: ['starting', 'lost', 'closed'],
+  lost: ['closed'],
+  closed: [],
+}
+
+interface Pending {
+  readonly waiter: Waiter
+  /** As it was sent, so that it can be sent again to a session that had expired. */
+  readonly bytes: Buffer
+  readonly isSecond: boolean
+}
+
+export class Target {
+  readonly name: string
+  readonly #owner: TargetOwner
+  readonly #pending = new Map<number, Pending>()
+  /** Requests that wait for the start. */
+  #queue: number[] = []
+  #state: State = 'fresh'
+  #link: Link | null = null
+  #profile: Profile | null = null
+  #reason = ''
+  #restarts = 0
+  /** When it was last seen ready or gone, and when it may start again. */
+  #since = 0
+  #notBefore = 0
+  #timer: NodeJS.Timeout | null = null
+  #greetingNumber = 0
+  #generation = 0
+  #isListening: SentFields | null = null
+
+  constructor(name: string, owner: TargetOwner) {
+    this.name = name
+    this.#owner = owner
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** What it answered to `initialize`; null until it did. */
+  get profile(): Profile | null {
+    return this.#profile
+  }
+
+  /** Why it is not there. */
+  get reason(): string {
+    return this.#reason
+  }
+
+  /** Sends a request under a number of the session's; `make` puts the number in. */
+  request(make: (idText: string) => Buffer, waiter: Waiter): number {
+    const number = this.#owner.nextNumber()
+    if (this.#state === 'fresh' || this.#state === 'down') this.#startAgain()
+    if (this.#state !== 'ready' && this.#state !== 'starting') {
+      queueMicrotask(() => waiter.failed(this.#refusal(), null))
+      return number
+    }
+    const bytes = make(String(number))
+    this.#pending.set(number, { waiter, bytes, isSecond: false })
+    if (this.#state === 'ready') this.#send(bytes, number)
+    else this.#queue.push(number)
+    return number
+  }
+
+  /** A notification or an answer: only a target that is there gets it. */
+  tell(bytes: Buffer): void {
+    if (this.#state === 'ready') this.#send(bytes, 0)
+  }
+
+  /** The client lost interest in a request. */
+  cancel(number: number, notification: Buffer): void {
+    if (!this.#pending.delete(number)) return
+    this.tell(notification)
+    this.#link?.forget(number)
+  }
+
+  listen(fields: SentFields): void {
+    this.#isListening = fields
+    if (this.#state === 'ready') this.#link?.listen(fields)
+  }
+
+  pause(): void {
+    this.#link?.pause()
+  }
+
+  resume(): void {
+    this.#link?.resume()
+  }
+
+  /** Starts it; `waiter` hears its answer to `initialize`. */
+  start(waiter: Waiter): void {
+    this.#move('starting')
+    const link = this.#owner.open(this.name, this.#ear())
+    if (typeof link === 'string') return this.#down(link, waiter)
+    this.#link = link
+    this.#greet(waiter)
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#move('closed')
+    this.#reason = 'the session has ended'
+    this.#stopClock()
+    this.#dropLink()
+    this.#failAll(this.#reason)
+  }
+
+  /** Listens to one link; what an earlier one still says is not heard. */
+  #ear(): LinkOwner {
+    const generation = ++this.#generation
+    const isCurrent = (): boolean => generation === this.#generation
+    return {
+      received: (message, number) => {
+        if (isCurrent()) this.#received(message, number)
+      },
+      failed: (number, reason, reply) => {
+        if (isCurrent()) this.#failed(number, reason, reply)
+        else reply?.body.cancel()
+      },
+      expired: (number) => {
+        if (isCurrent()) this.#expired(number)
+      },
+      closed: (reason) => {
+        if (isCurrent()) this.#closed(reason)
+      },
+    }
+  }
+
+  #received(message: Message, number: number): void {
+    if (message.kind !== 'response') return this.#owner.heard(this, message, number)
+    const answered = Number(message.idText)
+    const pending = this.#pending.get(answered)
+    // An answer to what was cancelled, or to nothing.
+    if (pending === undefined) return
+    this.#pending.delete(answered)
+    pending.waiter.answered(message)
+  }
+
+  #failed(number: number, reason: string, reply: Reply | null): void {
+    const pending = this.#pending.get(number)
+    if (pending === undefined) return void reply?.body.cancel()
+    this.#pending.delete(number)
+    pending.waiter.failed(reason, reply)
+  }
+
+  /** The request was not done: it goes out again when the session there has begun anew, once. */
+  #expired(number: number): void {
+    const pending = this.#pending.get(number)
+    if (pending?.isSecond === true)
+      return this.#failed(number, `target '${this.name}' knows no session`, null)
+    if (this.#state === 'ready') {
+      this.#move('starting')
+      this.#greet(this.#again())
+    }
+    if (pending === undefined) return
+    this.#pending.set(number, { ...pending, isSecond: true })
+    this.#queue.push(number)
+  }
+
+  #closed(reason: string): void {
+    this.#link = null
+    if (this.#pending.has(this.#greetingNumber)) this.#failed(this.#greetingNumber, reason, null)
+    else this.#down(reason, null)
+  }
+
+  #startAgain(): void {
+    const now = performance.now()
+    if (now < this.#notBefore) return
+    this.#restarts++
+    this.start(this.#again())
+  }
+
+  #again(): Waiter {
+    return {
+      answered: (message) => {
+        if (message.result !== null) this.#owner.cameBack(this)
+      },
+      failed: (_reason, reply) => void reply?.body.cancel(),
+    }
+  }
+
+  #greet(waiter: Waiter): void {
+    const number = this.#owner.nextNumber()
+    this.#greetingNumber = number
+    const bytes = this.#owner.greeting().withId(String(number))
+    const { startTimeout } = this.#owner
+    const greeted: Waiter = {
+      answered: (message) => this.#greeted(message, waiter),
+      failed: (reason, reply) => this.#down(reason, waiter, reply),
+    }
+    this.#timer = setTimeout(() => {
+      const within = `within ${startTimeout} ms (config.mcp.startTimeout)`
+      this.#failed(number, `target '${this.name}' did not answer initialize ${within}`, null)
+    }, startTimeout)
+    this.#pending.set(number, { waiter: greeted, bytes, isSecond: true })
+    this.#send(bytes, number)
+  }
+
+  #greeted(message: Message, waiter: Waiter): void {
+    this.#stopClock()
+    const profile = Profile.from(message)
+    if (profile === null) {
+      const reason = `target '${this.name}' refused initialize`
+      waiter.answered(message)
+      return this.#down(reason, null)
+    }
+    this.#profile = profile
+    this.#since = performance.now()
+    this.#move('ready')
+    waiter.answered(message)
+    if (this.#isListening !== null) this.#link?.listen(this.#isListening)
+    const waiting = this.#queue
+    this.#queue = []
+    for (const number of waiting) {
+      const pending = this.#pending.get(number)
+      if (pending !== undefined) this.#send(pending.bytes, number)
+    }
+  }
+
+  #send(bytes: Buffer, number: number): void {
+    this.#link?.send({ bytes, number, fields: this.#owner.fields() })
+  }
+
+  #down(reason: string, waiter: Waiter | null, reply: Reply | null = null): void {
+    if (this.#state === 'closed' || this.#state === 'down' || this.#state === 'lost') return
+    this.#stopClock()
+    this.#pending.delete(this.#greetingNumber)
+    const now = performance.now()
+    if (this.#state === 'ready' && now - this.#since > RESTARTS_FORGIVEN_MS) this.#restarts = 0
+    this.#reason = reason
+    this.#notBefore = now + (RESTART_DELAYS_MS[this.#restarts] ?? 0)
+    this.#move(this.#restarts >= MAX_RESTARTS ? 'lost' : 'down')
+    this.#dropLink()
+    waiter?.failed(reason, reply)
+    this.#failAll(reason)
+    this.#owner.wentDown(this, reason)
+  }
+
+  #dropLink(): void {
+    const link = this.#link
+    this.#link = null
+    this.#generation++
+    link?.close()
+  }
+
+  #failAll(reason: string): void {
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    this.#queue = []
+    for (const { waiter } of pending) waiter.failed(reason, null)
+  }
+
+  #refusal(): string {
+    const wait = this.#notBefore - performance.now()
+    if (this.#state !== 'down' || wait <= 0) return this.#reason
+    return `${this.#reason}; it can be started again in ${(wait / 1000).toFixed(1)} s`
+  }
+
+  #stopClock(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
+  #move(to: State): void {
+    if (!MOVES[this.#state].includes(to)) throw new Error(`mcp target: ${this.#state} → ${to}`)
+    this.#state = to
+  }
+}

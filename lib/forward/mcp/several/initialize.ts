@@ -1,0 +1,108 @@
+// `initialize` for several targets: they start together, and what they said becomes one answer.
+
+import { VERSION } from '../../../base/version.ts'
+import { CODES } from '../rpc.ts'
+import type { Call } from '../session/call.ts'
+import { objectOr } from '../session/profile.ts'
+import type { Profile } from '../session/profile.ts'
+import type { Session } from '../session/session.ts'
+import type { Target } from '../session/target.ts'
+import type { Failure } from './gather.ts'
+
+/** Starts every target and answers; `begun` hears whether there is a session now. */
+export function initialize(session: Session, call: Call, begun: (isThere: boolean) => void): void {
+  const [target, ...others] = session.targets
+  if (others.length === 0 && session.group.names.style === 'plain') alone(call, target!, begun)
+  else together(session, call, begun)
+}
+
+/** The only target's answer is the answer. */
+function alone(call: Call, target: Target, begun: (isThere: boolean) => void): void {
+  target.start({
+    answered: (message) => {
+      begun(message.result !== null)
+      call.answer(message.withId(call.idText))
+    },
+    failed: (reason, reply) => {
+      begun(false)
+      const error = { code: CODES.internal, message: reason, data: { target: target.name } }
+      if (reply === null) call.refuse(500, error)
+      else call.relay(reply, error)
+    },
+  })
+}
+
+function together(session: Session, call: Call, begun: (isThere: boolean) => void): void {
+  const { targets, group } = session
+  const failures: Failure[] = []
+  let open = targets.length
+  const settled = (): void => {
+    if (--open > 0) return
+    const ready = targets.filter(({ state }) => state === 'ready')
+    const isThere =
+      group.config.failureMode === 'failOpen' ? ready.length > 0 : failures.length === 0
+    begun(isThere)
+    if (isThere) return call.result(mergedText(session, call, ready, failures))
+    const [first] = failures
+    const message = first?.reason ?? 'no target'
+    call.refuse(500, { code: CODES.internal, message, data: { failures } })
+  }
+  for (const target of targets) {
+    const fail = (reason: string): void => {
+      failures.push({ target: target.name, reason })
+      settled()
+    }
+    target.start({
+      answered: (message) => {
+        if (message.result === null) fail(`target '${target.name}' refused initialize`)
+        else settled()
+      },
+      failed: (reason, reply) => {
+        reply?.body.cancel()
+        fail(reason)
+      },
+    })
+  }
+}
+
+const INTRODUCTION =
+  'This server is a gateway to several MCP servers. Names of tools and prompts start with the name of the server they belong to.'
+
+function mergedText(
+  session: Session,
+  call: Call,
+  ready: readonly Target[],
+  failures: readonly Failure[],
+): string {
+  const profiles = ready.flatMap(({ profile }) => (profile === null ? [] : [profile]))
+  const asked = call.message.textParam('protocolVersion') ?? ''
+  // Versions are dates: the oldest is the one that all of them speak.
+  const versions = [asked, ...profiles.map(({ version }) => version)].filter((one) => one !== '')
+  const parts = ready.flatMap(({ name, profile }) =>
+    profile === null || profile.instructions === '' ? [] : [`[${name}]\n${profile.instructions}`],
+  )
+  const introduction = session.group.names.style === 'prefixed' ? [INTRODUCTION] : []
+  return JSON.stringify({
+    protocolVersion: versions.toSorted()[0],
+    capabilities: mergedCapabilities(profiles),
+    serverInfo: { name: 'gateway', title: 'Gateway', version: VERSION },
+    instructions: [...introduction, ...parts].join('\n\n'),
+    ...(failures.length === 0 ? {} : { _meta: { 'gateway/failedTargets': failures } }),
+  })
+}
+
+/** What any of them offers. Lists can change at any time: a target may come back with others. */
+function mergedCapabilities(profiles: readonly Profile[]): Record<string, unknown> {
+  const merged: Record<string, unknown> = {}
+  for (const { capabilities } of profiles)
+    for (const [name, value] of Object.entries(capabilities))
+      merged[name] = { ...objectOr(merged[name]), ...trueOnes(objectOr(value)) }
+  for (const name of ['tools', 'prompts', 'resources'])
+    if (Object.hasOwn(merged, name)) merged[name] = { ...objectOr(merged[name]), listChanged: true }
+  return merged
+}
+
+/** A `false` of one target must not hide the `true` of another. */
+function trueOnes(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== false))
+}
