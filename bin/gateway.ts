@@ -8,7 +8,12 @@ import { AdminServer } from '../lib/admin/server.ts'
 import { adminAddressOf } from '../lib/base/config/check/process.ts'
 import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
-import { QUICKSTART, QUICKSTART_FILE, QUICKSTART_HINTS } from '../lib/base/config/quickstart.ts'
+import {
+  QUICKSTART,
+  QUICKSTART_ENV,
+  QUICKSTART_FILE,
+  QUICKSTART_HINTS,
+} from '../lib/base/config/quickstart.ts'
 import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { AdminAddress, Config } from '../lib/base/config/types.ts'
@@ -91,7 +96,8 @@ function read({ _: words, file, config, 'validate-only': only = true }: Options)
     throw new Error(`unexpected argument ${word}: a configuration file is given by -f`)
   if (file !== undefined && config !== undefined) throw new Error('only one of --config or --file')
   if (file !== undefined) return loadConfig(valuesOf(file, '-f needs the name of a file'))
-  if (config === undefined) return parseConfig(QUICKSTART, { file: QUICKSTART_FILE })
+  if (config === undefined)
+    return parseConfig(QUICKSTART, { file: QUICKSTART_FILE, env: QUICKSTART_ENV })
   const [text = '', ...more] = valuesOf(config, '-c needs the text of a configuration')
   if (more.length > 0) throw new Error('-c is given more than once')
   return parseConfig(text, { file: INLINE_FILE })

@@ -1,5 +1,7 @@
 // What the gateway serves when it is started without a file: enough to see it answer, on loopback only.
 
+import { fileURLToPath } from 'node:url'
+
 export const QUICKSTART_FILE = '<quickstart>'
 
 export const QUICKSTART = `# The configuration that runs when no file is given.
@@ -18,6 +20,16 @@ routes:
         headers: { content-type: application/json }
         body: |
           {"hello":"from the gateway"}
+
+  - name: demo
+    matches:
+      - path: { pathPrefix: /mcp }
+      - path: { exact: /sse }
+    backends:
+      - mcp:
+          targets:
+            - name: demo
+              stdio: { cmd: "\${GATEWAY_NODE}", args: ["\${GATEWAY_DEMO}"] }
 
   - name: moved
     matches:
@@ -40,8 +52,15 @@ routes:
           <h1>The gateway runs</h1>
           <p>It serves its built-in configuration. Try <a href="/hello">/hello</a>,
           or <a href="/hi">/hi</a>, which redirects there.</p>
+          <p>An MCP server with a few tools is at <code>http://127.0.0.1:3000/mcp</code>.</p>
           <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
 `
+
+/** This Node, and the MCP server that comes with the gateway. */
+export const QUICKSTART_ENV = {
+  GATEWAY_NODE: process.execPath,
+  GATEWAY_DEMO: fileURLToPath(new URL('../../../bin/mcp-demo.js', import.meta.url)),
+}
 
 export const QUICKSTART_HINTS = [
   'no config file given: serving the built-in quickstart on http://127.0.0.1:3000',
@@ -49,5 +68,6 @@ export const QUICKSTART_HINTS = [
   '  curl http://127.0.0.1:3000/',
   '  curl http://127.0.0.1:3000/hello',
   '  curl -L http://127.0.0.1:3000/hi',
+  '  npx @modelcontextprotocol/inspector --cli http://127.0.0.1:3000/mcp --transport http --method tools/list',
   'then: gateway -f config.yaml',
 ].join('\n')

@@ -1,21 +1,30 @@
+import { existsSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { QUICKSTART, QUICKSTART_HINTS } from '../../../lib/base/config/quickstart.ts'
+import {
+  QUICKSTART,
+  QUICKSTART_ENV,
+  QUICKSTART_HINTS,
+} from '../../../lib/base/config/quickstart.ts'
 import { configOf, firstListener } from '../../support/config.ts'
 
 const quickstart = suite('quickstart')
 
-quickstart('listens on loopback and answers without a backend', () => {
-  const config = configOf(QUICKSTART)
+quickstart('listens on loopback and needs nothing that did not come with it', () => {
+  const config = configOf(QUICKSTART, QUICKSTART_ENV)
   assert.is(config.gateways.length, 1)
   const { name, port, address } = config.gateways[0]!
   assert.equal([name, port, address], ['default', 3000, '127.0.0.1'])
   const { routes } = firstListener(config)
   assert.equal(
     routes.map((route) => route.name),
-    ['hello', 'moved', 'welcome'],
+    ['hello', 'demo', 'moved', 'welcome'],
   )
-  for (const { backends } of routes) assert.equal(backends, [])
+  assert.equal(
+    routes.flatMap(({ backends }) => backends.map(({ kind }) => kind)),
+    ['mcp'],
+  )
+  assert.ok(existsSync(QUICKSTART_ENV.GATEWAY_DEMO))
   assert.equal(JSON.parse(routes[0]!.policies.directResponse!.body), { hello: 'from the gateway' })
 })
 

@@ -130,11 +130,11 @@ export class Channel implements StreamOwner {
     this.#send(event)
   }
 
-  /** The last message. One that is also the first is not kept: nobody could ask for it again. */
+  /** The last message. One that is also the first has no id and is not kept: nobody could ask for it again. */
   finish(message: Buffer | null): void {
     if (this.#state === 'over') return
-    if (message !== null && (this.#count > 0 || this.#state === 'parted')) this.post(message)
-    else if (message !== null) this.#send(this.#event(message), 'last')
+    if (message !== null && this.#count > 0) this.post(message)
+    else if (message !== null) this.#send(Buffer.concat([ONLY, message, END]), 'last')
     if (this.#state === 'waiting') this.#open()
     this.close()
   }
@@ -232,6 +232,7 @@ export class Channel implements StreamOwner {
   }
 }
 
+const ONLY = Buffer.from('event: message\ndata: ')
 const END = Buffer.from('\n\n')
 
 /** The rest of a channel that is over, for a client that missed it. */

@@ -278,7 +278,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
       heard: (target, message, number) => this.#ear.heard(target, message, number),
       cameBack: (target) => this.#ear.cameBack(target),
       wentDown: (target, reason) => this.#wentDown(target, reason),
+      broke: (error) => this.#broke(error),
     }
+  }
+
+  #broke(error: unknown): void {
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.group.log.line('error', 'mcp', 'internal error', ['cause', cause])
+    this.end('internal error')
   }
 
   #wentDown(target: Target, reason: string): void {

@@ -28,6 +28,8 @@ export interface TargetOwner {
   /** It answered `initialize` after it had been gone. */
   cameBack(target: Target): void
   wentDown(target: Target, reason: string): void
+  /** Something went wrong that should not. */
+  broke(error: unknown): void
 }
 
 /** `fresh`: never started. `down`: may be started again. `lost`: will not be. */
@@ -151,7 +153,13 @@ export class Target {
     const isCurrent = (): boolean => generation === this.#generation
     return {
       received: (message, number) => {
-        if (isCurrent()) this.#received(message, number)
+        if (!isCurrent()) return
+        try {
+          this.#received(message, number)
+        } catch (error) {
+          // A fault of ours costs this session, and no other.
+          this.#owner.broke(error)
+        }
       },
       failed: (number, reason, reply) => {
         if (isCurrent()) this.#failed(number, reason, reply)
