@@ -6,15 +6,18 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { text } from './fixture-tools.ts'
 import type { FixtureTool, ToolCall } from './fixture-tools.ts'
 
-/** Of calls to `hold`, so that another call can ask for them. */
-const cancelled: string[] = []
+/** By label, calls to `hold` that another call may ask for: settled when they were cancelled. */
+const held = new Map<string, Promise<unknown>>()
 
 export const JUDGE_TOOLS: Record<string, FixtureTool> = {
   echo: { description: 'Returns `text` after `delayMs`', run: echo },
   hold: { description: 'Answers only when it is cancelled, and then nobody listens', run: hold },
   cancelled: {
-    description: 'Returns the labels of calls to hold that were cancelled',
-    run: () => text(cancelled.join(' ')),
+    description: 'Answers when the call to hold with this `label` was cancelled',
+    run: async ({ given }) => {
+      await held.get(String(given['label']))
+      return text('cancelled')
+    },
   },
   roots: { description: "Returns the client's roots", run: roots },
   touch: { description: 'Tells that `uri` was updated, if it was subscribed to', run: touch },
@@ -32,12 +35,13 @@ async function echo({ given }: ToolCall): Promise<CallToolResult> {
 
 async function hold({ given, extra }: ToolCall): Promise<CallToolResult> {
   const label = String(given['label'])
+  const cancelled = new Promise((resolve) => extra.signal.addEventListener('abort', resolve))
+  held.set(label, cancelled)
   await extra.sendNotification({
     method: 'notifications/message',
     params: { level: 'info', data: `holding ${label}` },
   })
-  await new Promise((resolve) => extra.signal.addEventListener('abort', resolve))
-  cancelled.push(label)
+  await cancelled
   return text('too late')
 }
 

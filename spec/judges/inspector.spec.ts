@@ -1,0 +1,52 @@
+// The inspector's command line, as users try a new server with it.
+
+import { createRequire } from 'node:module'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FIXTURE, Judged, ownPort } from '../support/mcp/judged.ts'
+import { run } from '../support/mcp/run.ts'
+
+const WAIT_MS = 20_000
+
+const program = createRequire(import.meta.url).resolve(
+  '@modelcontextprotocol/inspector-cli/build/cli.js',
+)
+
+let judged: Judged
+
+/** What it prints, which is the result. It starts only where there is a package.json in the folder above. */
+async function inspect(...args: string[]): Promise<unknown> {
+  const target = ['--cli', judged.url().href, '--transport', 'http']
+  const { code, stdout, stderr } = await run(
+    process.execPath,
+    [program, ...target, ...args],
+    WAIT_MS,
+  )
+  assert.is(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+const inspector = suite('MCP inspector')
+
+inspector.before(async () => {
+  judged = await Judged.start(ownPort(FIXTURE))
+})
+
+inspector.after(() => judged.close())
+
+inspector('lists tools', async () => {
+  const { tools } = (await inspect('--method', 'tools/list')) as { tools: { name: string }[] }
+  assert.ok(tools.some(({ name }) => name === 'echo'))
+})
+
+inspector('calls a tool', async () => {
+  const words = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=hello']
+  assert.equal(await inspect(...words), { content: [{ type: 'text', text: 'hello' }] })
+})
+
+inspector('reads a resource', async () => {
+  const words = ['--method', 'resources/read', '--uri', 'test://static-text']
+  assert.match(JSON.stringify(await inspect(...words)), /content of the static text resource/)
+})
+
+inspector.run()

@@ -1,0 +1,92 @@
+// What the judges judge: the built gateway, as a process, with the servers they know behind it.
+
+import { createRequire } from 'node:module'
+import { freePort } from '../../../conformance/gateway-process.ts'
+import { childFile } from '../children/child-file.ts'
+import { Folder } from '../folder.ts'
+import { Program } from '../program.ts'
+
+const resolve = createRequire(import.meta.url).resolve
+
+export interface Target {
+  readonly name: string
+  readonly stdio: { cmd: string; args: string[]; env?: Record<string, string> }
+}
+
+export const FIXTURE = target('fixture', childFile('../mcp/conformance-server'), 'stdio')
+
+/** A server from npm, on this Node. */
+export function npmServer(name: string, args: string[] = [], env = {}): Target {
+  const file = resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
+  const { stdio } = target(name, file, ...args)
+  return { name, stdio: { ...stdio, env } }
+}
+
+function target(name: string, ...args: string[]): Target {
+  return { name, stdio: { cmd: process.execPath, args } }
+}
+
+export class Judged {
+  readonly folder = new Folder()
+  readonly #port: number
+  #program: Program | null = null
+
+  private constructor(port: number) {
+    this.#port = port
+  }
+
+  /** Its configuration depends on the port, which is free. */
+  static async start(configOf: (port: number, folder: Folder) => object): Promise<Judged> {
+    const judged = new Judged(await freePort())
+    try {
+      const config = configOf(judged.#port, judged.folder)
+      const file = judged.folder.write('config.json', JSON.stringify(config))
+      judged.#program = new Program('gateway', ['-f', file])
+      await judged.#program.prints(/started bind/)
+      return judged
+    } catch (error) {
+      await judged.close()
+      throw error
+    }
+  }
+
+  /** The fixture without a gateway: what there is to lose. */
+  static async alone(): Promise<Judged> {
+    const judged = new Judged(await freePort())
+    const args = ['http', String(judged.#port)]
+    judged.#program = new Program('../spec/support/mcp/conformance-server', args)
+    await judged.#program.prints(/listening/)
+    return judged
+  }
+
+  url(path = '/mcp'): URL {
+    return new URL(path, `http://127.0.0.1:${this.#port}`)
+  }
+
+  /** As an operator would, so that the children go with it. */
+  async close(): Promise<void> {
+    try {
+      this.#program?.signal('SIGTERM')
+      await this.#program?.exit()
+    } finally {
+      await this.#program?.kill()
+      this.folder.close()
+    }
+  }
+}
+
+/** On a port of its own. */
+export function ownPort(...targets: Target[]): (port: number) => object {
+  return (port) => ({ mcp: { port, targets } })
+}
+
+/** As backends of routes, by their paths; several have a space between them. */
+export function routed(paths: Record<string, Target[]>): (port: number) => object {
+  return (port) => ({
+    gateways: { default: { port, address: '127.0.0.1' } },
+    routes: Object.entries(paths).map(([written, targets]) => ({
+      matches: written.split(' ').map((exact) => ({ path: { exact } })),
+      backends: [{ mcp: { targets } }],
+    })),
+  })
+}
