@@ -12,11 +12,11 @@ const program = createRequire(import.meta.url).resolve(
   '@modelcontextprotocol/inspector-cli/build/cli.js',
 )
 
-let judged: Judged
+let judged: Judged | undefined
 
 /** What it prints, which is the result. It starts only where there is a package.json in the folder above. */
 async function inspect(...args: string[]): Promise<unknown> {
-  const target = ['--cli', judged.url().href, '--transport', 'http']
+  const target = ['--cli', judged!.url().href, '--transport', 'http']
   const { code, stdout, stderr } = await run(
     process.execPath,
     [program, ...target, ...args],
@@ -32,7 +32,7 @@ inspector.before(async () => {
   judged = await Judged.start(ownPort(FIXTURE))
 })
 
-inspector.after(() => judged.close())
+inspector.after(() => judged?.close())
 
 inspector('lists tools', async () => {
   const { tools } = (await inspect('--method', 'tools/list')) as { tools: { name: string }[] }

@@ -10,9 +10,9 @@ import { addServerChecks, npmServers } from '../support/mcp/server-checks.ts'
 
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-let judged: Judged
+let judged: Judged | undefined
 
-const current: Judging = { label: 'client', connect: connectV2, url: () => judged.url() }
+const current: Judging = { label: 'client', connect: connectV2, url: () => judged!.url() }
 
 const v2 = suite('MCP SDK v2')
 
@@ -22,10 +22,10 @@ v2.before(async () => {
   )
 })
 
-v2.after(() => judged.close())
+v2.after(() => judged?.close())
 
 addChecks(v2, current)
-addServerChecks(v2, connectV2, () => judged)
+addServerChecks(v2, connectV2, () => judged!)
 
 for (const version of VERSIONS)
   v2(`speaks ${version} with those who ask for it`, async () => {
