@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { FIXTURE, Judged, ownPort } from '../support/mcp/judged.ts'
+import { FIXTURE, judgedFor, ownPort } from '../support/mcp/judged.ts'
 import { run } from '../support/mcp/run.ts'
 
 const WAIT_MS = 20_000
@@ -12,11 +12,12 @@ const program = createRequire(import.meta.url).resolve(
   '@modelcontextprotocol/inspector-cli/build/cli.js',
 )
 
-let judged: Judged | undefined
+const inspector = suite('MCP inspector')
+const judged = judgedFor(inspector, ownPort(FIXTURE))
 
 /** What it prints, which is the result. It starts only where there is a package.json in the folder above. */
 async function inspect(...args: string[]): Promise<unknown> {
-  const target = ['--cli', judged!.url().href, '--transport', 'http']
+  const target = ['--cli', (await judged()).url().href, '--transport', 'http']
   const { code, stdout, stderr } = await run(
     process.execPath,
     [program, ...target, ...args],
@@ -25,14 +26,6 @@ async function inspect(...args: string[]): Promise<unknown> {
   assert.is(code, 0, stderr)
   return JSON.parse(stdout)
 }
-
-const inspector = suite('MCP inspector')
-
-inspector.before(async () => {
-  judged = await Judged.start(ownPort(FIXTURE))
-})
-
-inspector.after(() => judged?.close())
 
 inspector('lists tools', async () => {
   const { tools } = (await inspect('--method', 'tools/list')) as { tools: { name: string }[] }

@@ -5,31 +5,28 @@ import * as assert from 'uvu/assert'
 import { addChecks, withClients } from '../support/mcp/checks.ts'
 import type { Judging } from '../support/mcp/checks.ts'
 import { connectLegacy, connectV1 } from '../support/mcp/client-v1.ts'
-import { FIXTURE, Judged, routed } from '../support/mcp/judged.ts'
+import { FIXTURE, judgedFor, routed } from '../support/mcp/judged.ts'
 import { addServerChecks, npmServers } from '../support/mcp/server-checks.ts'
 
-let judged: Judged | undefined
+const v1 = suite('MCP SDK v1')
+const judged = judgedFor(v1, (port, folder) =>
+  routed({ '/mcp /sse': [FIXTURE], ...npmServers(folder) })(port),
+)
 
-const current: Judging = { label: 'client', connect: connectV1, url: () => judged!.url() }
+const current: Judging = {
+  label: 'client',
+  connect: connectV1,
+  url: async () => (await judged()).url(),
+}
 const legacy: Judging = {
   label: 'legacy client',
   connect: connectLegacy,
-  url: () => judged!.url('/sse'),
+  url: async () => (await judged()).url('/sse'),
 }
-
-const v1 = suite('MCP SDK v1')
-
-v1.before(async () => {
-  judged = await Judged.start((port, folder) =>
-    routed({ '/mcp /sse': [FIXTURE], ...npmServers(folder) })(port),
-  )
-})
-
-v1.after(() => judged?.close())
 
 addChecks(v1, current)
 addChecks(v1, legacy)
-addServerChecks(v1, connectV1, () => judged!)
+addServerChecks(v1, connectV1, judged)
 
 v1('speaks the latest version that both sides know', async () => {
   await withClients(current, ['ada'], async (ada) => assert.is(ada?.version, '2025-11-25'))
@@ -53,7 +50,7 @@ async function statusOf(sessionId: string): Promise<number> {
     'mcp-session-id': sessionId,
   }
   const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-  const response = await fetch(judged!.url(), { method: 'POST', headers, body })
+  const response = await fetch((await judged()).url(), { method: 'POST', headers, body })
   await response.body?.cancel()
   return response.status
 }

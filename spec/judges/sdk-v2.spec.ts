@@ -5,27 +5,24 @@ import * as assert from 'uvu/assert'
 import { addChecks, withClients } from '../support/mcp/checks.ts'
 import type { Judging } from '../support/mcp/checks.ts'
 import { connectV2 } from '../support/mcp/client-v2.ts'
-import { FIXTURE, Judged, routed } from '../support/mcp/judged.ts'
+import { FIXTURE, judgedFor, routed } from '../support/mcp/judged.ts'
 import { addServerChecks, npmServers } from '../support/mcp/server-checks.ts'
 
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-let judged: Judged | undefined
-
-const current: Judging = { label: 'client', connect: connectV2, url: () => judged!.url() }
-
 const v2 = suite('MCP SDK v2')
+const judged = judgedFor(v2, (port, folder) =>
+  routed({ '/mcp': [FIXTURE], ...npmServers(folder) })(port),
+)
 
-v2.before(async () => {
-  judged = await Judged.start((port, folder) =>
-    routed({ '/mcp': [FIXTURE], ...npmServers(folder) })(port),
-  )
-})
-
-v2.after(() => judged?.close())
+const current: Judging = {
+  label: 'client',
+  connect: connectV2,
+  url: async () => (await judged()).url(),
+}
 
 addChecks(v2, current)
-addServerChecks(v2, connectV2, () => judged!)
+addServerChecks(v2, connectV2, judged)
 
 for (const version of VERSIONS)
   v2(`speaks ${version} with those who ask for it`, async () => {

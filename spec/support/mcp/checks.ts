@@ -14,8 +14,7 @@ export interface Judging {
   /** In front of what a check is called. */
   readonly label: string
   readonly connect: Connect
-  /** Known once the suite has begun. */
-  readonly url: () => URL
+  readonly url: () => Promise<URL>
 }
 
 type Use = (...clients: JudgeClient[]) => Promise<void>
@@ -28,7 +27,7 @@ export async function withClients(
 ): Promise<void> {
   const clients: JudgeClient[] = []
   try {
-    for (const name of names) clients.push(await connect(url(), answersOf(name)))
+    for (const name of names) clients.push(await connect(await url(), answersOf(name)))
     await deadline(use(...clients), WAIT_MS, 'a conversation')
   } finally {
     await Promise.all(clients.map((client) => client.close()))

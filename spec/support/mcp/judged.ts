@@ -1,6 +1,7 @@
 // What the judges judge: the built gateway, as a process, with the servers they know behind it.
 
 import { createRequire } from 'node:module'
+import type { Test } from 'uvu'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { childFile } from '../children/child-file.ts'
 import { Folder } from '../folder.ts'
@@ -26,6 +27,9 @@ function target(name: string, ...args: string[]): Target {
   return { name, stdio: { cmd: process.execPath, args } }
 }
 
+/** The port is free; the folder goes when the gateway ends. */
+type ConfigOf = (port: number, folder: Folder) => object
+
 export class Judged {
   readonly folder = new Folder()
   readonly #port: number
@@ -35,8 +39,7 @@ export class Judged {
     this.#port = port
   }
 
-  /** Its configuration depends on the port, which is free. */
-  static async start(configOf: (port: number, folder: Folder) => object): Promise<Judged> {
+  static async start(configOf: ConfigOf): Promise<Judged> {
     const judged = new Judged(await freePort())
     try {
       const config = configOf(judged.#port, judged.folder)
@@ -73,6 +76,19 @@ export class Judged {
       this.folder.close()
     }
   }
+}
+
+/**
+ * One for a whole suite. It is asked for in each test, so that these fail, and say why, when it does not start: what `before`
+ * throws is told to nobody.
+ */
+export function judgedFor(judge: Test, configOf: ConfigOf): () => Promise<Judged> {
+  let starting: Promise<Judged> | undefined
+  judge.after(async () => {
+    const judged = await starting?.catch(() => null)
+    await judged?.close()
+  })
+  return () => (starting ??= Judged.start(configOf))
 }
 
 /** On a port of its own. */

@@ -33,13 +33,18 @@ export function npmServers(folder: Folder): Record<string, Target[]> {
 
 type Use = (client: JudgeClient, folder: Folder) => Promise<void>
 
-export function addServerChecks(judge: Test, connect: Connect, judged: () => Judged): void {
+export function addServerChecks(
+  judge: Test,
+  connect: Connect,
+  judgedOf: () => Promise<Judged>,
+): void {
   const check = (path: string, title: string, use: Use): void =>
     judge(title, async () => {
-      const { folder } = judged()
+      const judged = await judgedOf()
+      const { folder } = judged
       const root = pathToFileURL(folder.path).href
       const answers: Answers = { ...answersOf('ada'), root }
-      const client = await connect(judged().url(path), answers)
+      const client = await connect(judged.url(path), answers)
       try {
         await deadline(use(client, folder), WAIT_MS, `a conversation at ${path}`)
       } finally {
