@@ -1,15 +1,17 @@
 // The life of a request in one place: accept → choose → enforce → forward → relay → settle.
 
-import { GatewayError } from './base/errors.ts'
+import { faultOf, GatewayError } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
 import type { Backend, Reply } from './base/types.ts'
+import { Identity } from './enforce/identity.ts'
+import { enforce } from './enforce/enforce.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
 import { planOf } from './plan.ts'
-import type { Plan, Route, Standing } from './plan.ts'
+import type { Plan, PlannedListener, Route, Standing } from './plan.ts'
 import { Ports } from './ports.ts'
 import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
@@ -20,6 +22,7 @@ export class Gateway implements PortsOwner {
   readonly #log: Log
   readonly #pools: Pools
   readonly #groups: Groups
+  readonly #identity: Identity
   readonly #ports: Ports
   #plan: Plan
 
@@ -27,12 +30,13 @@ export class Gateway implements PortsOwner {
     this.#log = log
     this.#pools = new Pools(config.backend)
     this.#groups = new Groups(config.mcp, log, this.#pools)
+    this.#identity = new Identity(log)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
   }
 
   get #standing(): Standing {
-    return { pools: this.#pools, groups: this.#groups }
+    return { pools: this.#pools, groups: this.#groups, identity: this.#identity }
   }
 
   /** What is in force. */
@@ -73,6 +77,7 @@ export class Gateway implements PortsOwner {
     this.#ports.cut()
     await this.#groups.close()
     this.#pools.close()
+    this.#identity.close()
   }
 
   /** Leaves nothing behind that would outlive the process; for one that exits at once. */
@@ -83,14 +88,41 @@ export class Gateway implements PortsOwner {
   /** From the head to the point where an answer is awaited. */
   serve(exchange: Exchange, port: number): void {
     try {
-      const route = this.#choose(exchange, port)
-      if (route.timeout > 0) exchange.limit(route.timeout)
-      const reply = enforce(exchange, route)
-      if (reply === undefined) forward(exchange, route)
-      else exchange.answer(reply)
+      const listener = this.#listenerOf(exchange, port)
+      const verdict = enforce(exchange, listener.policies)
+      if (verdict === undefined) this.#route(exchange, listener)
+      else this.#heed(exchange, verdict, () => this.#route(exchange, listener))
     } catch (error) {
       exchange.fail(faultOf(error))
     }
+  }
+
+  #route(exchange: Exchange, listener: PlannedListener): void {
+    const route = routeOf(exchange, listener)
+    if (route.timeout > 0) exchange.limit(route.timeout)
+    const verdict = enforce(exchange, route.policies)
+    if (verdict === undefined) this.#forward(exchange, route)
+    else this.#heed(exchange, verdict, () => this.#forward(exchange, route))
+  }
+
+  #forward(exchange: Exchange, route: Route): void {
+    exchange.phase = 'forward'
+    if (route.retry !== null) return callWithRetry(exchange, route.retry, () => pick(route))
+    const backend = pick(route)
+    exchange.endpoint = backend.endpoint
+    backend.call(exchange, exchange)
+  }
+
+  /** A policy's answer goes out; one that waited and let the request pass is followed by `next`. */
+  #heed(exchange: Exchange, verdict: Reply | Promise<Reply | undefined>, next: () => void): void {
+    if (!(verdict instanceof Promise)) return exchange.answer(verdict)
+    verdict
+      .then((reply) => {
+        if (exchange.phase === 'settled') return
+        if (reply === undefined) next()
+        else exchange.answer(reply)
+      })
+      .catch((error: unknown) => exchange.fail(faultOf(error)))
   }
 
   answer(exchange: Exchange, reply: Reply): void {
@@ -119,46 +151,30 @@ export class Gateway implements PortsOwner {
     logAccess(this.#log, exchange)
   }
 
-  #choose(exchange: Exchange, port: number): Route {
-    const { request } = exchange
-    const listener = this.#plan.ports.get(port)?.find(request.authority)
+  #listenerOf(exchange: Exchange, port: number): PlannedListener {
+    const listener = this.#plan.ports.get(port)?.find(exchange.request.authority)
     if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
     exchange.listener = listener.key
-    const found = listener.routes.find(request)
-    if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
-    exchange.route = found.value.key
-    exchange.matchedPrefix = found.prefix
-    exchange.policies = found.value.policies
-    exchange.dialect = found.value.dialect
-    return found.value
+    exchange.policies = listener.policies
+    return listener
   }
 }
 
-function enforce(exchange: Exchange, { policies }: Route): Reply | undefined {
-  for (const policy of policies) {
-    const reply = policy.request?.(exchange)
-    if (reply !== undefined) return reply
-  }
-  return undefined
-}
-
-function forward(exchange: Exchange, route: Route): void {
-  exchange.phase = 'forward'
-  if (route.retry !== null) return callWithRetry(exchange, route.retry, () => pick(route))
-  const backend = pick(route)
-  exchange.endpoint = backend.endpoint
-  backend.call(exchange, exchange)
+function routeOf(exchange: Exchange, listener: PlannedListener): Route {
+  const found = listener.routes.find(exchange.request)
+  if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
+  const route = found.value
+  exchange.route = route.key
+  exchange.matchedPrefix = found.prefix
+  exchange.policies = route.allPolicies
+  exchange.dialect = route.dialect
+  return route
 }
 
 function pick({ backends }: Route): Backend {
   const backend = backends.pick()
   if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
   return backend
-}
-
-function faultOf(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  return new GatewayError('INTERNAL', 'internal error', { cause: error })
 }
 
 function stackOf(cause: unknown): string {

@@ -5,8 +5,11 @@ import { isLoopback } from './base/loopback.ts'
 import { ListenerTable } from './choose/listener-table.ts'
 import { RouteTable } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
-import { policiesOf } from './enforce/policies-of.ts'
+import { enforce } from './enforce/enforce.ts'
+import type { Identity } from './enforce/identity.ts'
+import { PolicyMaker } from './enforce/policy-maker.ts'
 import { HttpBackend } from './forward/http/backend.ts'
+import { PolicedBackend } from './forward/policed.ts'
 import { originOf } from './forward/http/origin.ts'
 import type { Pool } from './forward/http/pool.ts'
 import type { Pools } from './forward/http/pools.ts'
@@ -18,18 +21,20 @@ import type {
   BackendConfig,
   BackendTlsConfig,
   Config,
-  CorsConfig,
   Endpoint,
   GatewayConfig,
   ListenerConfig,
   RetryConfig,
   RouteConfig,
+  RoutePolicies,
 } from './base/config/types.ts'
 import type { Backend, Dialect, Policy } from './base/types.ts'
 
 export interface Route {
   readonly key: string
   readonly policies: readonly Policy[]
+  /** Those of its listener and its own: all that have a say in the answer. */
+  readonly allPolicies: readonly Policy[]
   readonly backends: Weighted<Backend>
   /** What its clients understand when the gateway itself has something to say. */
   readonly dialect: Dialect
@@ -41,6 +46,8 @@ export interface Route {
 export interface PlannedListener {
   readonly key: string
   readonly hostname: string
+  /** Decided before a route is chosen. */
+  readonly policies: readonly Policy[]
   readonly routes: RouteTable<Route>
 }
 
@@ -61,6 +68,7 @@ export interface Plan {
 export interface Standing {
   readonly pools: Pools
   readonly groups: Groups
+  readonly identity: Identity
 }
 
 export function planOf(config: Config, standing: Standing, generation: number): Plan {
@@ -76,9 +84,11 @@ class Planner {
   readonly origins = new Set<string>()
   readonly groups = new Set<Group>()
   readonly #standing: Standing
+  readonly #policies: PolicyMaker
 
   constructor(standing: Standing) {
     this.#standing = standing
+    this.#policies = new PolicyMaker(standing.identity)
   }
 
   listeners({ address, listeners }: GatewayConfig): ListenerTable<PlannedListener> {
@@ -87,22 +97,24 @@ class Planner {
 
   #listener(listener: ListenerConfig, address: string): PlannedListener {
     const { key, hostname } = listener
+    const policies = this.#policies.ofListener(listener.policies)
     const entries = listener.routes.map((route) => ({
       ...route,
-      value: this.#route(route, address),
+      value: this.#route(route, policies, address),
     }))
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
-    return { key, hostname, routes: new RouteTable(entries, scheme) }
+    return { key, hostname, policies, routes: new RouteTable(entries, scheme) }
   }
 
-  #route(route: RouteConfig, address: string): Route {
-    const { key, policies, backends } = route
-    const { timeout, retry } = policies
+  #route(route: RouteConfig, outer: readonly Policy[], address: string): Route {
+    const { key, backends } = route
+    const { timeout, retry } = route.policies
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
-    const cors = isMcp && policies.cors !== null ? exposing(policies.cors) : policies.cors
+    const policies = this.#policies.ofRoute(isMcp ? exposing(route.policies) : route.policies)
     return {
       key,
-      policies: policiesOf({ ...policies, cors }),
+      policies,
+      allPolicies: [...outer, ...policies],
       dialect: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
@@ -116,12 +128,17 @@ class Planner {
   }
 
   #backend(backend: BackendConfig, route: RouteConfig, address: string): Backend {
-    const { timeout, backendTLS } = route.policies
-    if (backend.kind === 'mcp') return this.#mcp(backend, route, address)
+    const policies = this.#policies.ofBackend(backend.policies, route.policies)
+    const plain =
+      backend.kind === 'mcp' ? this.#mcp(backend, route, address) : this.#host(backend, route)
+    return policies.length === 0 ? plain : new PolicedBackend(plain, policies, enforce)
+  }
+
+  #host(backend: BackendConfig, { policies }: RouteConfig): Backend {
     // Other kinds do not pass the checks of the configuration yet.
     assert(backend.kind === 'host')
-    const pool = this.#pool(backend.endpoint, backendTLS)
-    return new HttpBackend(pool, timeout?.backendRequestTimeout ?? 0)
+    const pool = this.#pool(backend.endpoint, backend.policies.backendTLS ?? policies.backendTLS)
+    return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
   }
 
   #mcp(
@@ -158,10 +175,12 @@ class Planner {
 /** Pages need these of an MCP answer, whatever else is exposed. */
 const MCP_EXPOSED = ['mcp-session-id', 'www-authenticate']
 
-function exposing(cors: CorsConfig): CorsConfig {
+function exposing(policies: RoutePolicies): RoutePolicies {
+  const { cors } = policies
+  if (cors === null || cors.exposeHeaders.includes('*')) return policies
   const named = new Set(cors.exposeHeaders.map((name) => name.toLowerCase()))
-  const more = MCP_EXPOSED.filter((name) => !named.has(name))
-  return named.has('*') ? cors : { ...cors, exposeHeaders: [...cors.exposeHeaders, ...more] }
+  const exposeHeaders = [...cors.exposeHeaders, ...MCP_EXPOSED.filter((name) => !named.has(name))]
+  return { ...policies, cors: { ...cors, exposeHeaders } }
 }
 
 function protectionOf(written: boolean | null, address: string): Protection {

@@ -52,3 +52,9 @@ export class GatewayError extends Error {
     return TABLE[this.code][1]
   }
 }
+
+/** Whatever was thrown, as an error with a code; what has none is a bug of ours. */
+export function faultOf(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('INTERNAL', 'internal error', { cause: error })
+}

@@ -7,6 +7,12 @@ import type { Facts } from './cel/facts.ts'
 import type { Body, Call, Client, Dialect, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
 import type { RequestHead } from './wire/head.ts'
 
+/** A header of the client's, as it was. */
+export interface Credential {
+  readonly name: string
+  readonly value: string
+}
+
 /** Which verb has the exchange in hand. */
 export type Phase = 'choose' | 'forward' | 'relay' | 'settled'
 
@@ -34,6 +40,8 @@ export class Exchange {
   allowedOrigin = ''
   /** What policies and backends learnt, for rules, traces and the log; null until there is something. */
   facts: Facts | null = null
+  /** The credential that was verified and taken off the request, for a backend that is to have it all the same. */
+  credential: Credential | null = null
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */

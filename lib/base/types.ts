@@ -96,10 +96,13 @@ export interface Steps {
   settle(exchange: Exchange): void
 }
 
+/** A policy's word on a request: a reply instead of the backend's, or nothing. A promise only where it must wait. */
+export type Verdict = Reply | undefined | Promise<Reply | undefined>
+
 /** May answer instead of the backend, or change the request; may add to the reply. Never both at once. */
 export interface Policy {
   readonly kind: string
-  request?(exchange: Exchange): Reply | undefined
+  request?(exchange: Exchange): Verdict
   response?(exchange: Exchange, head: ResponseHead): void
 }
 

@@ -1,0 +1,70 @@
+// Policies made from their configuration, in the order in which they run. `timeout`, `retry` and `backendTLS` are not
+// among them: they say how `forward` calls, and decide nothing themselves.
+
+import type { BackendPolicies, GatewayPolicies, RoutePolicies } from '../base/config/types.ts'
+import type { Policy } from '../base/types.ts'
+import { apiKey } from './api-key.ts'
+import { authorization } from './authorization.ts'
+import { backendAuth } from './backend-auth.ts'
+import { basicAuth } from './basic-auth.ts'
+import { cors } from './cors.ts'
+import { directResponse } from './direct-response.ts'
+import { requestHeaderModifier, responseHeaderModifier } from './header-modifier.ts'
+import type { Identity } from './identity.ts'
+import { jwtAuth } from './jwt-auth.ts'
+import { mcpAuthentication } from './mcp-authentication.ts'
+import { requestRedirect } from './redirect.ts'
+import { transformations } from './transformations.ts'
+import { urlRewrite } from './url-rewrite.ts'
+
+export class PolicyMaker {
+  readonly #identity: Identity
+
+  constructor(identity: Identity) {
+    this.#identity = identity
+  }
+
+  ofListener(config: GatewayPolicies): Policy[] {
+    return [...this.#admission(config, null), ...made(config.transformations, transformations)]
+  }
+
+  ofRoute(config: RoutePolicies): Policy[] {
+    return [
+      ...this.#admission(config, config.mcpAuthentication),
+      ...made(config.transformations, transformations),
+      ...made(config.responseHeaderModifier, responseHeaderModifier),
+      ...made(config.requestHeaderModifier, requestHeaderModifier),
+      ...made(config.urlRewrite, urlRewrite),
+      ...made(config.requestRedirect, requestRedirect),
+      ...made(config.directResponse, directResponse),
+    ]
+  }
+
+  /** Behind the choice of a backend; its own word on credentials is stronger than the route's. */
+  ofBackend(config: BackendPolicies, route: RoutePolicies): Policy[] {
+    return [
+      ...made(config.authorization, (one) => authorization(one, null)),
+      ...made(config.transformations, transformations),
+      ...made(config.responseHeaderModifier, responseHeaderModifier),
+      ...made(config.requestHeaderModifier, requestHeaderModifier),
+      ...made(config.backendAuth ?? route.backendAuth, backendAuth),
+    ]
+  }
+
+  /** `cors` is first, so that a browser may read every refusal behind it. */
+  #admission(config: GatewayPolicies, mcp: RoutePolicies['mcpAuthentication']): Policy[] {
+    const identity = this.#identity
+    return [
+      ...made(config.cors, cors),
+      ...made(mcp, (one) => mcpAuthentication(one, identity)),
+      ...made(config.jwtAuth, (one) => jwtAuth(one, identity)),
+      ...made(config.basicAuth, basicAuth),
+      ...made(config.apiKey, apiKey),
+      ...made(config.authorization, (one) => authorization(one, mcp)),
+    ]
+  }
+}
+
+function made<Config>(config: Config | null, make: (config: Config) => Policy): Policy[] {
+  return config === null ? [] : [make(config)]
+}
