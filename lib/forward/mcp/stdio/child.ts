@@ -179,10 +179,14 @@ export class Child implements Link, LineOwner {
     this.#reason ||= reason
     if (this.#leader === 'gone' && this.#output === 'closed') return this.#leave(this.#reason)
     if (this.#reading === 'paused') return
-    this.#drain ??= setTimeout(() => {
-      this.#lines.end()
-      this.#leave(this.#reason)
-    }, this.#home.graces.drain)
+    // When our own process was held up, the time is over before the pipe was looked at: hence once more.
+    this.#drain ??= setTimeout(() => setImmediate(() => this.#drained()), this.#home.graces.drain)
+  }
+
+  #drained(): void {
+    if (this.#reading === 'paused') return
+    this.#lines.end()
+    this.#leave(this.#reason)
   }
 
   /** The owner hears no more but this; the child is read on, so that it can end. */

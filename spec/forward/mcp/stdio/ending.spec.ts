@@ -10,13 +10,14 @@ const NEVER = { stdin: 600_000, term: 600_000, drain: 300 }
 const ending = suite('ending')
 const test = familyTests(ending)
 
-test('a child that reads its input ends without a signal', async (family) => {
+ending('a child that reads its input ends without a signal', async () => {
+  const family = new Family({}, NEVER)
   const owner = new Owner()
   const link = family.open(owner, 'banner')
   await owner.messageCount(1)
   link.close()
   assert.is(link.state, 'ending')
-  await until(() => family.children.count === 0, 'the end of the child')
+  await family.close()
   assert.equal([link.exitCode, link.exitSignal, link.state], [0, null, 'ended'])
 })
 
@@ -70,18 +71,20 @@ test('a wrapper that dies takes with it what holds its output', async (family) =
   await until(() => !isRunning(Number(pid ?? 0)), 'the end of the grandchild')
 })
 
-test('a descendant in another group holds no pipe of ours open', async (family) => {
+test('a descendant in another group holds neither the end nor a pipe of ours', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'escape', '3000')
   await owner.messageCount(1)
+  const descendant = Number(owner.params[0]!['pid'])
   const pipes = (): number =>
     process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
   const open = pipes()
-  link.close()
-  await until(() => family.children.count === 0, 'the end of the group')
+  process.kill(link.pid, 'SIGKILL')
+  assert.is(await owner.end(), `target 'one' was killed by SIGKILL`)
+  assert.is(family.children.count, 0)
   await until(() => pipes() <= open - 2, 'our ends of its pipes to be closed')
-  assert.ok(isRunning(Number(owner.params[0]!['pid'])), 'while it still runs')
-  await until(() => !isRunning(Number(owner.params[0]!['pid'])), 'its own end')
+  assert.ok(isRunning(descendant), 'while it still runs')
+  await until(() => !isRunning(descendant), 'its own end')
 })
 
 ending('kills every group at once when the gateway itself must go', async () => {

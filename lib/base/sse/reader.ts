@@ -1,0 +1,192 @@
+// Finds the events in a text/event-stream, by the letter of the WHATWG's HTML standard, wherever its bytes are cut.
+
+import { Pile } from './pile.ts'
+
+/** Who reads the stream; called from within `write`. */
+export interface EventOwner {
+  /** The name is '' when none was sent, the id that of the last event that had one. The data is the owner's to keep. */
+  event(name: string, data: Buffer, id: string | null): void
+  /** How long the sender wants to be left alone before the stream is opened again. */
+  retry(ms: number): void
+  /** The data of an event, or another field, is above the bound. Nothing comes after this. */
+  tooLong(): void
+}
+
+type State = 'start' | 'line' | 'lf' | 'field' | 'space' | 'value' | 'end' | 'ignored' | 'over'
+
+const LF = 10
+const CR = 13
+const SPACE = 32
+const COLON = 58
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+const NEWLINE = Buffer.from('\n')
+const DIGITS = /^[0-9]+$/
+
+/** A name as one number, as it is compared at every line. It begins with 1, so that a NUL in front counts. */
+const FIRST_CODE = 1
+
+function codeOf(name: string): number {
+  return Buffer.from(name).reduce(nextCode, FIRST_CODE)
+}
+
+function nextCode(code: number, byte: number): number {
+  return code * 256 + byte
+}
+
+const DATA = codeOf('data')
+const EVENT = codeOf('event')
+const ID = codeOf('id')
+const RETRY = codeOf('retry')
+/** Above the code of any name of five letters, the most a known one has. */
+const LAST_CODE = 2 * 256 ** 5
+
+export class EventReader {
+  readonly #owner: EventOwner
+  readonly #maxBytes: number
+  #state: State = 'start'
+  /** Bytes of the mark at the start that were seen. */
+  #marks = 0
+  /** Name of the field we are in. */
+  #code = FIRST_CODE
+  /** Of the event so far: how many fields of data, what they hold, and its name. */
+  #lines = 0
+  readonly #data = new Pile()
+  #name = ''
+  /** What a field other than data holds. */
+  readonly #value = new Pile()
+  #id: string | null = null
+  #bytes!: Buffer
+  #at = 0
+  #to = 0
+
+  /** `maxBytes` bounds the data of one event, and each other field. */
+  constructor(owner: EventOwner, maxBytes: number) {
+    this.#owner = owner
+    this.#maxBytes = maxBytes
+  }
+
+  /** The bytes are read before this returns, and not kept. */
+  write(bytes: Buffer, from: number, to: number): void {
+    this.#bytes = bytes
+    this.#at = from
+    this.#to = to
+    let state = this.#state
+    while (this.#at < to && state !== 'over') state = this[state]()
+    this.#state = state
+  }
+
+  /** A mark cut short is the start of a line whose field nobody knows. */
+  private start(): 'start' | 'line' | 'ignored' {
+    if (this.#bytes[this.#at] !== BYTE_ORDER_MARK[this.#marks])
+      return this.#marks === 0 ? 'line' : 'ignored'
+    this.#at++
+    return ++this.#marks === BYTE_ORDER_MARK.length ? 'line' : 'start'
+  }
+
+  private line(): 'line' | 'lf' | 'field' | 'ignored' {
+    const byte = this.#bytes[this.#at]!
+    if (isLineEnd(byte)) {
+      this.#dispatch()
+      return this.#nextLine()
+    }
+    if (byte === COLON) return 'ignored'
+    this.#code = FIRST_CODE
+    return 'field'
+  }
+
+  /** Behind a CR, which ended the line already. */
+  private lf(): 'line' {
+    if (this.#bytes[this.#at] === LF) this.#at++
+    return 'line'
+  }
+
+  private field(): 'field' | 'space' | 'end' | 'ignored' | 'over' {
+    const byte = this.#bytes[this.#at]!
+    if (isLineEnd(byte)) return this.#open('end')
+    this.#at++
+    if (byte === COLON) return this.#open('space')
+    this.#code = nextCode(this.#code, byte)
+    return this.#code < LAST_CODE ? 'field' : 'ignored'
+  }
+
+  private space(): 'value' {
+    if (this.#bytes[this.#at] === SPACE) this.#at++
+    return 'value'
+  }
+
+  private value(): 'value' | 'end' | 'over' {
+    const from = this.#at
+    this.#at = lineEnd(this.#bytes, from, this.#to)
+    const pile = this.#code === DATA ? this.#data : this.#value
+    if (!this.#fits(pile, this.#at - from)) return this.#overflow()
+    pile.add(this.#bytes, from, this.#at)
+    return this.#at === this.#to ? 'value' : 'end'
+  }
+
+  private end(): 'line' | 'lf' {
+    if (this.#code !== DATA) this.#read(this.#value.take())
+    return this.#nextLine()
+  }
+
+  private ignored(): 'line' | 'lf' | 'ignored' {
+    this.#at = lineEnd(this.#bytes, this.#at, this.#to)
+    return this.#at === this.#to ? 'ignored' : this.#nextLine()
+  }
+
+  protected over(): never {
+    throw new Error('a stream that was given up takes no bytes')
+  }
+
+  /** At the end of a line. */
+  #nextLine(): 'line' | 'lf' {
+    return this.#bytes[this.#at++] === CR ? 'lf' : 'line'
+  }
+
+  /** The name is complete: on to the value, if it is a field we know. */
+  #open<Next extends State>(next: Next): Next | 'ignored' | 'over' {
+    const code = this.#code
+    if (code !== DATA) return code === EVENT || code === ID || code === RETRY ? next : 'ignored'
+    if (this.#lines++ === 0) return next
+    if (!this.#fits(this.#data, NEWLINE.length)) return this.#overflow()
+    this.#data.add(NEWLINE, 0, NEWLINE.length)
+    return next
+  }
+
+  #read(value: Buffer): void {
+    if (this.#code === ID) {
+      if (!value.includes(0)) this.#id = value.toString()
+      return
+    }
+    const text = value.toString()
+    if (this.#code === EVENT) this.#name = text
+    else if (DIGITS.test(text)) this.#owner.retry(Math.min(Number(text), Number.MAX_SAFE_INTEGER))
+  }
+
+  #dispatch(): void {
+    const [name, lines] = [this.#name, this.#lines]
+    this.#name = ''
+    this.#lines = 0
+    if (lines > 0) this.#owner.event(name, this.#data.take(), this.#id)
+  }
+
+  #fits(pile: Pile, more: number): boolean {
+    return pile.length + more <= this.#maxBytes
+  }
+
+  #overflow(): 'over' {
+    this.#data.take()
+    this.#value.take()
+    this.#owner.tooLong()
+    return 'over'
+  }
+}
+
+function isLineEnd(byte: number): boolean {
+  return byte === LF || byte === CR
+}
+
+function lineEnd(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to && !isLineEnd(bytes[at]!)) at++
+  return at
+}

@@ -1,0 +1,73 @@
+// An answer's content gathered to its end, within a bound.
+
+import type { Body, Sink } from '../../../base/types.ts'
+import { copyOf } from '../../../base/wire/socket.ts'
+
+/** Hears one of the three, once, unless it cancelled. */
+export interface WholeOwner {
+  whole(bytes: Buffer): void
+  tooLong(): void
+  broken(): void
+}
+
+export class Whole implements Sink {
+  readonly #body: Body
+  readonly #owner: WholeOwner
+  readonly #maxBytes: number
+  readonly #parts: Buffer[] = []
+  #length = 0
+  #state: 'open' | 'over' = 'open'
+
+  constructor(body: Body, owner: WholeOwner, maxBytes: number) {
+    this.#body = body
+    this.#owner = owner
+    this.#maxBytes = maxBytes
+  }
+
+  start(flow: 'running' | 'paused'): void {
+    if (this.#body.length > this.#maxBytes) return this.#overflow()
+    if (flow === 'paused') this.#body.pause()
+    this.#body.start(this, 'content')
+  }
+
+  write(bytes: Buffer, from: number, to: number): boolean {
+    if (this.#state === 'over') return true
+    this.#length += to - from
+    if (this.#length > this.#maxBytes) this.#overflow()
+    else this.#parts.push(copyOf(bytes.subarray(from, to)))
+    return true
+  }
+
+  end(): void {
+    if (!this.#finish()) return
+    const [first = Buffer.alloc(0)] = this.#parts
+    this.#owner.whole(this.#parts.length > 1 ? Buffer.concat(this.#parts, this.#length) : first)
+  }
+
+  cut(): void {
+    if (this.#finish()) this.#owner.broken()
+  }
+
+  pause(): void {
+    if (this.#state === 'open') this.#body.pause()
+  }
+
+  resume(): void {
+    if (this.#state === 'open') this.#body.resume()
+  }
+
+  cancel(): void {
+    if (this.#finish()) this.#body.cancel()
+  }
+
+  #overflow(): void {
+    this.cancel()
+    this.#owner.tooLong()
+  }
+
+  #finish(): boolean {
+    if (this.#state === 'over') return false
+    this.#state = 'over'
+    return true
+  }
+}

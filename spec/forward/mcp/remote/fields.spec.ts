@@ -1,0 +1,57 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { sentFields } from '../../../../lib/forward/mcp/remote/fields.ts'
+import { requestOf } from '../../../support/exchange-of.ts'
+
+const fields = suite('forward/mcp/remote/fields')
+
+const HEAD = [
+  'POST /mcp HTTP/1.1',
+  'Host: gateway.example',
+  'Accept: application/json, text/event-stream',
+  'Accept-Encoding: gzip',
+  'Content-Type: application/json',
+  'Content-Length: 2',
+  'Connection: keep-alive, x-hop',
+  'X-Hop: 1',
+  'TE: trailers',
+  'Expect: 100-continue',
+  'Origin: http://a.example',
+  'Referer: http://a.example/',
+  'Sec-Fetch-Mode: cors',
+  'Access-Control-Request-Method: POST',
+  'Mcp-Session-Id: client',
+  'Mcp-Protocol-Version: 2025-06-18',
+  'Mcp-Method: tools/call',
+  'Last-Event-ID: 3',
+  'Range: bytes=0-1',
+  'If-None-Match: "a"',
+  'Proxy-Authorization: Basic eA==',
+  'Authorization: Bearer token',
+  'Cookie: a=b',
+  'User-Agent: inspector',
+  'X-Request-Id: 1',
+  'X-Request-Id: 2',
+  'Traceparent: 00-1-2-00',
+]
+
+const OTHERS = [
+  ['user-agent', 'inspector'],
+  ['x-request-id', '1'],
+  ['x-request-id', '2'],
+  ['traceparent', '00-1-2-00'],
+]
+
+fields('sends on what tells of the client, and nothing of its message or connection', () => {
+  assert.equal(sentFields(requestOf(...HEAD), 'drop'), OTHERS)
+})
+
+fields('sends credentials on where they are meant for the target', () => {
+  assert.equal(sentFields(requestOf(...HEAD), 'keep'), [
+    ['authorization', 'Bearer token'],
+    ['cookie', 'a=b'],
+    ...OTHERS,
+  ])
+})
+
+fields.run()

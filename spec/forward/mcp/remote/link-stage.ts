@@ -1,0 +1,187 @@
+// What specs of links share: a target made of a scripted backend, messages, answers, and an owner that notes all it hears.
+
+import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/base/limits.ts'
+import { Log } from '../../../../lib/base/log.ts'
+import type { Reply } from '../../../../lib/base/types.ts'
+import { originOf } from '../../../../lib/forward/http/origin.ts'
+import { Pools } from '../../../../lib/forward/http/pools.ts'
+import type { Message } from '../../../../lib/forward/mcp/message.ts'
+import type { Remote, RemoteTarget } from '../../../../lib/forward/mcp/remote/remote.ts'
+import type { Link, LinkOwner, Outgoing, SentFields } from '../../../../lib/forward/mcp/types.ts'
+import type { Backend, Step } from '../../../support/backend.ts'
+import { deadline } from '../../../support/deadline.ts'
+import type { Stage } from '../../../support/gateway.ts'
+
+const WAIT_MS = 5000
+
+export interface RemoteOptions extends Partial<Omit<RemoteTarget, 'name'>> {
+  maxMessageBytes?: number
+  poolMaxSize?: number
+}
+
+/** A target named `x` on this port of loopback. */
+export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}): Remote {
+  const { maxMessageBytes, poolMaxSize, ...changes } = options
+  const target: RemoteTarget = {
+    name: 'x',
+    kind: 'mcp',
+    host: '127.0.0.1',
+    port,
+    path: '/mcp',
+    tls: null,
+    auth: null,
+    requestHeaderModifier: null,
+    transformations: null,
+    ...changes,
+  }
+  const pools = stage.add(
+    new Pools({ ...BACKEND_LIMITS, poolMaxSize: poolMaxSize ?? BACKEND_LIMITS.poolMaxSize }),
+  )
+  return {
+    target,
+    pool: pools.of(originOf({ kind: 'tcp', host: target.host, port }, target.tls)),
+    limits: { maxMessageBytes: maxMessageBytes ?? MCP_LIMITS.maxMessageBytes },
+    log: new Log({ level: 'error', format: 'text' }),
+  }
+}
+
+/** Notes what it hears as words, in order; `on` may answer back at once. */
+export class Ear implements LinkOwner {
+  readonly heard: string[] = []
+  readonly replies: Reply[] = []
+  on: (what: string) => void = () => {}
+  #wake: (() => void)[] = []
+
+  received(message: Message, number: number): void {
+    this.#note(`${number}: ${message.bytes.toString()}`)
+  }
+
+  failed(number: number, reason: string, reply: Reply | null): void {
+    if (reply !== null) this.replies.push(reply)
+    this.#note(`failed ${number}: ${reason}`)
+  }
+
+  closed(reason: string): void {
+    this.#note(`closed: ${reason}`)
+  }
+
+  expired(number: number): void {
+    this.#note(`expired ${number}`)
+  }
+
+  /** All of it, once there are this many. */
+  async count(count: number): Promise<string[]> {
+    while (this.heard.length < count) {
+      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
+      const last = this.heard.slice(-3).map((what) => what.slice(0, 200))
+      await deadline(heard, WAIT_MS, `${count} calls; the last were ${JSON.stringify(last)}`)
+    }
+    return this.heard
+  }
+
+  #note(what: string): void {
+    this.heard.push(what)
+    const woken = this.#wake
+    this.#wake = []
+    for (const wake of woken) wake()
+    this.on(what)
+  }
+}
+
+export function request(number: number, method = 'tools/call', fields: SentFields = []): Outgoing {
+  return {
+    bytes: Buffer.from(`{"jsonrpc":"2.0","id":${number},"method":"${method}"}`),
+    number,
+    fields,
+  }
+}
+
+export function notification(method: string): Outgoing {
+  return { bytes: Buffer.from(`{"jsonrpc":"2.0","method":"${method}"}`), number: 0, fields: [] }
+}
+
+export function result(number: number, value = '{}'): string {
+  return `{"jsonrpc":"2.0","id":${number},"result":${value}}`
+}
+
+export const INITIALIZED = notification('notifications/initialized')
+export const PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress"}'
+
+/** To the end of one request with its body. */
+export function oneRequest(text: string): number {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return -1
+  const length = /content-length: (\d+)/.exec(text.substring(0, end))?.[1] ?? '0'
+  return end + 4 + Number(length)
+}
+
+interface Sent {
+  send: Buffer
+}
+
+export const WAIT: Step = { wait: oneRequest }
+
+/** A whole answer. */
+export function answer(status: string, fields: string, content = ''): Sent {
+  const lines = fields === '' ? '' : `${fields}\r\n`
+  const head = `HTTP/1.1 ${status}\r\n${lines}content-length: ${Buffer.byteLength(content)}\r\n\r\n`
+  return { send: Buffer.from(head + content) }
+}
+
+export function json(content: string, fields = ''): Sent {
+  return answer('200 OK', `content-type: application/json${fields}`, content)
+}
+
+export const ACCEPTED = answer('202 Accepted', '')
+
+/** Without a length: it ends with its connection. */
+export const EVENTS = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
+/** Whose end would be told apart from a lost connection. */
+export const CHUNKED_EVENTS = EVENTS.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n')
+
+export function event(data: string, id = ''): string {
+  return `${id === '' ? '' : `id: ${id}\n`}event: message\ndata: ${data}\n\n`
+}
+
+/** A whole event stream, chunked, so that its connection can be used again. */
+export function events(...all: string[]): Step {
+  const content = all.join('')
+  const size = Buffer.byteLength(content).toString(16)
+  return { send: `${CHUNKED_EVENTS}${size}\r\n${content}\r\n0\r\n\r\n` }
+}
+
+/** The first answer of a target with sessions. */
+export const WELCOME = json(result(1, '{"protocolVersion":"2025-06-18"}'), '\r\nmcp-session-id: s1')
+
+/** The requests a backend heard, each as its first line and the named fields. */
+export function heardBy(backend: Backend, ...names: string[]): string[] {
+  return backend.connections.flatMap(({ received }) => {
+    const heads = received.split(/(?=(?:POST|GET|DELETE) \/)/)
+    return heads
+      .filter((head) => head !== '')
+      .map((head) => {
+        const lines = head.split('\r\n')
+        const fields = names.flatMap((name) => lines.filter((line) => line.startsWith(`${name}:`)))
+        return [lines[0]!.replace(' HTTP/1.1', ''), ...fields].join(' ')
+      })
+  })
+}
+
+/** Ends what is idle, and waits for all else to be ended by itself. */
+export async function allClosed(backend: Backend, { pool }: Remote): Promise<void> {
+  pool.close()
+  for (const connection of backend.connections) await connection.untilClosed()
+}
+
+/** A link to a target that follows these scripts, one for each connection, as `Backend.start` takes them. */
+export async function linkTo<T extends Link>(
+  { stage, Link }: { stage: Stage; Link: new (remote: Remote, owner: LinkOwner) => T },
+  scripts: Step[][],
+  options: RemoteOptions = {},
+): Promise<{ backend: Backend; ear: Ear; remote: Remote; link: T }> {
+  const backend = await stage.backend(...scripts)
+  const ear = new Ear()
+  const remote = remoteAt(stage, backend.port, options)
+  const link = stage.add(new Link(remote, ear))
+  return { backend, ear, remote, link }
+}

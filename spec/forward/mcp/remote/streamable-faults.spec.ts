@@ -1,0 +1,282 @@
+// Streamable HTTP targets that refuse, break off, forget their sessions or say too much.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable.ts'
+import type { Step } from '../../../support/backend.ts'
+import { contentOf } from '../../../support/exchange-of.ts'
+import { Stage } from '../../../support/gateway.ts'
+import {
+  ACCEPTED,
+  CHUNKED_EVENTS,
+  EVENTS,
+  INITIALIZED,
+  PROGRESS,
+  WAIT,
+  WELCOME,
+  allClosed,
+  answer,
+  event,
+  heardBy,
+  json,
+  linkTo,
+  notification,
+  request,
+  result,
+} from './link-stage.ts'
+import type { RemoteOptions } from './link-stage.ts'
+
+const faults = suite('forward/mcp/remote/streamable-faults')
+const stage = new Stage()
+faults.after.each(() => stage.clear())
+
+const ways = { stage, Link: StreamableLink }
+
+/** What a link says of one request that this is the answer to. */
+async function toldOf(steps: Step[], options: RemoteOptions = {}): Promise<string> {
+  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, ...steps]], options)
+  link.send(request(7))
+  await ear.count(1)
+  link.close()
+  await allClosed(backend, remote)
+  assert.is((await ear.count(2))[1], "closed: the link to target 'x' was closed")
+  return ear.heard[0]!
+}
+
+faults('hands over what the target said instead of an answer', async () => {
+  const { ear, link } = await linkTo(ways, [
+    [WAIT, answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')],
+  ])
+  link.send(request(7))
+  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 401"])
+  const [reply] = ear.replies
+  assert.is(reply!.head.get('www-authenticate'), 'Bearer')
+  assert.is(contentOf(reply!), 'no token')
+})
+
+faults('follows no redirect', async () => {
+  const { backend, ear, link } = await linkTo(ways, [
+    [WAIT, answer('307 Temporary Redirect', 'location: /other')],
+  ])
+  link.send(request(7))
+  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 307"])
+  assert.equal(heardBy(backend), ['POST /mcp'])
+})
+
+faults(
+  'says nothing of a notification that is refused, and uses its connection again',
+  async () => {
+    const { backend, ear, link } = await linkTo(ways, [
+      [WAIT, answer('500 Oops', '', 'sorry'), WAIT, json(result(7))],
+    ])
+    link.send(notification('notifications/cancelled'))
+    await backend.until((text) => text.includes('cancelled'))
+    link.send(request(7))
+    assert.equal(await ear.count(1), [`7: ${result(7)}`])
+  },
+)
+
+faults('tells what is wrong with an answer', async () => {
+  const type = 'content-type: application/json'
+  const cases: [string, Step[]][] = [
+    ['sent what is not valid JSON', [json('{"jsonrpc"')]],
+    ['sent what is not a JSON-RPC message: expected "jsonrpc": "2.0"', [json('{}')]],
+    ['sent no answer to the request', [json('[]')]],
+    [
+      'answered 200 with neither plain JSON nor an event stream',
+      [answer('200 OK', `${type}\r\ncontent-encoding: gzip`, 'x')],
+    ],
+    [
+      'answered 200 with neither plain JSON nor an event stream',
+      [answer('200 OK', 'content-type: text/html', '<html>')],
+    ],
+    ['answered 202 with neither plain JSON nor an event stream', [ACCEPTED]],
+    [
+      'closed the connection in the middle of its answer',
+      [{ send: `HTTP/1.1 200 OK\r\n${type}\r\ncontent-length: 9\r\n\r\n{` }, { reset: true }],
+    ],
+    ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
+    ['cannot be asked: upstream call failed: connection closed', [{ close: true }]],
+    ['ended its event stream before the answer was there', [{ send: EVENTS }, { close: true }]],
+  ]
+  for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
+})
+
+faults('hands on what came before a stream was cut, and then that there is no answer', async () => {
+  const said = event(PROGRESS) + 'data: {"jsonrpc"'
+  const { ear, link } = await linkTo(ways, [
+    [
+      WAIT,
+      { send: `${CHUNKED_EVENTS}${said.length.toString(16)}\r\n${said}\r\n` },
+      { close: true },
+    ],
+  ])
+  link.send(request(7))
+  assert.equal(await ear.count(2), [
+    `7: ${PROGRESS}`,
+    "failed 7: target 'x': the connection was lost before the answer was there",
+  ])
+})
+
+faults('bounds a message, whatever it comes in', async () => {
+  const long = result(7, `"${'x'.repeat(2000)}"`)
+  const told =
+    "failed 7: target 'x' sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)"
+  const fields = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n'
+  const cases: Step[][] = [
+    [json(long)],
+    [{ send: fields + long.slice(0, 1500) }],
+    [{ send: EVENTS + event(long) }],
+    [{ send: EVENTS + event(long, '1').slice(0, 1500) }],
+  ]
+  for (const steps of cases) assert.is(await toldOf(steps, { maxMessageBytes: 1000 }), told)
+  const fits = result(7, `"${'x'.repeat(500)}"`)
+  assert.is(await toldOf([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(await toldOf([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }), `7: ${fits}`)
+})
+
+faults('passes over events that are no messages', async () => {
+  const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
+  const told = await toldOf([{ send: EVENTS + stream + event(result(7)) }])
+  assert.is(told, `7: ${result(7)}`)
+})
+
+faults('resumes an answer that broke off behind an event with an id', async () => {
+  const { backend, ear, remote, link } = await linkTo(ways, [
+    [WAIT, { send: `${EVENTS}retry: 0\nid: a 1\ndata:\n\n` }, { close: true }],
+    [WAIT, { send: EVENTS + event(PROGRESS, 'a2') }, { reset: true }],
+    [WAIT, answer('503 Busy', ''), WAIT, { send: EVENTS + event(result(7)) }, { close: true }],
+  ])
+  link.send(request(7, 'tools/call', [['x-user', 'ann']]))
+  assert.equal(await ear.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
+  assert.equal(heardBy(backend, 'x-user', 'last-event-id', 'accept'), [
+    'POST /mcp x-user: ann accept: application/json, text/event-stream',
+    'GET /mcp x-user: ann last-event-id: a 1 accept: text/event-stream',
+    'GET /mcp x-user: ann last-event-id: a2 accept: text/event-stream',
+    'GET /mcp x-user: ann last-event-id: a2 accept: text/event-stream',
+  ])
+  await allClosed(backend, remote)
+})
+
+faults('gives an answer up that cannot be resumed', async () => {
+  const broken: Step[] = [
+    WAIT,
+    { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` },
+    { close: true },
+  ]
+  const { backend, ear, remote, link } = await linkTo(ways, [broken, [WAIT, answer('405 No', '')]])
+  link.send(request(7))
+  assert.equal(
+    (await ear.count(2))[1],
+    "failed 7: target 'x' answered 405 to a request for its event stream",
+  )
+  link.close()
+  await allClosed(backend, remote)
+})
+
+faults('does not resume by an id that fits in no header', async () => {
+  const told = await toldOf([{ send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` }, { close: true }])
+  assert.is(told, "failed 7: target 'x' ended its event stream before the answer was there")
+})
+
+faults('forgets an answer that waits to be resumed', async () => {
+  const { backend, ear, remote, link } = await linkTo(ways, [
+    [WAIT, { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` }, { close: true }],
+    [WAIT, json(result(8))],
+  ])
+  link.send(request(7))
+  await ear.count(1)
+  await allClosed(backend, remote)
+  link.forget(7)
+  link.send(request(8))
+  await ear.count(2)
+  assert.equal(heardBy(backend), ['POST /mcp', 'POST /mcp'])
+})
+
+faults('tells of a session that has expired, and begins another', async () => {
+  const { backend, ear, link } = await linkTo(ways, [
+    [
+      ...[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, answer('404 Not Found', '', 'gone')],
+      ...[WAIT, json(result(3, '{"protocolVersion":"2025-03-26"}'), '\r\nmcp-session-id: s2')],
+      ...[WAIT, ACCEPTED, WAIT, json(result(4))],
+    ],
+  ])
+  link.send(request(1, 'initialize'))
+  await ear.count(1)
+  link.send(INITIALIZED)
+  ear.on = (what) => {
+    if (what === 'expired 2') link.send(request(3, 'initialize'))
+  }
+  link.send(request(2))
+  await ear.count(3)
+  link.send(INITIALIZED)
+  link.send(request(4))
+  await ear.count(4)
+  assert.equal(ear.heard.slice(1, 2), ['expired 2'])
+  assert.equal(heardBy(backend, 'mcp-session-id', 'mcp-protocol-version'), [
+    'POST /mcp',
+    'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
+    'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
+    'POST /mcp',
+    'POST /mcp mcp-session-id: s2 mcp-protocol-version: 2025-03-26',
+    'POST /mcp mcp-session-id: s2 mcp-protocol-version: 2025-03-26',
+  ])
+})
+
+faults('sends a request again that an older session was too late for', async () => {
+  const gone = answer('404 Not Found', '')
+  const { backend, ear, link } = await linkTo(ways, [
+    [WAIT, WELCOME, WAIT, ACCEPTED, WAIT, { hold: true }, gone, WAIT, json(result(5))],
+    [WAIT, gone, WAIT, json(result(4, '{}'), '\r\nmcp-session-id: s2'), WAIT, ACCEPTED],
+  ])
+  link.send(request(1, 'initialize'))
+  await ear.count(1)
+  link.send(INITIALIZED)
+  link.send(request(5))
+  await backend.until((text) => text.includes('"id":5'))
+  link.send(request(3))
+  await ear.count(2)
+  link.send(request(4, 'initialize'))
+  await ear.count(3)
+  link.send(INITIALIZED)
+  await backend.until((text) => text.split('initialized').length === 3)
+  backend.release()
+  assert.is((await ear.count(4))[3], `5: ${result(5)}`)
+  assert.equal(ear.heard[1], 'expired 3')
+})
+
+faults('takes a 404 for what it is where there is no session', async () => {
+  assert.is(await toldOf([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
+})
+
+faults('leaves it to the next request to find a session expired', async () => {
+  const gone = answer('404 Not Found', '')
+  const { backend, ear, link } = await linkTo(ways, [
+    [WAIT, WELCOME, WAIT, ACCEPTED, WAIT, gone, WAIT, gone],
+  ])
+  link.send(request(1, 'initialize'))
+  await ear.count(1)
+  link.send(INITIALIZED)
+  link.send(notification('notifications/cancelled'))
+  await backend.until((text) => text.includes('cancelled'))
+  link.send(request(2))
+  assert.is((await ear.count(2))[1], 'expired 2')
+})
+
+faults('keeps what waits for the handshake within bounds, and all under way', async () => {
+  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT]], { poolMaxSize: 1 })
+  for (let number = 1; number <= 1024; number++) link.send(request(number))
+  link.send(request(1025))
+  link.send(notification('notifications/cancelled'))
+  assert.equal(ear.heard, [])
+  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
+  link.forget(5)
+  link.forget(6)
+  link.send(request(1026))
+  link.close()
+  await ear.count(2)
+  await allClosed(backend, remote)
+  assert.is(ear.heard.length, 2)
+})
+
+faults.run()
