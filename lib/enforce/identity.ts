@@ -2,17 +2,24 @@
 // reload fetches nothing anew.
 
 import type { Log } from '../base/log.ts'
+import { fetcher } from './fetch-text.ts'
+import type { Fetch } from './fetch-text.ts'
 import { Documents } from './oauth/documents.ts'
 import { KeySets } from './token/key-sets.ts'
 
 export class Identity {
   readonly keys: KeySets
   readonly documents: Documents
+  readonly fetch: Fetch
   readonly log: Log
+  readonly #close: () => void
 
   constructor(log: Log) {
+    const { fetch, close } = fetcher()
     this.log = log
-    this.keys = new KeySets(log)
+    this.fetch = fetch
+    this.#close = close
+    this.keys = new KeySets(log, fetch)
     this.documents = new Documents(log)
   }
 
@@ -23,7 +30,6 @@ export class Identity {
   }
 
   close(): void {
-    this.keys.close()
-    this.documents.close()
+    this.#close()
   }
 }

@@ -5,5 +5,4 @@ import type { Log } from '../../base/log.ts'
 export class Documents {
   constructor(_log: Log) {}
   retain(_urls: ReadonlySet<string>): void {}
-  close(): void {}
 }

@@ -1,9 +1,46 @@
-// Key sets of identity providers, fetched, kept and fetched again.
+// Every key set in use: those of a URL are shared by all policies that name it.
 
+import type { PublicKey } from '../../base/config/auth-types.ts'
 import type { Log } from '../../base/log.ts'
+import type { Fetch } from '../fetch-text.ts'
+import { Keys } from './keys.ts'
+import { RemoteKeys } from './remote-keys.ts'
+import type { Clock, KeySource } from './remote-keys.ts'
 
 export class KeySets {
-  constructor(_log: Log) {}
-  retain(_urls: ReadonlySet<string>): void {}
-  close(): void {}
+  readonly #log: Log
+  readonly #fetch: Fetch
+  readonly #clock: Clock
+  readonly #remote = new Map<string, RemoteKeys>()
+
+  constructor(log: Log, fetch: Fetch, clock: Clock = Date) {
+    this.#log = log
+    this.#fetch = fetch
+    this.#clock = clock
+  }
+
+  at(url: string): KeySource {
+    let keys = this.#remote.get(url)
+    if (keys === undefined) {
+      keys = new RemoteKeys(url, this.#fetch, this.#log, this.#clock)
+      this.#remote.set(url, keys)
+    }
+    return keys
+  }
+
+  /** What is known of those that were fetched. */
+  get status(): RemoteKeys['status'][] {
+    return [...this.#remote.values()].map((keys) => keys.status)
+  }
+
+  /** Forgets every URL but these. */
+  retain(urls: ReadonlySet<string>): void {
+    for (const url of this.#remote.keys()) if (!urls.has(url)) this.#remote.delete(url)
+  }
+}
+
+/** Keys that stand in the configuration. */
+export function fixedKeys(jwks: readonly PublicKey[]): KeySource {
+  const keys = new Keys(jwks)
+  return { generation: 0, current: () => keys, renew: () => Promise.resolve(false) }
 }

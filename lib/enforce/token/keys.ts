@@ -1,0 +1,65 @@
+// The public keys of a set, by id: which of them may check which algorithm, imported when first needed.
+
+import { importJWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+
+/** Never HMAC, never `none`: whoever holds a public key must not be able to sign with it. */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'P-256': ['ES256'],
+  'P-384': ['ES384'],
+  'P-521': ['ES512'],
+  Ed25519: ['EdDSA', 'Ed25519'],
+}
+
+export const ALL_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat()
+
+/** Keys in one set; providers have a handful. */
+const MAX_KEYS = 256
+
+export class Keys {
+  readonly #jwks = new Map<string, JWK>()
+  readonly #imported = new Map<string, Promise<CryptoKey | Uint8Array>>()
+
+  /** What is of no use here is left out, so that one odd key does not cost the others. */
+  constructor(jwks: readonly unknown[]) {
+    for (const jwk of jwks.slice(0, MAX_KEYS)) if (isUsable(jwk)) this.#jwks.set(jwk.kid, jwk)
+  }
+
+  get ids(): string[] {
+    return [...this.#jwks.keys()]
+  }
+
+  has(kid: string): boolean {
+    return this.#jwks.has(kid)
+  }
+
+  /** The key of this id, if it may check this algorithm. */
+  async find(kid: string, algorithm: string): Promise<CryptoKey | Uint8Array | null> {
+    const jwk = this.#jwks.get(kid)
+    if (jwk === undefined || !algorithmsOf(jwk).includes(algorithm)) return null
+    const name = `${algorithm} ${kid}`
+    let key = this.#imported.get(name)
+    if (key === undefined) {
+      key = importJWK(jwk, algorithm)
+      this.#imported.set(name, key)
+    }
+    return key
+  }
+}
+
+/** A key that names its algorithm is for no other. */
+function algorithmsOf({ kty, crv, alg }: JWK): readonly string[] {
+  const known = ALGORITHMS[kty === 'RSA' ? 'RSA' : (crv ?? '')] ?? []
+  return alg === undefined ? known : known.filter((one) => one === alg)
+}
+
+function isUsable(jwk: unknown): jwk is JWK & { kid: string } {
+  if (typeof jwk !== 'object' || jwk === null) return false
+  const { kid, kty, use, key_ops: operations, d } = jwk as Record<string, unknown>
+  const isPublic = d === undefined && (kty === 'RSA' || kty === 'EC' || kty === 'OKP')
+  const isForChecking =
+    (use === undefined || use === 'sig') &&
+    (!Array.isArray(operations) || operations.includes('verify'))
+  return isPublic && isForChecking && typeof kid === 'string' && kid !== ''
+}
