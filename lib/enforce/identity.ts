@@ -1,11 +1,17 @@
-// What the gateway knows of identity providers: their keys and their documents. It lives beside the plans, so that a
-// reload fetches nothing anew.
+// What the gateway knows of identity providers: their keys, their documents, and the tokens it has checked. It lives
+// beside the plans, so that a reload fetches nothing and checks no token anew.
 
+import type { TokenRules } from '../base/config/auth-types.ts'
 import type { Log } from '../base/log.ts'
 import { fetcher } from './fetch-text.ts'
 import type { Fetch } from './fetch-text.ts'
 import { Documents } from './oauth/documents.ts'
-import { KeySets } from './token/key-sets.ts'
+import { fixedKeys, KeySets } from './token/key-sets.ts'
+import { TokenVerifier } from './token/token-verifier.ts'
+import type { Verifier } from './token/types.ts'
+
+/** Sets of rules whose tokens are remembered; more than any configuration has. */
+const MAX_VERIFIERS = 256
 
 export class Identity {
   readonly keys: KeySets
@@ -13,6 +19,7 @@ export class Identity {
   readonly fetch: Fetch
   readonly log: Log
   readonly #close: () => void
+  readonly #verifiers = new Map<string, Verifier>()
 
   constructor(log: Log) {
     const { fetch, close } = fetcher()
@@ -23,13 +30,28 @@ export class Identity {
     this.documents = new Documents(log)
   }
 
-  /** Forgets what no plan names any more. */
-  retain(urls: ReadonlySet<string>): void {
-    this.keys.retain(urls)
-    this.documents.retain(urls)
+  /** One and the same for the same rules. `derived` is where the keys are when the configuration does not say. */
+  verifier(rules: TokenRules, derived = derivedUrl(rules.issuer)): Verifier {
+    const { issuer, audiences, jwks, requiredClaims, leeway } = rules
+    const key = JSON.stringify([issuer, audiences, jwks, requiredClaims, leeway, derived])
+    let verifier = this.#verifiers.get(key)
+    if (verifier !== undefined) return verifier
+    const source =
+      jwks.kind === 'keys'
+        ? fixedKeys(jwks.keys)
+        : this.keys.at(jwks.kind === 'url' ? jwks.url : derived)
+    verifier = new TokenVerifier(rules, source)
+    if (this.#verifiers.size >= MAX_VERIFIERS) this.#verifiers.clear()
+    this.#verifiers.set(key, verifier)
+    return verifier
   }
 
   close(): void {
     this.#close()
   }
+}
+
+/** Where providers that are nothing special have them. */
+function derivedUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`
 }

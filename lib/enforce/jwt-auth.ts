@@ -1,9 +1,28 @@
-// jwtAuth: bearer tokens.
+// jwtAuth: bearer tokens in front of anything; of several providers the one that the token names by its issuer.
 
 import type { JwtAuthConfig } from '../base/config/auth-types.ts'
+import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import type { Identity } from './identity.ts'
+import { AnyVerifier } from './token/any-verifier.ts'
+import { checkToken } from './token/check-token.ts'
+import type { TokenCheck } from './token/check-token.ts'
 
-export function jwtAuth(_config: JwtAuthConfig, _identity: Identity): Policy {
-  throw new Error('not written yet')
+export function jwtAuth(config: JwtAuthConfig, identity: Identity): Policy {
+  const { mode, location, providers } = config
+  const check: TokenCheck = {
+    mode,
+    location,
+    verifier: new AnyVerifier(providers.map((rules) => [rules.issuer, identity.verifier(rules)])),
+    missing: () => refused('no bearer token found'),
+    invalid: (_exchange, fault) => refused(`the token is not valid: ${fault}`),
+    unavailable: () => textReply(503, 'authentication failure: the keys cannot be had now'),
+  }
+  return { kind: 'jwtAuth', request: (exchange) => checkToken(check, exchange) }
+}
+
+function refused(reason: string) {
+  const reply = textReply(401, `authentication failure: ${reason}`)
+  reply.head.add('www-authenticate', 'Bearer')
+  return reply
 }

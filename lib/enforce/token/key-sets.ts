@@ -7,6 +7,9 @@ import { Keys } from './keys.ts'
 import { RemoteKeys } from './remote-keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'
 
+/** More than any configuration has; those that are forgotten are fetched again. */
+const MAX_KEY_SETS = 256
+
 export class KeySets {
   readonly #log: Log
   readonly #fetch: Fetch
@@ -22,6 +25,7 @@ export class KeySets {
   at(url: string): KeySource {
     let keys = this.#remote.get(url)
     if (keys === undefined) {
+      if (this.#remote.size >= MAX_KEY_SETS) this.#remote.clear()
       keys = new RemoteKeys(url, this.#fetch, this.#log, this.#clock)
       this.#remote.set(url, keys)
     }
@@ -31,11 +35,6 @@ export class KeySets {
   /** What is known of those that were fetched. */
   get status(): RemoteKeys['status'][] {
     return [...this.#remote.values()].map((keys) => keys.status)
-  }
-
-  /** Forgets every URL but these. */
-  retain(urls: ReadonlySet<string>): void {
-    for (const url of this.#remote.keys()) if (!urls.has(url)) this.#remote.delete(url)
   }
 }
 

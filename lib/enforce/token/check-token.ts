@@ -1,0 +1,45 @@
+// One token policy's decision: who may go on, with which claims, and what is wrong with the others.
+
+import type { AuthMode, CredentialLocation } from '../../base/config/auth-types.ts'
+import type { Exchange } from '../../base/exchange.ts'
+import type { Reply, Verdict } from '../../base/types.ts'
+import { findCredential, removeCredential } from '../credential.ts'
+import type { TokenFault, Verification, Verifier } from './types.ts'
+
+export interface TokenCheck {
+  readonly mode: AuthMode
+  readonly location: CredentialLocation
+  readonly verifier: Verifier
+  /** The answer to a request without a token. */
+  missing(exchange: Exchange): Reply
+  invalid(exchange: Exchange, fault: TokenFault): Reply
+  unavailable(exchange: Exchange, reason: string): Reply
+}
+
+export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
+  const found = findCredential(exchange, check.location)
+  if (found.kind === 'none') return check.mode === 'strict' ? check.missing(exchange) : undefined
+  if (found.kind === 'several')
+    return decide(check, exchange, { kind: 'invalid', fault: 'malformed' })
+  const verification = check.verifier.verify(found.value)
+  return verification instanceof Promise
+    ? verification.then((one) => decide(check, exchange, one))
+    : decide(check, exchange, verification)
+}
+
+/** `permissive` refuses nobody: a bad token counts as none, and stays on the request. */
+function decide(
+  check: TokenCheck,
+  exchange: Exchange,
+  verification: Verification,
+): Reply | undefined {
+  if (verification.kind === 'valid') {
+    exchange.facts = { ...exchange.facts, jwt: verification.claims }
+    removeCredential(exchange, check.location)
+    return undefined
+  }
+  if (check.mode === 'permissive') return undefined
+  return verification.kind === 'invalid'
+    ? check.invalid(exchange, verification.fault)
+    : check.unavailable(exchange, verification.reason)
+}
