@@ -1,8 +1,53 @@
-// apiKey: keys that are known by heart.
+// apiKey: keys that are known by heart. Only their hashes are, and those are compared in constant time.
 
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { fromJson } from '../base/cel/json.ts'
+import type { Claims } from '../base/cel/json.ts'
 import type { ApiKeyConfig } from '../base/config/auth-types.ts'
+import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
+import { findCredential, removeCredential } from './credential.ts'
 
-export function apiKey(_config: ApiKeyConfig): Policy {
-  throw new Error('not written yet')
+interface Known {
+  readonly hash: Buffer
+  /** Readable as `apiKey.<field>`. */
+  readonly metadata: Claims
+}
+
+/** Longer ones are nobody's. */
+const MAX_KEY_LENGTH = 4_096
+
+export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
+  const known = keys.map(({ hash, metadata }) => ({
+    hash: Buffer.from(hash, 'hex'),
+    // An object by the shape of the configuration.
+    metadata: fromJson(metadata) as Claims,
+  }))
+  return {
+    kind: 'apiKey',
+    request(exchange) {
+      const found = findCredential(exchange, location)
+      if (found.kind === 'none') return mode === 'strict' ? refused('no API Key found') : undefined
+      const key = found.kind === 'one' ? holderOf(known, found.value) : null
+      if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
+      exchange.facts = { ...exchange.facts, apiKey: key.metadata }
+      removeCredential(exchange, location)
+      return undefined
+    },
+  }
+}
+
+/** Every key is compared, so that time tells nothing. */
+function holderOf(known: readonly Known[], text: string): Known | null {
+  if (text.length > MAX_KEY_LENGTH) return null
+  const hash = createHash('sha256').update(text).digest()
+  let holder: Known | null = null
+  for (const one of known) if (timingSafeEqual(one.hash, hash)) holder = one
+  return holder
+}
+
+function refused(reason: string) {
+  const reply = textReply(401, `api key authentication failure: ${reason}`)
+  reply.head.add('www-authenticate', 'Bearer')
+  return reply
 }

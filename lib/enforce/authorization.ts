@@ -1,12 +1,40 @@
-// authorization: rules over who asks and what for. Denied is 403, with a challenge where a scope would help.
+// authorization: rules over who asks and what for. Denied is 403, with a challenge where another scope would help.
 
-import type { AuthorizationConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
+import { objectionOf } from '../base/cel/rules.ts'
+import type { Objection } from '../base/cel/rules.ts'
+import { View } from '../base/cel/view.ts'
+import type {
+  AuthorizationConfig,
+  McpAuthenticationConfig,
+  Rule,
+} from '../base/config/auth-types.ts'
+import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
+import { scopeChallengeOf } from './oauth/challenge.ts'
 
 /** `mcp` is the authentication in front of it, whose clients can ask for more scopes. */
 export function authorization(
-  _config: AuthorizationConfig,
-  _mcp: McpAuthenticationConfig | null,
+  { rules }: AuthorizationConfig,
+  mcp: McpAuthenticationConfig | null,
 ): Policy {
-  throw new Error('not written yet')
+  return {
+    kind: 'authorization',
+    request(exchange) {
+      const objection = objectionOf(rules, new View(exchange, exchange.facts ?? undefined))
+      if (objection === null) return undefined
+      const reply = textReply(403, 'authorization failed')
+      if (mcp !== null && isAboutScope(objection, rules))
+        reply.head.add('www-authenticate', scopeChallengeOf(mcp))
+      return reply
+    },
+  }
 }
+
+/** RFC 6750 3.1: worth a new login, unlike a role or a name. */
+function isAboutScope(objection: NonNullable<Objection>, rules: readonly Rule[]): boolean {
+  const asked =
+    objection === 'none allows' ? rules.filter(({ mode }) => mode === 'allow') : [objection]
+  return asked.some(({ mode, expression }) => mode !== 'deny' && SCOPES.test(expression.source))
+}
+
+const SCOPES = /\bjwt\s*(?:\.\s*|\[\s*["'])(?:scope|scp)\b/

@@ -1,6 +1,6 @@
 // mcpAuthorization: what of the targets' offers a client may see and use.
 
-import { permits } from '../../base/cel/rules.ts'
+import { objectionOf } from '../../base/cel/rules.ts'
 import { View } from '../../base/cel/view.ts'
 import type { Visit } from './session/call.ts'
 import type { ItemKind, Owned } from './several/names.ts'
@@ -21,5 +21,5 @@ export function isPermitted({ rules, exchange }: Visit, { kind, ...item }: Item)
     resource: undefined,
     [kind]: item,
   }
-  return permits(rules, new View(exchange, { ...facts, mcp }))
+  return objectionOf(rules, new View(exchange, { ...facts, mcp })) === null
 }
