@@ -1,11 +1,15 @@
 // What the judges judge: the built gateway, as a process, with the servers they know behind it.
 
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Test } from 'uvu'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { childFile } from '../children/child-file.ts'
 import { Folder } from '../folder.ts'
 import { Program } from '../program.ts'
+
+const MARK = 'GATEWAY_JUDGED'
 
 const resolve = createRequire(import.meta.url).resolve
 
@@ -33,6 +37,8 @@ type ConfigOf = (port: number, folder: Folder) => object
 export class Judged {
   readonly folder = new Folder()
   readonly #port: number
+  /** In the environment of the gateway and, as they inherit it, of its children. */
+  readonly #mark = randomUUID()
   #program: Program | null = null
 
   private constructor(port: number) {
@@ -44,7 +50,7 @@ export class Judged {
     try {
       const config = configOf(judged.#port, judged.folder)
       const file = judged.folder.write('config.json', JSON.stringify(config))
-      judged.#program = new Program('gateway', ['-f', file])
+      judged.#program = new Program('gateway', ['-f', file], { [MARK]: judged.#mark })
       await judged.#program.prints(/started bind/)
       return judged
     } catch (error) {
@@ -66,11 +72,13 @@ export class Judged {
     return new URL(path, `http://127.0.0.1:${this.#port}`)
   }
 
-  /** As an operator would, so that the children go with it. */
+  /** Stops it as an operator would: when it has ended, so have its children. */
   async close(): Promise<void> {
     try {
       this.#program?.signal('SIGTERM')
       await this.#program?.exit()
+      const left = processesWith(this.#mark)
+      if (left.length > 0) throw new Error(`the gateway left children behind: ${left.join()}`)
     } finally {
       await this.#program?.kill()
       this.folder.close()
@@ -89,6 +97,20 @@ export function judgedFor(judge: Test, configOf: ConfigOf): () => Promise<Judged
     await judged?.close()
   })
   return () => (starting ??= Judged.start(configOf))
+}
+
+/** On Linux; elsewhere none are found. */
+function processesWith(mark: string): string[] {
+  if (!existsSync('/proc/self/environ')) return []
+  const hasMark = (pid: string): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(`${MARK}=${mark}`)
+    } catch {
+      // Gone meanwhile, or not ours to look at.
+      return false
+    }
+  }
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasMark(name))
 }
 
 /** On a port of its own. */
