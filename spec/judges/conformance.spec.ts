@@ -40,9 +40,13 @@ async function verdictOn(
   }
 }
 
-/** What is wrong behind the gateway, by layout: nothing may fail, and nothing be lost. */
-async function problemsOf(suiteOf: string, expected: readonly string[]): Promise<string[]> {
-  const problems = Object.entries(LAYOUTS).map(async ([where, configOf]) => {
+/** What is wrong behind the gateway, by configuration: nothing may fail, and nothing be lost. */
+async function problemsOf(
+  suiteOf: string,
+  expected: readonly string[],
+  configs: Record<string, (port: number) => object>,
+): Promise<string[]> {
+  const problems = Object.entries(configs).map(async ([where, configOf]) => {
     const { passed, failed } = await verdictOn(Judged.start(configOf), suiteOf)
     const lost = expected.filter((check) => !passed.includes(check))
     return [...failed, ...lost].map((check) => `${where}: ${check}`)
@@ -65,7 +69,22 @@ conformance(`passes ${CHECKS} checks without a gateway`, async () => {
 
 conformance('passes the same behind the gateway, in either layout', async () => {
   assert.is(alone.length, CHECKS)
-  assert.equal(await problemsOf(program, alone), [])
+  assert.equal(await problemsOf(program, alone, LAYOUTS), [])
+})
+
+conformance('passes the same with the server far away, by either transport', async () => {
+  const far = await Judged.alone()
+  const at = (path: string): { host: string } => ({ host: far.url(path).href })
+  try {
+    const configs = {
+      'Streamable HTTP': routed({ '/mcp': [{ name: 'far', mcp: at('/mcp') }] }),
+      'HTTP+SSE': routed({ '/mcp': [{ name: 'far', sse: at('/sse') }] }),
+    }
+    assert.is(alone.length, CHECKS)
+    assert.equal(await problemsOf(program, alone, configs), [])
+  } finally {
+    await far.close()
+  }
 })
 
 conformance('passes what the suite does not count yet', async () => {
@@ -87,7 +106,7 @@ conformance('passes the newer suite on a newer Node', async () => {
     const newer = folder.at('node_modules/@modelcontextprotocol/conformance/dist/index.js')
     const { passed } = await verdictOn(Judged.alone(), newer)
     assert.is(passed.length, CHECKS)
-    assert.equal(await problemsOf(newer, passed), [])
+    assert.equal(await problemsOf(newer, passed, LAYOUTS), [])
   } finally {
     folder.close()
   }

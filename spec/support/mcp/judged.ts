@@ -13,22 +13,23 @@ const MARK = 'GATEWAY_JUDGED'
 
 const resolve = createRequire(import.meta.url).resolve
 
+/** As it is written in a configuration. */
 export interface Target {
   readonly name: string
-  readonly stdio: { cmd: string; args: string[]; env?: Record<string, string> }
+  readonly stdio?: { cmd: string; args: string[]; env?: Record<string, string> }
+  readonly mcp?: { host: string }
+  readonly sse?: { host: string }
 }
 
-export const FIXTURE = target('fixture', childFile('../mcp/conformance-server'), 'stdio')
+export const FIXTURE: Target = {
+  name: 'fixture',
+  stdio: { cmd: process.execPath, args: [childFile('../mcp/conformance-server'), 'stdio'] },
+}
 
 /** A server from npm, on this Node. */
 export function npmServer(name: string, args: string[] = [], env = {}): Target {
   const file = resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
-  const { stdio } = target(name, file, ...args)
-  return { name, stdio: { ...stdio, env } }
-}
-
-function target(name: string, ...args: string[]): Target {
-  return { name, stdio: { cmd: process.execPath, args } }
+  return { name, stdio: { cmd: process.execPath, args: [file, ...args], env } }
 }
 
 /** The port is free; the folder goes when the gateway ends. */
