@@ -4,19 +4,9 @@ import { Caller } from './client.ts'
 import { Deferred } from './deferred.ts'
 import { nowMicros } from './fixtures.ts'
 import { Pacer } from './pacer.ts'
-import { Latencies } from './stats.ts'
+import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
 
-/** What was seen in the measured window. Latencies in µs, ascending. */
-export type Window = { seconds: number; answers: number; latencies: Float64Array }
-
-export type Plan = {
-  port: number
-  connections: number
-  warmSeconds: number
-  seconds: number
-  /** Called at the window's two edges: the place to read the proxy's clocks. */
-  edge: () => void
-}
+export type Plan = Timing & { port: number; connections: number }
 
 /** Closed loop: every connection sends again as soon as it is answered. */
 export async function fullSpeed(plan: Plan): Promise<Window> {
@@ -74,15 +64,12 @@ async function observe(
   plan: Plan,
   make: (record: (micros: number) => void) => Style,
 ): Promise<Window> {
-  const latencies = new Latencies()
-  let stage: 'warming' | 'measuring' | 'over' = 'warming'
   const failure = new Deferred()
-  const style = make((micros) => {
-    if (stage === 'measuring') latencies.add(micros)
-  })
+  const watch = new Stopwatch()
+  const style = make((micros) => watch.record(micros))
   const events = {
     answered: (caller: Caller) => {
-      if (stage !== 'over') style.answered(caller)
+      if (!watch.isOver) style.answered(caller)
     },
     failed: failure.reject,
   }
@@ -90,16 +77,9 @@ async function observe(
   try {
     await Promise.all(callers.map((caller) => caller.ready()))
     style.begin(callers)
-    await failure.guard(sleep(plan.warmSeconds * 1000))
-    stage = 'measuring'
-    plan.edge()
-    const began = nowMicros()
-    await failure.guard(sleep(plan.seconds * 1000))
-    const seconds = (nowMicros() - began) / 1e6
-    plan.edge()
-    return { seconds, answers: latencies.count, latencies: latencies.sorted() }
+    return await watch.run(plan, failure)
   } finally {
-    stage = 'over'
+    watch.stop()
     await style.end()
     for (const caller of callers) caller.socket.destroy()
   }

@@ -8,6 +8,7 @@ const INTERVAL_MS = 5000
 
 export const idle: Measure = {
   title: `${STREAMS.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s`,
+  speaks: 'http',
   columns: [
     { key: 'before', title: 'RSS before MiB', digits: 1 },
     { key: 'after', title: 'RSS with streams MiB', digits: 1 },

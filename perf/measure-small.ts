@@ -4,10 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { REQUEST_BODY } from './fixtures.ts'
-import { fixedRate, fullSpeed, type Plan, type Window } from './load.ts'
+import { fixedRate, fullSpeed, type Plan } from './load.ts'
 import { cpuSpent, type Column, type Measure, type Subject } from './measure.ts'
 import type { Cpu } from './process.ts'
 import { percentile, type Sample } from './stats.ts'
+import type { Window } from './stopwatch.ts'
 
 const CONNECTIONS = 64
 const PER_SECOND = 2000
@@ -25,6 +26,7 @@ const COLUMNS: readonly Column[] = [
 
 export const small: Measure = {
   title: `Small JSON POST, ${CONNECTIONS} keep-alive connections, as fast as it goes (own client)`,
+  speaks: 'http',
   columns: COLUMNS,
   leading: 'capacity',
   fresh: false,
@@ -33,6 +35,7 @@ export const small: Measure = {
 
 export const rate: Measure = {
   title: `The same at a fixed ${PER_SECOND.toLocaleString('en')} req/s (open loop)`,
+  speaks: 'http',
   columns: [
     ...COLUMNS.filter(({ key }) => key !== 'busy' && key !== 'capacity'),
     { key: 'addedP50', title: 'added p50 µs', digits: 0 },
@@ -64,6 +67,7 @@ async function observed(subject: Subject, load: (plan: Plan) => Promise<Window>)
 /** A second opinion, from a client that is not ours. */
 export const wrk: Measure = {
   title: `Small JSON POST, ${CONNECTIONS} keep-alive connections, as fast as it goes (wrk)`,
+  speaks: 'http',
   columns: COLUMNS,
   leading: 'capacity',
   fresh: false,

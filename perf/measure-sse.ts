@@ -10,6 +10,7 @@ const WARM_SECONDS = 0.7
 
 export const sse: Measure = {
   title: `SSE, ${STREAMS} streams, one chunk each ${INTERVAL_MS} ms`,
+  speaks: 'http',
   columns: [
     { key: 'chunks', title: 'chunks/s', digits: 0 },
     { key: 'cpu', title: 'CPU µs/chunk', digits: 1 },

@@ -19,6 +19,7 @@ export const up = measure('64 MiB up to a backend that stalls', upload)
 function measure(what: string, transfer: Transfer): Measure {
   return {
     title: `${what}: growth of resident memory`,
+    speaks: 'http',
     columns: [
       { key: 'before', title: 'RSS before MiB', digits: 1 },
       { key: 'stalled', title: 'grew while stalled MiB', digits: 1 },

@@ -1,15 +1,18 @@
 // What a measure is: one round against one peer, the columns it fills, the load it needs.
 import type { Options } from './options.ts'
-import type { PeerName } from './peers.ts'
+import type { Peer, PeerName } from './peers.ts'
 import type { Cpu, Running } from './process.ts'
 import type { Sample } from './stats.ts'
 
 export type Column = { key: string; title: string; digits: number }
 
+/** `direct` has the backend in the proxy's place; MCP measures start a server of their own there. */
 export type Subject = { name: PeerName; proxy: Running; options: Options; folder: string }
 
 export type Measure = {
   title: string
+  /** Which peers it compares. */
+  speaks: Peer['speaks']
   columns: readonly Column[]
   /** The column whose spread over the rounds tells how noisy the run was. */
   leading: string

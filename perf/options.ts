@@ -1,7 +1,18 @@
 // The command line of `npm run perf`.
 import { parseArgs } from 'node:util'
 
-export const MEASURES = ['small', 'wrk', 'rate', 'sse', 'down', 'up', 'idle'] as const
+export const MEASURES = [
+  'small',
+  'wrk',
+  'rate',
+  'sse',
+  'down',
+  'up',
+  'idle',
+  'mcp-busy',
+  'mcp-one',
+  'mcp-new',
+] as const
 const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
 export type MeasureName = (typeof MEASURES)[number]
 
@@ -18,7 +29,7 @@ export type Options = {
 }
 
 export const USAGE = `npm run perf -- [options]
-  --only a,b         measure only these: ${MEASURES.join(', ')}
+  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp means all of its three
   --rounds n         interleaved rounds per measure (4; quick 1)
   --seconds s        measured seconds per round (1.5; quick 0.6)
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md
@@ -41,7 +52,7 @@ export function parseOptions(argv: readonly string[]): Options {
   })
   const { quick } = values
   return {
-    only: values.only?.split(',').map(measureName) ?? (quick ? QUICK_MEASURES : MEASURES),
+    only: values.only?.split(',').flatMap(measureNames) ?? (quick ? QUICK_MEASURES : MEASURES),
     rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '4'))),
     seconds: positive('--seconds', values.seconds ?? (quick ? '0.6' : '1.5')),
     stallSeconds: quick ? 1 : 2,
@@ -52,10 +63,11 @@ export function parseOptions(argv: readonly string[]): Options {
   }
 }
 
-function measureName(text: string): MeasureName {
-  const name = MEASURES.find((known) => known === text)
-  if (name === undefined) throw new Error(`--only: unknown measure "${text}"`)
-  return name
+/** One measure, or a family of them by its first word. */
+function measureNames(text: string): MeasureName[] {
+  const names = MEASURES.filter((name) => name === text || name.startsWith(`${text}-`))
+  if (names.length === 0) throw new Error(`--only: unknown measure "${text}"`)
+  return names
 }
 
 function positive(option: string, text: string): number {

@@ -5,27 +5,37 @@ import { join } from 'node:path'
 import type { Options } from './options.ts'
 import { found } from './process.ts'
 
-export type PeerName = 'direct' | 'relay' | 'pipe' | 'nginx' | 'haproxy' | 'gateway'
+export type PeerName =
+  'direct' | 'relay' | 'pipe' | 'nginx' | 'haproxy' | 'supergateway' | 'mcp-proxy' | 'gateway'
 
-/** A proxy under test: the command that serves `port` and forwards to `backendPort`. */
-export type Peer = { name: PeerName; command: (port: number, backendPort: number) => string[] }
+/** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
+export type Peer = {
+  name: PeerName
+  speaks: 'http' | 'mcp'
+  command: (port: number, backendPort: number) => string[]
+}
 
 /** The peers present on this machine, and a line for each that is not. */
-export function findPeers(options: Options, folder: string): { peers: Peer[]; missing: string[] } {
+export type Found = { peers: Peer[]; missing: string[] }
+
+/** Those of plain HTTP; mcp-peers.ts has the others. */
+export function findHttpPeers(options: Options, folder: string): Found {
   const peers: Peer[] = [ownPeer('relay'), ownPeer('pipe')]
   const missing: string[] = []
-  for (const { name, command } of [nginx(folder), haproxy(folder)]) {
-    if (provided(name, options.install)) peers.push({ name, command })
-    else missing.push(`${name} is not on PATH: skipped (--install tries apt-get)`)
+  for (const peer of [nginx(folder), haproxy(folder)]) {
+    if (provided(peer.name, options.install)) peers.push(peer)
+    else missing.push(`${peer.name} is not on PATH: skipped (--install tries apt-get)`)
   }
-  const gateway = options.gatewayCommand ?? [
-    process.execPath,
-    join(import.meta.dirname, '../bin/gateway.js'),
-  ]
-  if (options.gatewayCommand !== undefined || existsSync(gateway[1] ?? '')) {
-    peers.push(gatewayPeer(gateway, folder))
-  } else missing.push('the gateway is not built: skipped (npm run build)')
+  const gateway = gatewayCommand(options)
+  if (gateway === undefined) missing.push('the gateway is not built: skipped (npm run build)')
+  else peers.push(gatewayPeer(gateway, folder))
   return { peers, missing }
+}
+
+/** How the gateway is started, without its configuration; undefined when it is not built. */
+export function gatewayCommand(options: Options): readonly string[] | undefined {
+  const built = join(import.meta.dirname, '../bin/gateway.js')
+  return options.gatewayCommand ?? (existsSync(built) ? [process.execPath, built] : undefined)
 }
 
 /** Whether a program is on PATH, after trying to install it if that was asked for. */
@@ -43,6 +53,7 @@ function ownPeer(name: 'relay' | 'pipe'): Peer {
   const file = join(import.meta.dirname, 'peers', `${name}.js`)
   return {
     name,
+    speaks: 'http',
     command: (port, backendPort) => [process.execPath, file, `${port}`, `${backendPort}`],
   }
 }
@@ -56,6 +67,7 @@ routes:
 `
   return {
     name: 'gateway',
+    speaks: 'http',
     command: (port, backendPort) => [
       ...command,
       '-f',
@@ -101,6 +113,7 @@ http {
 `
   return {
     name: 'nginx',
+    speaks: 'http',
     command: (port, backendPort) => {
       const file = save(folder, 'nginx.conf', config(port, backendPort))
       return ['nginx', '-p', folder, '-e', 'stderr', '-c', file]
@@ -127,6 +140,7 @@ backend backends
 `
   return {
     name: 'haproxy',
+    speaks: 'http',
     command: (port, backendPort) => {
       const file = save(folder, 'haproxy.cfg', config(port, backendPort))
       return ['haproxy', '-q', '-db', '-f', file]
@@ -134,7 +148,7 @@ backend backends
   }
 }
 
-function save(folder: string, name: string, text: string): string {
+export function save(folder: string, name: string, text: string): string {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, name)
   writeFileSync(file, text)

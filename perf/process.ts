@@ -37,6 +37,11 @@ export function leaveProxyCore(): void {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', LOAD_CORES, String(process.pid)])
 }
 
+/** A command for a peer to start that is not to run on its core. */
+export function onLoadCores(argv: readonly string[]): readonly string[] {
+  return canPin ? ['taskset', '-c', LOAD_CORES, ...argv] : argv
+}
+
 /** Ends what still runs when this process ends, however it ends. */
 export function endChildrenAtExit(): void {
   process.on('exit', () => {

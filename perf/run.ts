@@ -2,13 +2,15 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findMcpPeers } from './mcp-peers.ts'
 import type { Measure, Subject } from './measure.ts'
 import { idle } from './measure-idle.ts'
+import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
 import { down, up } from './measure-stall.ts'
 import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
-import { findPeers, provided, type Peer, type PeerName } from './peers.ts'
+import { findHttpPeers, provided, type Peer, type PeerName } from './peers.ts'
 import {
   PINNING,
   PROXY_CORE,
@@ -20,7 +22,19 @@ import {
 import { measureText, noiseText, resultsOf, verdictText, type Outcome } from './report.ts'
 import { verdicts } from './targets.ts'
 
-const MEASURES: Readonly<Record<MeasureName, Measure>> = { small, wrk, rate, sse, down, up, idle }
+const MEASURES: Readonly<Record<MeasureName, Measure>> = {
+  small,
+  wrk,
+  rate,
+  sse,
+  down,
+  up,
+  idle,
+  'mcp-busy': mcpBusy,
+  'mcp-one': mcpOne,
+  'mcp-new': mcpNew,
+}
+const FIND = { http: findHttpPeers, mcp: findMcpPeers } as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
 const WEIGHINGS = 3
@@ -39,9 +53,15 @@ async function main(): Promise<void> {
     process.exit(1)
   }, RUN_DEADLINE_MS).unref()
 
-  const { peers, missing } = findPeers(options, folder)
+  const missing: string[] = []
   const names = options.only.filter((name) => name !== 'wrk' || provided('wrk', options.install))
   if (names.length < options.only.length) missing.push('wrk is not on PATH: skipped')
+  const peers: Peer[] = []
+  for (const speaks of new Set(names.map((name) => MEASURES[name].speaks))) {
+    const found = FIND[speaks](options, folder)
+    peers.push(...found.peers)
+    missing.push(...found.missing)
+  }
   for (const line of missing) console.log(line)
 
   const bench: Bench = { options, folder, peers, missing }
@@ -97,7 +117,7 @@ async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
 async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   const rounds = Math.min(bench.options.rounds, WEIGHINGS)
   for (let round = 0; round < rounds; round++) {
-    for (const peer of bench.peers) {
+    for (const peer of peersOf(bench, outcome)) {
       const proxy = await started(bench, peer, backend)
       if (proxy === undefined) continue
       await once(outcome, { name: peer.name, proxy, ...bench })
@@ -110,7 +130,7 @@ async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<
 async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
   const subjects: Subject[] = [{ name: 'direct', proxy: backend, ...bench }]
   const { rounds } = bench.options
-  for (const peer of bench.peers) {
+  for (const peer of peersOf(bench, outcome)) {
     const proxy = await started(bench, peer, backend)
     if (proxy !== undefined) subjects.push({ name: peer.name, proxy, ...bench })
   }
@@ -122,6 +142,10 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
     for (const subject of subjects) await once(outcome, subject)
   }
   for (const { proxy } of subjects.slice(1)) await proxy.stop()
+}
+
+function peersOf({ peers }: Bench, { measure }: Outcome): Peer[] {
+  return peers.filter(({ speaks }) => speaks === measure.speaks)
 }
 
 async function started(bench: Bench, peer: Peer, backend: Running): Promise<Running | undefined> {

@@ -85,7 +85,37 @@ const TARGETS: readonly Target[] = [
     bound: 14,
     value: (figure) => figure('idle', 'gateway', 'each'),
   },
+  {
+    name: 'MCP, 32 in flight: calls/s, gateway ÷ the better peer',
+    sense: 'at least',
+    bound: 3,
+    value: (figure) => figure('mcp-busy', 'gateway', 'rate') / betterPeer(figure, 'rate'),
+  },
+  {
+    name: 'MCP, 32 in flight: calls/s a core, gateway ÷ the better peer',
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) => figure('mcp-busy', 'gateway', 'capacity') / betterPeer(figure, 'capacity'),
+  },
+  {
+    name: 'MCP, one at a time: p50 added to direct stdio, ms',
+    sense: 'at most',
+    bound: 1,
+    value: (figure) => figure('mcp-one', 'gateway', 'addedP50') / 1000,
+  },
+  {
+    name: 'MCP: p50 of a new session, gateway ÷ supergateway',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) =>
+      figure('mcp-new', 'gateway', 'p50') / figure('mcp-new', 'supergateway', 'p50'),
+  },
 ]
+
+/** NaN unless both were measured: nobody is better than a peer that was not there. */
+function betterPeer(figure: Figure, key: string): number {
+  return Math.max(figure('mcp-busy', 'supergateway', key), figure('mcp-busy', 'mcp-proxy', key))
+}
 
 /** By what a fully busy core would serve: the same as req/s, but fair when the load was the limit. */
 function fast(peer: PeerName, bound: number | undefined): Target {

@@ -26,55 +26,72 @@ const LAYOUTS = {
   'on a route': routed({ '/mcp': [FIXTURE] }),
 }
 
-async function withJudged(
+/** What a program of the suite says of one gateway, or of none. */
+async function verdictOn(
   starting: Promise<Judged>,
-  use: (url: URL) => Promise<void>,
-): Promise<void> {
+  suiteOf: string,
+  ...args: string[]
+): Promise<Verdict> {
   const judged = await starting
   try {
-    await use(judged.url())
+    return await judge(suiteOf, judged.url(), ...args)
   } finally {
     await judged.close()
   }
 }
 
-function assertNothingLost({ passed, failed }: Verdict, alone: readonly string[]): void {
-  assert.equal(failed, [])
-  assert.equal(
-    alone.filter((check) => !passed.includes(check)),
-    [],
-  )
+/** What is wrong behind the gateway, by configuration: nothing may fail, and nothing be lost. */
+async function problemsOf(
+  suiteOf: string,
+  expected: readonly string[],
+  configs: Record<string, (port: number) => object>,
+): Promise<string[]> {
+  const problems = Object.entries(configs).map(async ([where, configOf]) => {
+    const { passed, failed } = await verdictOn(Judged.start(configOf), suiteOf)
+    const lost = expected.filter((check) => !passed.includes(check))
+    return [...failed, ...lost].map((check) => `${where}: ${check}`)
+  })
+  // At once: a run waits for one child after the other.
+  return (await Promise.all(problems)).flat()
 }
 
 const conformance = suite('MCP conformance')
 
-/** Those that the fixture passes by itself. */
-let alone: readonly string[]
+/** What the fixture passes by itself. */
+let alone: readonly string[] = []
 
 conformance(`passes ${CHECKS} checks without a gateway`, async () => {
-  await withJudged(Judged.alone(), async (url) => {
-    const { passed, failed } = await judge(program, url)
-    assert.equal(failed, [])
-    assert.is(passed.length, CHECKS)
-    alone = passed
-  })
+  const { passed, failed } = await verdictOn(Judged.alone(), program)
+  assert.equal(failed, [])
+  assert.is(passed.length, CHECKS)
+  alone = passed
 })
 
-for (const [where, configOf] of Object.entries(LAYOUTS))
-  conformance(`passes them all behind the gateway, ${where}`, async () => {
-    await withJudged(Judged.start(configOf), async (url) => {
-      const verdict = await judge(program, url)
-      assertNothingLost(verdict, alone)
-      assert.is(verdict.passed.length, CHECKS)
-    })
-  })
+conformance('passes the same behind the gateway, in either layout', async () => {
+  assert.is(alone.length, CHECKS)
+  assert.equal(await problemsOf(program, alone, LAYOUTS), [])
+})
+
+conformance('passes the same with the server far away, by either transport', async () => {
+  const far = await Judged.alone()
+  const at = (path: string): { host: string } => ({ host: far.url(path).href })
+  try {
+    const configs = {
+      'Streamable HTTP': routed({ '/mcp': [{ name: 'far', mcp: at('/mcp') }] }),
+      'HTTP+SSE': routed({ '/mcp': [{ name: 'far', sse: at('/sse') }] }),
+    }
+    assert.is(alone.length, CHECKS)
+    assert.equal(await problemsOf(program, alone, configs), [])
+  } finally {
+    await far.close()
+  }
+})
 
 conformance('passes what the suite does not count yet', async () => {
-  await withJudged(Judged.start(LAYOUTS['on a route']), async (url) => {
-    const { passed, failed } = await judge(program, url, '--suite', 'pending')
-    assert.equal(failed, [])
-    assert.ok(passed.length >= PENDING_CHECKS, passed.join())
-  })
+  const starting = Judged.start(LAYOUTS['on a route'])
+  const { passed, failed } = await verdictOn(starting, program, '--suite', 'pending')
+  assert.equal(failed, [])
+  assert.ok(passed.length >= PENDING_CHECKS, passed.join())
 })
 
 conformance('passes the newer suite on a newer Node', async () => {
@@ -87,14 +104,9 @@ conformance('passes the newer suite on a newer Node', async () => {
     const { code, stderr } = await run('npm', words, INSTALL_MS)
     if (code !== 0) return skip(`cannot be installed: ${stderr.trim()}`)
     const newer = folder.at('node_modules/@modelcontextprotocol/conformance/dist/index.js')
-    let expected: readonly string[] = []
-    await withJudged(Judged.alone(), async (url) => {
-      expected = (await judge(newer, url)).passed
-    })
-    assert.is(expected.length, CHECKS)
-    await withJudged(Judged.start(LAYOUTS['on a route']), async (url) =>
-      assertNothingLost(await judge(newer, url), expected),
-    )
+    const { passed } = await verdictOn(Judged.alone(), newer)
+    assert.is(passed.length, CHECKS)
+    assert.equal(await problemsOf(newer, passed, LAYOUTS), [])
   } finally {
     folder.close()
   }

@@ -16,6 +16,11 @@ options('leaves the results alone after a partial or quick run unless told to wr
   assert.is(parseOptions(['--quick', '--write']).write, true)
 })
 
+options('takes the first word of a name for all measures that begin with it', () => {
+  assert.equal(parseOptions(['--only', 'mcp']).only, ['mcp-busy', 'mcp-one', 'mcp-new'])
+  assert.equal(parseOptions(['--only', 'idle,mcp-one']).only, ['idle', 'mcp-one'])
+})
+
 options('lets rounds and seconds override what quick chooses', () => {
   const parsed = parseOptions(['--quick', '--rounds', '2', '--seconds', '0.5'])
   assert.is(parsed.rounds, 2)
@@ -29,6 +34,7 @@ options('splits the command of the gateway into words', () => {
 
 options('refuses measures, numbers and options it does not know', () => {
   assert.throws(() => parseOptions(['--only', 'sse,nonsense']), /unknown measure "nonsense"/)
+  assert.throws(() => parseOptions(['--only', 'mcp-']), /unknown measure "mcp-"/)
   assert.throws(() => parseOptions(['--rounds', 'many']), /--rounds: "many"/)
   assert.throws(() => parseOptions(['--seconds', '0']), /--seconds: "0"/)
   assert.throws(() => parseOptions(['--fast']))

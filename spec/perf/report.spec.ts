@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Measure } from '../../perf/measure.ts'
+import type { PeerName } from '../../perf/peers.ts'
 import { measureText, noiseText, number, resultsOf, table, verdictText } from '../../perf/report.ts'
 import { verdicts, type Results } from '../../perf/targets.ts'
 
@@ -8,6 +9,7 @@ const report = suite('perf report')
 
 const measure: Measure = {
   title: 'A measure',
+  speaks: 'http',
   columns: [
     { key: 'rate', title: 'req/s', digits: 0 },
     { key: 'cpu', title: 'CPU', digits: 1 },
@@ -94,6 +96,32 @@ report('meets an upper bound from below and says what was not measured', () => {
   assert.is(judged(weighed(14), 'idle')?.state, 'met')
   assert.is(judged(weighed(14.1), 'idle')?.state, 'missed')
   assert.is(judged(weighed(14), 'haproxy')?.state, 'not measured')
+})
+
+report('compares MCP with the better peer, and with nobody when one is not there', () => {
+  const called = (peers: readonly (readonly [PeerName, number])[]): Results =>
+    new Map([['mcp-busy', new Map(peers.map(([peer, rate]) => [peer, { rate }]))]])
+  const name = '32 in flight: calls/s, gateway'
+  const both = called([
+    ['gateway', 900],
+    ['supergateway', 300],
+    ['mcp-proxy', 100],
+  ])
+  assert.equal(judged(both, name), { value: 3, state: 'met' })
+  const one = called([
+    ['gateway', 900],
+    ['mcp-proxy', 100],
+  ])
+  assert.is(judged(one, name)?.state, 'not measured')
+})
+
+report('tells what MCP adds to direct stdio in milliseconds', () => {
+  const rounds = new Map([
+    ['direct' as const, [{ p50: 50 }]],
+    ['gateway' as const, [{ p50: 250 }]],
+  ])
+  const results = resultsOf(new Map([['mcp-one', { measure, rounds, failures: [] }]]))
+  assert.equal(judged(results, 'p50 added to direct stdio'), { value: 0.2, state: 'met' })
 })
 
 report('marks what is missed', () => {

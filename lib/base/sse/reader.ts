@@ -101,12 +101,15 @@ export class EventReader {
   }
 
   private field(): 'field' | 'space' | 'end' | 'ignored' | 'over' {
-    const byte = this.#bytes[this.#at]!
-    if (isLineEnd(byte)) return this.#open('end')
-    this.#at++
-    if (byte === COLON) return this.#open('space')
-    this.#code = nextCode(this.#code, byte)
-    return this.#code < LAST_CODE ? 'field' : 'ignored'
+    while (this.#at < this.#to) {
+      const byte = this.#bytes[this.#at]!
+      if (isLineEnd(byte)) return this.#open('end')
+      this.#at++
+      if (byte === COLON) return this.#open('space')
+      this.#code = nextCode(this.#code, byte)
+      if (this.#code >= LAST_CODE) return 'ignored'
+    }
+    return 'field'
   }
 
   private space(): 'value' {

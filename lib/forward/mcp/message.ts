@@ -66,9 +66,9 @@ export class Message {
     return params !== null && bytes[params.from] === OPEN_BRACE ? membersOf(bytes, params) : []
   }
 
-  /** A member of `params`: its span. */
+  /** A member of `params`: its span. Of two, the last, as nearly everyone reads JSON. */
   param(name: string): Span | undefined {
-    return this.paramMembers().find(({ key }) => key === name)
+    return this.paramMembers().findLast(({ key }) => key === name)
   }
 
   /** A text in `params`. */
@@ -91,11 +91,13 @@ interface Envelope {
 }
 
 const OPEN_BRACE = 0x7b
+/** Of `null`. */
+const SMALL_N = 0x6e
 
 function envelopeOf(bytes: Buffer, members: readonly Member[]): Envelope | string {
   const found = new Map<string, Member>()
   for (const member of members) {
-    const name = member.key.toLowerCase()
+    const name = folded(member.key)
     if (!ENVELOPE.includes(name)) continue
     if (found.has(name)) return `not a JSON-RPC message: '${name}' occurs twice`
     if (name !== member.key) return `not a JSON-RPC message: '${member.key}' for '${name}'`
@@ -105,9 +107,12 @@ function envelopeOf(bytes: Buffer, members: readonly Member[]): Envelope | strin
   if (version === undefined || stringAt(bytes, version) !== '2.0')
     return `not a JSON-RPC message: expected "jsonrpc": "2.0"`
   const id = found.get('id') ?? null
-  if (id !== null && !isId(bytes, id)) return 'not a JSON-RPC message: id is no text or number'
   const [result = null, error = null] = [found.get('result'), found.get('error')]
   const written = found.get('method')
+  // MCP has no null, but errors about what could not be read have.
+  const isUnread = id !== null && bytes[id.from] === SMALL_N && written === undefined
+  if (id !== null && !isId(bytes, id) && !(isUnread && error !== null))
+    return 'not a JSON-RPC message: id is no text or number'
   if (written === undefined) {
     if ((result === null) === (error === null))
       return 'not a JSON-RPC message: expected a method, a result or an error'
@@ -120,10 +125,18 @@ function envelopeOf(bytes: Buffer, members: readonly Member[]): Envelope | strin
   return { method, id, params: found.get('params') ?? null, result: null, error: null }
 }
 
-/** A text or a number; MCP has no null, but errors about what could not be read have. */
+/**
+ * A name as the most lenient reader sees it: Go's matches members whatever their case, and for it the long s (U+017F)
+ * is a case of s, which only upper case shows.
+ */
+function folded(key: string): string {
+  return ENVELOPE.includes(key) ? key : key.toUpperCase().toLowerCase()
+}
+
+/** A text or a number. */
 function isId(bytes: Buffer, { from }: Span): boolean {
   const first = bytes[from]!
-  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39) || first === 0x6e
+  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39)
 }
 
 /** Between values line breaks are mere white space, but on a child's input and in an event they end the message. */

@@ -223,6 +223,10 @@ events('puts an event together from very many pieces in no time', () => {
   assert.ok(user + system < 10_000_000, `${user + system} us`)
 })
 
+function utf8(text: string): string {
+  return Buffer.from(text, 'latin1').toString()
+}
+
 /** The standard's own algorithm, over the whole text at once. */
 function modelOf(text: string): Told[] {
   const told: Told[] = []
@@ -235,9 +239,10 @@ function modelOf(text: string): Told[] {
       name = ''
       data = []
     } else if (field === 'data') data.push(value)
-    else if (field === 'event') name = value
-    else if (field === 'id' && !value.includes('\0')) id = value
-    else if (field === 'retry' && /^[0-9]+$/.test(value)) told.push(Number(value))
+    else if (field === 'event') name = utf8(value)
+    else if (field === 'id' && !value.includes('\0')) id = utf8(value)
+    else if (field === 'retry' && /^[0-9]+$/.test(value))
+      told.push(Math.min(Number(value), Number.MAX_SAFE_INTEGER))
   }
   return told
 }

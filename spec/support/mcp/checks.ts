@@ -34,7 +34,7 @@ export async function withClients(
   }
 }
 
-export async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: number }> {
+async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: number }> {
   return promise.then(
     () => assert.unreachable('expected an error') as never,
     (error: Error) => error,

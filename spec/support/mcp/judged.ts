@@ -1,5 +1,7 @@
 // What the judges judge: the built gateway, as a process, with the servers they know behind it.
 
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Test } from 'uvu'
 import { freePort } from '../../../conformance/gateway-process.ts'
@@ -7,24 +9,27 @@ import { childFile } from '../children/child-file.ts'
 import { Folder } from '../folder.ts'
 import { Program } from '../program.ts'
 
+const MARK = 'GATEWAY_JUDGED'
+
 const resolve = createRequire(import.meta.url).resolve
 
+/** As it is written in a configuration. */
 export interface Target {
   readonly name: string
-  readonly stdio: { cmd: string; args: string[]; env?: Record<string, string> }
+  readonly stdio?: { cmd: string; args: string[]; env?: Record<string, string> }
+  readonly mcp?: { host: string }
+  readonly sse?: { host: string }
 }
 
-export const FIXTURE = target('fixture', childFile('../mcp/conformance-server'), 'stdio')
+export const FIXTURE: Target = {
+  name: 'fixture',
+  stdio: { cmd: process.execPath, args: [childFile('../mcp/conformance-server'), 'stdio'] },
+}
 
 /** A server from npm, on this Node. */
 export function npmServer(name: string, args: string[] = [], env = {}): Target {
   const file = resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
-  const { stdio } = target(name, file, ...args)
-  return { name, stdio: { ...stdio, env } }
-}
-
-function target(name: string, ...args: string[]): Target {
-  return { name, stdio: { cmd: process.execPath, args } }
+  return { name, stdio: { cmd: process.execPath, args: [file, ...args], env } }
 }
 
 /** The port is free; the folder goes when the gateway ends. */
@@ -33,6 +38,8 @@ type ConfigOf = (port: number, folder: Folder) => object
 export class Judged {
   readonly folder = new Folder()
   readonly #port: number
+  /** In the environment of the gateway and, as they inherit it, of its children. */
+  readonly #mark = randomUUID()
   #program: Program | null = null
 
   private constructor(port: number) {
@@ -44,7 +51,7 @@ export class Judged {
     try {
       const config = configOf(judged.#port, judged.folder)
       const file = judged.folder.write('config.json', JSON.stringify(config))
-      judged.#program = new Program('gateway', ['-f', file])
+      judged.#program = new Program('gateway', ['-f', file], { [MARK]: judged.#mark })
       await judged.#program.prints(/started bind/)
       return judged
     } catch (error) {
@@ -66,11 +73,13 @@ export class Judged {
     return new URL(path, `http://127.0.0.1:${this.#port}`)
   }
 
-  /** As an operator would, so that the children go with it. */
+  /** Stops it as an operator would: when it has ended, so have its children. */
   async close(): Promise<void> {
     try {
       this.#program?.signal('SIGTERM')
       await this.#program?.exit()
+      const left = processesWith(this.#mark)
+      if (left.length > 0) throw new Error(`the gateway left children behind: ${left.join()}`)
     } finally {
       await this.#program?.kill()
       this.folder.close()
@@ -89,6 +98,20 @@ export function judgedFor(judge: Test, configOf: ConfigOf): () => Promise<Judged
     await judged?.close()
   })
   return () => (starting ??= Judged.start(configOf))
+}
+
+/** On Linux; elsewhere none are found. */
+function processesWith(mark: string): string[] {
+  if (!existsSync('/proc/self/environ')) return []
+  const hasMark = (pid: string): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(`${MARK}=${mark}`)
+    } catch {
+      // Gone meanwhile, or not ours to look at.
+      return false
+    }
+  }
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasMark(name))
 }
 
 /** On a port of its own. */

@@ -1,10 +1,12 @@
 // One answer of a target's, read as an event stream.
 
 import { EventReader } from '../../../base/sse/reader.ts'
-import type { Body, Sink } from '../../../base/types.ts'
+import type { Body, Outcome, Sink } from '../../../base/types.ts'
+import { tooLong } from './remote.ts'
+import type { Remote } from './remote.ts'
 
-/** `too long`: an event was above the bound, and the stream was given up for it. */
-export type StreamEnd = 'ended' | 'cut' | 'too long'
+/** `silent`: nothing came for too long. `too long`: an event was above the bound, and the stream was given up for it. */
+export type StreamEnd = 'ended' | 'cut' | 'silent' | 'too long'
 
 export interface EventsOwner {
   /** The data is the receiver's to keep; `id` is that of the last event that had one. */
@@ -51,8 +53,8 @@ export class Events implements Sink {
     if (this.#finish()) this.#owner.streamOver('ended')
   }
 
-  cut(): void {
-    if (this.#finish()) this.#owner.streamOver('cut')
+  cut(outcome: Outcome): void {
+    if (this.#finish()) this.#owner.streamOver(outcome === 'backend_timeout' ? 'silent' : 'cut')
   }
 
   pause(): void {
@@ -77,5 +79,19 @@ export class Events implements Sink {
     if (this.#state === 'over') return false
     this.#state = 'over'
     return true
+  }
+}
+
+export function reasonOf(remote: Remote, how: StreamEnd): string {
+  const name = `target '${remote.target.name}'`
+  switch (how) {
+    case 'ended':
+      return `${name} ended its event stream`
+    case 'cut':
+      return `${name} lost the connection of its event stream`
+    case 'silent':
+      return `${name} was silent on its event stream for too long (config.backend.bodyIdleTimeout)`
+    case 'too long':
+      return tooLong(remote)
   }
 }

@@ -8,9 +8,9 @@ import { Message } from '../message.ts'
 import type { SentFields } from '../types.ts'
 import { contentOf } from './content.ts'
 import { dismiss } from './dismiss.ts'
-import { Events } from './events.ts'
+import { Events, reasonOf } from './events.ts'
 import type { EventsOwner, StreamEnd } from './events.ts'
-import { askRemote, note, tooLong } from './remote.ts'
+import { askRemote, note } from './remote.ts'
 import type { Remote } from './remote.ts'
 
 /** Openings in a row that brought no message. */
@@ -151,17 +151,9 @@ export class Feed implements Asker, EventsOwner {
     this.#events = null
     if (this.#state === 'ending') return this.#over('answered')
     if (performance.now() - this.#openedAt > STEADY_MS) this.#tries = 0
-    if (how === 'too long') {
-      // From there on the same event would come again.
-      this.#lastId = ''
-      return this.#again(tooLong(this.#owner.remote))
-    }
-    const what = this.#kind === 'answer' ? ' before the answer was there' : ''
-    this.#again(
-      how === 'ended'
-        ? `${this.#name} ended its event stream${what}`
-        : `${this.#name}: the connection was lost${what}`,
-    )
+    // From there on the same event would come again.
+    if (how === 'too long') this.#lastId = ''
+    this.#again(reasonOf(this.#owner.remote, how))
   }
 
   get #name(): string {

@@ -9,10 +9,10 @@ import type { Link, LinkOwner, Outgoing } from '../types.ts'
 import { contentOf } from './content.ts'
 import { dismiss } from './dismiss.ts'
 import { endpointOf } from './endpoint.ts'
-import { Events } from './events.ts'
+import { Events, reasonOf } from './events.ts'
 import type { EventsOwner, StreamEnd } from './events.ts'
 import { Handshake } from './handshake.ts'
-import { askRemote, note, tooLong } from './remote.ts'
+import { askRemote, note } from './remote.ts'
 import type { Remote } from './remote.ts'
 
 /** Messages that wait for the address, or for the end of the handshake. */
@@ -62,6 +62,7 @@ export class LegacyLink implements Link, Asker, EventsOwner {
 
   forget(number: number): void {
     this.#held = this.#held.filter((message) => message.number !== number)
+    if (this.#handshake.isInitialize(number)) this.#handshake.reset()
     for (const [message, call] of this.#posts) {
       if (message.number !== number) continue
       call.cancel()
@@ -124,8 +125,7 @@ export class LegacyLink implements Link, Asker, EventsOwner {
 
   streamOver(how: StreamEnd): void {
     this.#events = null
-    const lost = how === 'ended' ? 'ended its event stream' : 'lost the connection of its stream'
-    this.#giveUp(how === 'too long' ? tooLong(this.#remote) : `${this.#name} ${lost}`)
+    this.#giveUp(reasonOf(this.#remote, how))
   }
 
   #open({ fields }: Outgoing): void {

@@ -68,6 +68,7 @@ export class StreamableLink implements Link, PostOwner, FeedOwner {
   }
 
   listen(fields: SentFields): void {
+    if (this.#state === 'closed') return
     this.#ear = fields
     if (this.#handshake.isDone) this.#listen()
   }

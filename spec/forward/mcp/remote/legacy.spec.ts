@@ -140,7 +140,7 @@ legacy('is gone with its stream', async () => {
   const cases: [string, Step[]][] = [
     ['answered with no event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
     ['ended its event stream', [{ send: EVENTS + endpoint('/m') }, { close: true }]],
-    ['lost the connection of its stream', [{ send: CHUNKED_EVENTS }, { close: true }]],
+    ['lost the connection of its event stream', [{ send: CHUNKED_EVENTS }, { close: true }]],
     ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
     [
       'sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)',

@@ -17,11 +17,12 @@ const WAIT_MS = 5000
 export interface RemoteOptions extends Partial<Omit<RemoteTarget, 'name'>> {
   maxMessageBytes?: number
   poolMaxSize?: number
+  bodyIdleTimeout?: number
 }
 
 /** A target named `x` on this port of loopback. */
 export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}): Remote {
-  const { maxMessageBytes, poolMaxSize, ...changes } = options
+  const { maxMessageBytes, poolMaxSize, bodyIdleTimeout, ...changes } = options
   const target: RemoteTarget = {
     name: 'x',
     kind: 'mcp',
@@ -35,7 +36,11 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
     ...changes,
   }
   const pools = stage.add(
-    new Pools({ ...BACKEND_LIMITS, poolMaxSize: poolMaxSize ?? BACKEND_LIMITS.poolMaxSize }),
+    new Pools({
+      ...BACKEND_LIMITS,
+      ...(poolMaxSize !== undefined && { poolMaxSize }),
+      ...(bodyIdleTimeout !== undefined && { bodyIdleTimeout }),
+    }),
   )
   return {
     target,

@@ -97,7 +97,7 @@ faults('tells what is wrong with an answer', async () => {
     ],
     ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
     ['cannot be asked: upstream call failed: connection closed', [{ close: true }]],
-    ['ended its event stream before the answer was there', [{ send: EVENTS }, { close: true }]],
+    ['ended its event stream', [{ send: EVENTS }, { close: true }]],
   ]
   for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
 })
@@ -114,8 +114,15 @@ faults('hands on what came before a stream was cut, and then that there is no an
   link.send(request(7))
   assert.equal(await ear.count(2), [
     `7: ${PROGRESS}`,
-    "failed 7: target 'x': the connection was lost before the answer was there",
+    "failed 7: target 'x' lost the connection of its event stream",
   ])
+})
+
+faults('gives a stream up that is silent for too long', async () => {
+  assert.is(
+    await toldOf([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
+    "failed 7: target 'x' was silent on its event stream for too long (config.backend.bodyIdleTimeout)",
+  )
 })
 
 faults('bounds a message, whatever it comes in', async () => {
@@ -176,7 +183,7 @@ faults('gives an answer up that cannot be resumed', async () => {
 
 faults('does not resume by an id that fits in no header', async () => {
   const told = await toldOf([{ send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` }, { close: true }])
-  assert.is(told, "failed 7: target 'x' ended its event stream before the answer was there")
+  assert.is(told, "failed 7: target 'x' ended its event stream")
 })
 
 faults('forgets an answer that waits to be resumed', async () => {

@@ -1,0 +1,52 @@
+// The MCP server behind every MCP peer: newline-delimited JSON-RPC on stdio, one tool, no SDK,
+// and next to nothing done per call, so that it is not what is measured.
+import { Socket } from 'node:net'
+import { answerText } from '../mcp-messages.ts'
+
+type Request = {
+  id?: number | string
+  method?: string
+  params?: { protocolVersion?: string; arguments?: { page?: number } }
+}
+
+const TOOL = { name: 'search_documents', inputSchema: { type: 'object' } }
+const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** The beginning of a line whose end has not come. */
+let begun = ''
+
+/** All answers of one read leave in one write. */
+function read(count: number): boolean {
+  const lines = (begun + READ_BUFFER.toString('latin1', 0, count)).split('\n')
+  begun = lines.pop() ?? ''
+  let answers = ''
+  for (const line of lines) answers += answerTo(JSON.parse(line) as Request)
+  if (answers !== '') process.stdout.write(answers, 'latin1')
+  return true
+}
+
+function answerTo({ id, method, params }: Request): string {
+  if (id === undefined) return ''
+  if (method === 'tools/call')
+    return `${answerText(JSON.stringify(id), params?.arguments?.page ?? 0)}\n`
+  const result = resultOf(method, params?.protocolVersion)
+  const error = { code: -32601, message: 'Method not found' }
+  return `${JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) })}\n`
+}
+
+function resultOf(method: string | undefined, protocolVersion: string | undefined) {
+  if (method === 'ping') return {}
+  if (method === 'tools/list') return { tools: [TOOL] }
+  if (method !== 'initialize') return undefined
+  const serverInfo = { name: 'echo', version: '1.0.0' }
+  return { protocolVersion, capabilities: { tools: {} }, serverInfo }
+}
+
+const onread = { buffer: READ_BUFFER, callback: read }
+const options = { fd: 0, readable: true, writable: false, onread }
+// The types know `onread` only for connections that are dialled.
+const input = new Socket(options as ConstructorParameters<typeof Socket>[0])
+// A closed input is how a proxy says goodbye.
+input.on('end', () => process.exit(0))
+input.on('error', () => process.exit(1))
+input.resume()
