@@ -129,6 +129,7 @@ export class Gateway implements PortsOwner {
     try {
       relay(exchange, reply)
     } catch (error) {
+      exchange.reply = null
       reply.body.cancel()
       // A policy that failed on one answer is not asked about the next.
       exchange.policies = []

@@ -1,8 +1,54 @@
-// transformations: headers made by expressions.
+// transformations: headers computed by expressions. One that fails, or gives no text, leaves its header out.
 
-import type { TransformationsConfig } from '../base/config/types.ts'
+import { View } from '../base/cel/view.ts'
+import type { TransformationConfig, TransformationsConfig } from '../base/config/types.ts'
+import type { Exchange } from '../base/exchange.ts'
 import type { Policy } from '../base/types.ts'
+import type { Fields } from '../base/wire/head.ts'
 
-export function transformations(_config: TransformationsConfig): Policy {
-  throw new Error('not written yet')
+/** A longer value is left out like one that failed: it would not pass as a head either. */
+const MAX_VALUE_LENGTH = 8_192
+
+export function transformations({ request, response }: TransformationsConfig): Policy {
+  return {
+    kind: 'transformations',
+    ...(request === null
+      ? {}
+      : {
+          request(exchange: Exchange) {
+            transform(request, exchange, exchange.request)
+            return undefined
+          },
+        }),
+    ...(response === null
+      ? {}
+      : {
+          response(exchange: Exchange, head: Fields) {
+            transform(response, exchange, head)
+          },
+        }),
+  }
+}
+
+/** All values are computed before any header changes, so that they do not see each other's work. */
+function transform(config: TransformationConfig, exchange: Exchange, fields: Fields): void {
+  const view = new View(exchange, exchange.facts ?? undefined)
+  const valuesOf = (list: TransformationConfig['set']) =>
+    list.map(({ name, value }) => ({ name, text: headerText(value.textOf(view)) }))
+  const set = valuesOf(config.set)
+  const add = valuesOf(config.add)
+  for (const name of config.remove) fields.remove(name)
+  for (const { name, text } of set)
+    if (text === null) fields.remove(name)
+    else fields.set(name, text)
+  for (const { name, text } of add) if (text !== null) fields.add(name, text)
+}
+
+/** What can stand in a header line: no control characters, and letters beyond latin1 as UTF-8. */
+function headerText(text: string | null): string | null {
+  // oxlint-disable-next-line no-control-regex: they are what must not pass
+  if (text === null || text.length > MAX_VALUE_LENGTH || /[\x00-\x08\x0a-\x1f\x7f]/.test(text))
+    return null
+  // oxlint-disable-next-line no-control-regex: the whole of latin1
+  return /^[\x00-\xff]*$/.test(text) ? text.trim() : Buffer.from(text).toString('latin1').trim()
 }

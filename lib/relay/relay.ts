@@ -6,10 +6,11 @@ import { unbuffer } from './event-stream.ts'
 
 export function relay(exchange: Exchange, reply: Reply): void {
   const { head } = reply
+  // Policies may read it there.
+  exchange.reply = reply
   for (const policy of exchange.policies) policy.response?.(exchange, head)
   unbuffer(head)
   exchange.phase = 'relay'
-  exchange.reply = reply
   exchange.status = head.status
   exchange.client.respond(exchange, reply)
 }

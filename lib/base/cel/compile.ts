@@ -60,6 +60,14 @@ export class Expression {
     return text === '' || text.length > MAX_KEY ? null : text
   }
 
+  /** For headers: its text, which may be empty, or null for a fault and for what has no text. */
+  textOf(view: View | Bindings): string | null {
+    const result = this.evaluate(view)
+    if ('fault' in result) return null
+    const { value } = result
+    return value === '' ? '' : scalarText(value) || null
+  }
+
   #run(view: View | Bindings): unknown {
     this.#meter.reset()
     const { stackTraceLimit } = Error
