@@ -7,6 +7,7 @@ import { CODES, errorText, notificationBytes } from '../rpc.ts'
 import { GENERAL, NOTICES, RELATED_TASK } from '../several/methods.ts'
 import { inwardEdits, inwardToken, outwardEdits, outwardToken } from '../several/rename.ts'
 import { Asks } from './asks.ts'
+import { tokenText } from './call.ts'
 import type { Call } from './call.ts'
 import type { Channel } from './channel.ts'
 import type { Session } from './session.ts'
@@ -147,8 +148,8 @@ export class Ear {
   }
 
   #progressOf(target: Target, message: Message, open: readonly Call[]): Channel | undefined {
-    const span = message.param('progressToken')
-    const token = span === undefined ? '' : message.text(span)
+    const token = tokenText(message.bytes, message.param('progressToken'))
+    if (token === '') return undefined
     return open.find((call) => call.token === token && call.waitsFor(target))?.channel
   }
 }
