@@ -72,7 +72,8 @@ export class McpBackend implements Backend {
     const session = this.#sessionOf(visit, 'session ID is required')
     if (session === null) return
     session.fields = this.fieldsOf(visit.exchange)
-    session.listen(visit.attempt, request.get('last-event-id'))
+    // An empty one is what a browser says that has seen none.
+    session.listen(visit.attempt, request.get('last-event-id') || undefined)
   }
 
   #delete(visit: Visit): void {

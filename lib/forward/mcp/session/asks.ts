@@ -23,6 +23,17 @@ export class Asks {
     return this.#last
   }
 
+  /** When there is no room for another: the oldest one that came with a call which is over, for good. */
+  stale(): Ask | undefined {
+    if (this.#open.size < MAX_ASKS) return undefined
+    for (const [number, ask] of this.#open)
+      if (ask.channel.state === 'over') {
+        this.#open.delete(number)
+        return ask
+      }
+    return undefined
+  }
+
   /** What an answer of the client's belongs to; it is not open any more. */
   take(idText: string): Ask | undefined {
     const number = Number(idText)

@@ -2,6 +2,8 @@
 
 import type { Exchange } from '../../../base/exchange.ts'
 import { spansAt } from '../../../base/json/edit.ts'
+import { stringAt } from '../../../base/json/scan.ts'
+import type { Span } from '../../../base/json/scan.ts'
 import type { Rule } from '../../../base/config/auth-types.ts'
 import type { Attempt, Reply } from '../../../base/types.ts'
 import type { Message } from '../message.ts'
@@ -29,7 +31,7 @@ export class Call {
   readonly channel: Channel
   /** The id as the client wrote it. */
   readonly idText: string
-  /** The progress token as the client wrote it, or ''. */
+  /** The progress token as `tokenText` has it. */
   readonly token: string
   readonly #owner: CallOwner
   /** Requests to targets that wait, by number. */
@@ -141,5 +143,14 @@ const TOKEN_PATH = ['_meta', 'progressToken']
 
 function tokenOf({ bytes, params }: Message): string {
   const [token] = params === null ? [] : spansAt(bytes, params, TOKEN_PATH)
-  return token === undefined ? '' : bytes.toString('utf8', token.from, token.to)
+  return tokenText(bytes, token)
+}
+
+/** A progress token in one writing, for targets send it back in a hand of their own: `1.0` as `1`. '' for none. */
+export function tokenText(bytes: Buffer, span: Span | undefined): string {
+  if (span === undefined) return ''
+  const text = stringAt(bytes, span)
+  if (text !== undefined) return JSON.stringify(text)
+  const number = Number(bytes.toString('latin1', span.from, span.to))
+  return Number.isNaN(number) ? '' : String(number)
 }

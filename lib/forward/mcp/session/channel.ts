@@ -66,8 +66,9 @@ export class Channel implements StreamOwner {
     return this.#given > 0
   }
 
-  get events(): number {
-    return this.#count
+  /** Whether there was an event of this order. */
+  hasSent(order: number): boolean {
+    return order <= this.#count
   }
 
   /** A request waits for this channel's first message; its head leaves without one after `patience`. */

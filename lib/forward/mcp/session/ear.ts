@@ -7,6 +7,7 @@ import { CODES, errorText, notificationBytes } from '../rpc.ts'
 import { GENERAL, NOTICES, RELATED_TASK } from '../several/methods.ts'
 import { inwardEdits, inwardToken, outwardEdits, outwardToken } from '../several/rename.ts'
 import { Asks } from './asks.ts'
+import { tokenText } from './call.ts'
 import type { Call } from './call.ts'
 import type { Channel } from './channel.ts'
 import type { Session } from './session.ts'
@@ -71,11 +72,10 @@ export class Ear {
 
   #asked(target: Target, message: Message, number: number): void {
     const channel = this.#channelFor(target, message, number)
+    const stale = this.#asks.stale()
+    if (stale !== undefined) stale.target.tell(tooManyAsks(stale.idText))
     const ask = this.#asks.add({ target, idText: message.idText, channel })
-    if (ask === null) {
-      const error = { code: CODES.server, message: 'too many requests wait for the client' }
-      return target.tell(Buffer.from(errorText(message.idText, error)))
-    }
+    if (ask === null) return target.tell(tooManyAsks(message.idText))
     const { names } = this.#session.group
     const value = message.params
     const edits =
@@ -103,7 +103,10 @@ export class Ear {
     const span = message.param('requestId')
     if (span === undefined) return
     const ask = this.#asks.takeBack(target, message.text(span))
-    ask?.channel.post(edited(message.bytes, [{ ...span, text: String(ask.number) }]))
+    if (ask === undefined) return
+    // The client may still be at it when the call is over that brought it.
+    const channel = ask.channel.state === 'over' ? this.#session.alone : ask.channel
+    channel.post(edited(message.bytes, [{ ...span, text: String(ask.number) }]))
   }
 
   #cancel(message: Message): void {
@@ -147,8 +150,13 @@ export class Ear {
   }
 
   #progressOf(target: Target, message: Message, open: readonly Call[]): Channel | undefined {
-    const span = message.param('progressToken')
-    const token = span === undefined ? '' : message.text(span)
+    const token = tokenText(message.bytes, message.param('progressToken'))
+    if (token === '') return undefined
     return open.find((call) => call.token === token && call.waitsFor(target))?.channel
   }
+}
+
+function tooManyAsks(idText: string): Buffer {
+  const error = { code: CODES.server, message: 'too many requests wait for the client' } as const
+  return Buffer.from(errorText(idText, error))
 }

@@ -148,8 +148,8 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.#used = performance.now()
     const [number, order] = placeOf(lastEventId)
     const channel = number === ALONE ? this.alone : this.#channels.get(number)
-    if (channel === undefined) {
-      const events = this.history.after(number, order)
+    if (channel === undefined || (lastEventId !== undefined && !channel.hasSent(order))) {
+      const events = channel === undefined ? this.history.after(number, order) : []
       if (events.length > 0) return replay(attempt, events)
       const message = `nothing is known of Last-Event-ID ${lastEventId}`
       return attempt.answer(refusal(400, { code: CODES.server, message }))
@@ -308,6 +308,6 @@ function tooManyCalls() {
 /** Channel and order of an event's id; what is none leads nowhere. */
 function placeOf(lastEventId: string | undefined): [number, number] {
   if (lastEventId === undefined) return [ALONE, 0]
-  const [, channel, order] = /^(\d{1,15})-(\d{1,15})$/.exec(lastEventId) ?? []
+  const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
   return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
 }

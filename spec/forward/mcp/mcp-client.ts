@@ -1,0 +1,280 @@
+// An MCP client of few words: it sends what it is given, each request on a connection of its own, and keeps what comes.
+
+import type { Group } from '../../../lib/forward/mcp/group.ts'
+import type { Session } from '../../../lib/forward/mcp/session/session.ts'
+import { childFile } from '../../support/children/child-file.ts'
+import type { RunningGateway, Stage } from '../../support/gateway.ts'
+import type { RawClient } from '../../support/raw-client.ts'
+import { Reloading } from '../../support/reloading.ts'
+
+export type Json = Record<string, unknown>
+
+/** What came as one event; a comment has neither id nor data. */
+export interface Event {
+  readonly id: string
+  readonly data: string
+  readonly comment: string
+}
+
+const WAIT_MS = 10_000
+
+/** The answer to one HTTP request, as far as it has come. */
+export class Answer {
+  readonly raw: RawClient
+
+  constructor(raw: RawClient) {
+    this.raw = raw
+  }
+
+  get status(): number {
+    return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.raw.text)?.[1] ?? 0)
+  }
+
+  header(name: string): string | undefined {
+    const [head = ''] = this.raw.text.split('\r\n\r\n', 1)
+    return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
+  }
+
+  /** The content so far, decoded. */
+  get content(): string {
+    const at = this.raw.text.indexOf('\r\n\r\n')
+    const body = at < 0 ? '' : this.raw.text.slice(at + 4)
+    const content = this.header('transfer-encoding') === 'chunked' ? unchunked(body) : body
+    return Buffer.from(content, 'latin1').toString()
+  }
+
+  get isWhole(): boolean {
+    const { text } = this.raw
+    const at = text.indexOf('\r\n\r\n')
+    if (at < 0) return false
+    const length = this.header('content-length')
+    return length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length >= at + 4 + +length
+  }
+
+  get events(): Event[] {
+    const whole = this.content.split('\n\n').slice(0, -1)
+    return whole.map((text) => ({
+      id: /^id: (.*)$/m.exec(text)?.[1] ?? '',
+      data: /^data: (.*)$/m.exec(text)?.[1] ?? '',
+      comment: /^: ?(.*)$/m.exec(text)?.[1] ?? '',
+    }))
+  }
+
+  /** The messages so far, each as it was written. */
+  get texts(): string[] {
+    return this.events.flatMap(({ data }) => (data === '' ? [] : [data]))
+  }
+
+  get messages(): Json[] {
+    return this.texts.map((text) => JSON.parse(text) as Json)
+  }
+
+  async until(holds: (answer: this) => boolean, what: string): Promise<this> {
+    await this.raw.settled(() => holds(this), WAIT_MS, `${what} behind ${this.raw.text}`)
+    if (!holds(this)) throw new Error(`no ${what}, but ${this.raw.end}: ${this.raw.text}`)
+    return this
+  }
+
+  async head(): Promise<this> {
+    return this.until(({ status }) => status !== 0, 'head')
+  }
+
+  /** Its first messages, once there are as many. */
+  async first(count: number): Promise<Json[]> {
+    await this.until(({ texts }) => texts.length >= count, `${count} messages`)
+    return this.messages
+  }
+
+  async whole(): Promise<this> {
+    return this.until(({ isWhole }) => isWhole, 'end')
+  }
+
+  /** The only message of a whole answer, be it an event or not. */
+  async only(): Promise<Json> {
+    await this.whole()
+    const isStream = this.header('content-type') === 'text/event-stream'
+    const texts = isStream ? this.texts : [this.content]
+    if (texts.length !== 1) throw new Error(`got ${texts.length} messages: ${this.raw.text}`)
+    return JSON.parse(texts[0]!) as Json
+  }
+}
+
+export interface ClientOptions {
+  readonly path?: string
+  readonly version?: string
+  /** More header lines, each with its end. */
+  readonly fields?: string
+  readonly capabilities?: Json
+}
+
+const ACCEPT = 'accept: application/json, text/event-stream\r\n'
+
+export class McpClient {
+  readonly stage: Stage
+  readonly port: number
+  /** '' until there is one. */
+  session = ''
+  /** The answer to `initialize`. */
+  welcome: Json = {}
+  readonly #options: ClientOptions
+  #last = 0
+
+  constructor(stage: Stage, { port }: { port: number }, options: ClientOptions = {}) {
+    this.stage = stage
+    this.port = port
+    this.#options = options
+  }
+
+  /** One whose session has begun. */
+  static async open(
+    stage: Stage,
+    gateway: { port: number },
+    options?: ClientOptions,
+  ): Promise<McpClient> {
+    const client = new McpClient(stage, gateway, options)
+    const answer = await client.initialize()
+    client.welcome = await answer.only()
+    client.session = answer.header('mcp-session-id') ?? ''
+    if (client.session === '') throw new Error(`no session: ${answer.raw.text}`)
+    await (await client.post('{"jsonrpc":"2.0","method":"notifications/initialized"}')).whole()
+    return client
+  }
+
+  async initialize(): Promise<Answer> {
+    const { version = '2025-06-18', capabilities = {} } = this.#options
+    const clientInfo = { name: 'spec', version: '1' }
+    const params = { protocolVersion: version, capabilities, clientInfo }
+    return this.post(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+  }
+
+  async post(body: string, fields = ''): Promise<Answer> {
+    const length = Buffer.byteLength(body)
+    const type = 'content-type: application/json\r\n'
+    const head = `${ACCEPT}${type}content-length: ${length}\r\n${fields}`
+    return this.send('POST', head, Buffer.from(body).toString('latin1'))
+  }
+
+  /** A request under the next number. */
+  async ask(method: string, params: Json = {}): Promise<Answer> {
+    return this.post(JSON.stringify({ jsonrpc: '2.0', id: ++this.#last, method, params }))
+  }
+
+  async call(name: string, given: Json = {}, more: Json = {}): Promise<Answer> {
+    return this.ask('tools/call', { name, arguments: given, ...more })
+  }
+
+  async notify(method: string, params: Json = {}): Promise<void> {
+    await (await this.post(JSON.stringify({ jsonrpc: '2.0', method, params }))).whole()
+  }
+
+  /** The text that a tool answers with. */
+  async textOf(name: string, given: Json = {}): Promise<string> {
+    return textIn(await (await this.call(name, given)).first(1))
+  }
+
+  /** The stand-alone stream, or what is left of another. */
+  async listen(lastEventId?: string): Promise<Answer> {
+    const field = lastEventId === undefined ? '' : `last-event-id: ${lastEventId}\r\n`
+    return (await this.send('GET', ACCEPT + field)).head()
+  }
+
+  async delete(): Promise<Answer> {
+    return (await this.send('DELETE', '')).whole()
+  }
+
+  async send(method: string, head: string, body = ''): Promise<Answer> {
+    const { path = '/mcp', fields = '' } = this.#options
+    const raw = await this.stage.client({ port: this.port, host: '127.0.0.1' })
+    const session = this.session === '' ? '' : `mcp-session-id: ${this.session}\r\n`
+    const host = `host: 127.0.0.1:${this.port}\r\n`
+    raw.send(`${method} ${path} HTTP/1.1\r\n${host}${fields}${session}${head}\r\n${body}`)
+    return new Answer(raw)
+  }
+}
+
+/** The text of the last of these messages, which is a tool's answer. */
+export function textIn(messages: readonly Json[]): string {
+  const { result } = messages.at(-1) as { result?: { content?: { text?: string }[] } }
+  const text = result?.content?.[0]?.text
+  if (text === undefined) throw new Error(`no text in ${JSON.stringify(messages)}`)
+  return text
+}
+
+export interface Setting {
+  /** In flow form, or a list of them. */
+  readonly targets?: readonly string[]
+  /** Of `config.mcp`, in flow form without braces. */
+  readonly limits?: string
+  /** More of the backend, in flow form. */
+  readonly more?: string
+  readonly policies?: string
+  /** More of `config`. */
+  readonly config?: string
+}
+
+/** A configuration with one MCP backend on every path. */
+export function mcpText(setting: Setting = {}): string {
+  const { targets = [server('one')], limits = '', more = '', policies = '', config = '' } = setting
+  const mcp = `{ targets: [${targets.join(', ')}]${more === '' ? '' : `, ${more}`} }`
+  return `config: { mcp: { ${limits} }${config === '' ? '' : `, ${config}`} }
+routes: [{ name: mcp, backends: [{ mcp: ${mcp} }], policies: { ${policies} } }]
+`
+}
+
+/** A target: the small server, with these arguments. */
+export function server(name: string, ...args: string[]): string {
+  return target(name, 'mcp-server', ['--name', name, ...args])
+}
+
+/** A target: the puppet, with these arguments. */
+export function puppet(name: string, ...args: string[]): string {
+  return target(name, 'puppet', args)
+}
+
+function target(name: string, file: string, args: readonly string[]): string {
+  const words = JSON.stringify([childFile(file), ...args])
+  return `{ name: ${name}, stdio: { cmd: ${JSON.stringify(process.execPath)}, args: ${words} } }`
+}
+
+/** A gateway with a session, as most specs begin. */
+export async function begin(
+  stage: Stage,
+  setting: Setting = {},
+  options: ClientOptions = {},
+): Promise<[gateway: RunningGateway, client: McpClient]> {
+  const gateway = await stage.gateway(mcpText(setting))
+  return [gateway, await McpClient.open(stage, gateway, options)]
+}
+
+/** The same with a gateway that can be reloaded, and looked into. */
+export async function beginOpenly(
+  stage: Stage,
+  setting: Setting = {},
+  options: ClientOptions = {},
+): Promise<[gateway: Reloading, client: McpClient]> {
+  const gateway = stage.add(await Reloading.start(mcpText(setting)))
+  return [gateway, await McpClient.open(stage, gateway, options)]
+}
+
+/** Of all MCP backends that are in force. */
+export function groupOf({ gateway }: Reloading): Group {
+  const [group] = gateway.plan.groups
+  if (group === undefined) throw new Error('no MCP backend')
+  return group
+}
+
+export function sessionsOf(reloading: Reloading): Session[] {
+  return [...groupOf(reloading).sessions]
+}
+
+function unchunked(text: string): string {
+  let content = ''
+  let at = 0
+  for (;;) {
+    const end = text.indexOf('\r\n', at)
+    const size = end < 0 ? 0 : Number.parseInt(text.slice(at, end), 16)
+    if (size === 0 || text.length < end + 2 + size) return content
+    content += text.slice(end + 2, end + 2 + size)
+    at = end + 4 + size
+  }
+}

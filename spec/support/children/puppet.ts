@@ -1,0 +1,79 @@
+// An MCP server that says what it is told to, byte for byte, so that a spec can put any fault behind the gateway.
+//   node puppet.js [--answers '{"tools/list":{"tools":[]}}'] [--greeting answer|never|refuse|exit]
+// Its tools, beside those that `answers` lists:
+//   say    writes `text`, in which $ID is the id of this call; then exits, if `code` is given
+//   line   answers with the line that the call came in
+//   lines  answers with all lines that were no requests
+//   stay   ignores SIGTERM and the end of its input from now on, and starts another process that does as well
+
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { childFile } from './child-file.ts'
+import type { Json } from './peer.ts'
+
+const { values } = parseArgs({
+  options: {
+    /** Results by method, or by method and cursor. */
+    answers: { type: 'string', default: '{}' },
+    greeting: { type: 'string', default: 'answer' },
+    capabilities: { type: 'string', default: '{"tools":{},"prompts":{},"resources":{}}' },
+  },
+})
+
+const answers = JSON.parse(values.answers) as Json
+const heard: string[] = []
+
+const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = {
+  say: ({ text = '', code }, id) => {
+    const bytes = String(text).replaceAll('$ID', JSON.stringify(id))
+    process.stdout.write(bytes, () => {
+      if (typeof code === 'number') process.exit(code)
+    })
+  },
+  line: (_given, id, line) => answerText(id, line),
+  lines: (_given, id) => answerText(id, JSON.stringify(heard)),
+  stay: (_given, id) => {
+    process.on('SIGTERM', () => {})
+    setInterval(() => {}, 60_000)
+    const { pid } = spawn(process.execPath, [childFile('faults'), 'stubborn'], { stdio: 'ignore' })
+    answerText(id, JSON.stringify([process.pid, pid]))
+  },
+}
+
+function initialize(id: unknown, { protocolVersion }: Json): void {
+  if (values.greeting === 'never') return
+  if (values.greeting === 'exit') process.exit(7)
+  if (values.greeting === 'refuse') return send({ id, error: { code: -32603, message: 'not now' } })
+  const capabilities = JSON.parse(values.capabilities) as Json
+  const serverInfo = { name: 'puppet', version: '1.0.0' }
+  answer(id, { protocolVersion, capabilities, serverInfo })
+}
+
+function received(line: string): void {
+  const { id, method, params } = JSON.parse(line) as Json
+  if (id === undefined || typeof method !== 'string') return void heard.push(line)
+  const given = (params ?? {}) as Json
+  const { cursor, name } = given
+  const prepared = answers[typeof cursor === 'string' ? `${method} ${cursor}` : method]
+  const tool = method === 'tools/call' ? TOOLS[String(name)] : undefined
+  if (method === 'initialize') initialize(id, given)
+  else if (tool !== undefined) tool((given['arguments'] ?? {}) as Json, id, line)
+  else if (prepared !== undefined) answer(id, prepared)
+  else if (method === 'ping' || method === 'tools/call') answer(id, {})
+  else send({ id, error: { code: -32601, message: `method not found: ${method}` } })
+}
+
+function answerText(id: unknown, text: string): void {
+  answer(id, { content: [{ type: 'text', text }] })
+}
+
+function answer(id: unknown, result: unknown): void {
+  send({ id, result })
+}
+
+function send(message: Json): void {
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n')
+}
+
+createInterface({ input: process.stdin }).on('line', received)
