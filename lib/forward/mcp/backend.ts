@@ -14,11 +14,12 @@ import { getFault, methodFault, postFault, refused } from './endpoint/transport.
 import { versionFault, versionOf } from './endpoint/versions.ts'
 import type { Group } from './group.ts'
 import type { Message } from './message.ts'
+import { principalOf } from './principal.ts'
 import { sentFields } from './remote/fields.ts'
 import { accepted, CODES, refusal } from './rpc.ts'
 import type { RpcError } from './rpc.ts'
 import type { Visit } from './session/call.ts'
-import type { Session } from './session/session.ts'
+import type { About, Session } from './session/session.ts'
 import type { SentFields } from './types.ts'
 
 export interface McpRouting {
@@ -58,6 +59,10 @@ export class McpBackend implements Backend {
       return attempt.answer(methodFault())
     if (request.method === 'GET') this.#get(visit)
     else this.#delete(visit)
+  }
+
+  about(exchange: Exchange): About {
+    return { principal: principalOf(exchange.facts), fields: this.fieldsOf(exchange) }
   }
 
   /** What remote targets may know of the client. */
@@ -100,7 +105,8 @@ export class McpBackend implements Backend {
     const refuse = (status: number, error: RpcError): void =>
       attempt.answer(refusal(status, error, message.idText))
     const id = request.get(SESSION_ID)
-    if (id !== undefined && this.group.find(id) === undefined) return refuse(404, NOT_FOUND)
+    if (id !== undefined && this.group.find(id, principalOf(exchange.facts)) === undefined)
+      return refuse(404, NOT_FOUND)
     if (id !== undefined)
       return refuse(400, { code: CODES.invalidRequest, message: 'the session is initialized' })
     const version = versionOf(request)
@@ -108,7 +114,7 @@ export class McpBackend implements Backend {
     const fault = versionFault(version)
     if (fault !== null) return refuse(400, fault)
     if (version !== undefined && version !== asked) return refuse(400, MISMATCH)
-    const session = this.group.begin(message, this.fieldsOf(exchange))
+    const session = this.group.begin(message, this.about(exchange))
     if (typeof session === 'string') return refuse(503, { code: CODES.server, message: session })
     session.begin(visit, [[SESSION_ID, session.id]])
   }
@@ -134,7 +140,7 @@ export class McpBackend implements Backend {
       return null
     }
     if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
-    const session = this.group.find(id)
+    const session = this.group.find(id, principalOf(exchange.facts))
     const fault = versionFault(versionOf(request), session?.version)
     if (fault !== null) return refuse(400, fault)
     return session ?? refuse(404, NOT_FOUND)

@@ -7,9 +7,9 @@ import type { Log } from '../../base/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
 import { Session } from './session/session.ts'
-import type { SessionOwner } from './session/session.ts'
+import type { About, SessionOwner } from './session/session.ts'
 import { Names } from './several/names.ts'
-import type { Link, LinkOwner, SentFields } from './types.ts'
+import type { Link, LinkOwner } from './types.ts'
 
 /** What all groups of the process share. */
 export interface Surroundings {
@@ -52,25 +52,26 @@ export class Group implements SessionOwner {
   }
 
   /** A session its client may use. */
-  find(id: string): Session | undefined {
-    const session = this.#sessions.get(id)
+  find(id: string, principal: string): Session | undefined {
+    const session = this.findOld(id, principal)
     return session?.state === 'open' ? session : undefined
   }
 
   /** One of the older transport, which its client knows before it began. */
-  findOld(id: string): Session | undefined {
-    return this.#sessions.get(id)
+  findOld(id: string, principal: string): Session | undefined {
+    const session = this.#sessions.get(id)
+    return session?.principal === principal ? session : undefined
   }
 
   /** A new session; a text says why there is none. */
-  begin(greeting: Message, fields: SentFields): Session | string {
+  begin(greeting: Message, about: About): Session | string {
     const { sessions } = this.#around
     const { maxSessions, maxChildren } = this.limits
     if (sessions.members.size >= maxSessions)
       return `${maxSessions} sessions are open (config.mcp.maxSessions): try again later`
     if (this.#children > this.#around.childrenLeft())
       return `${maxChildren} child processes are alive (config.mcp.maxChildren): try again later`
-    const session = new Session(this, greeting, fields, this)
+    const session = new Session(this, greeting, about, this)
     this.#sessions.set(session.id, session)
     sessions.add(session)
     return session

@@ -2,6 +2,7 @@
 // accepted (reference.md 4.10). The session lives as long as the stream.
 
 import type { McpBackend } from '../backend.ts'
+import { principalOf } from '../principal.ts'
 import { CODES, refusal } from '../rpc.ts'
 import type { Visit } from '../session/call.ts'
 import { greetingOf } from './greeting.ts'
@@ -14,7 +15,7 @@ const LEGACY_VERSION = '2024-11-05'
 export function legacyGet(backend: McpBackend, { exchange, attempt }: Visit): void {
   const fault = getFault(exchange.request)
   if (fault !== null) return attempt.answer(fault)
-  const session = backend.group.begin(greetingOf(LEGACY_VERSION), backend.fieldsOf(exchange))
+  const session = backend.group.begin(greetingOf(LEGACY_VERSION), backend.about(exchange))
   if (typeof session === 'string') return attempt.answer(refused(503, session))
   const [path] = exchange.target.split('?')
   session.serveOld(attempt, `${path}?sessionId=${session.id}`)
@@ -25,7 +26,7 @@ export function legacyPost(backend: McpBackend, visit: Visit, { messages }: Post
   const id = new URLSearchParams(exchange.request.query).get('sessionId')
   if (id === null)
     return attempt.answer(refused(422, 'failed to process session_id query parameter'))
-  const session = backend.group.findOld(id)
+  const session = backend.group.findOld(id, principalOf(exchange.facts))
   const [first] = messages
   if (session === undefined)
     return attempt.answer(

@@ -18,7 +18,7 @@ export function stateless(backend: McpBackend, visit: Visit, posted: Posted): vo
   if (!posted.messages.some(({ kind }) => kind === 'request')) return attempt.answer(accepted())
   const isGreeting = first?.method === 'initialize'
   const greeting = isGreeting ? first : greetingOf(version ?? NEWEST)
-  const session = backend.group.begin(greeting, backend.fieldsOf(exchange))
+  const session = backend.group.begin(greeting, backend.about(exchange))
   if (typeof session === 'string')
     return attempt.answer(refusal(503, { code: CODES.server, message: session }, first?.idText))
   session.retire('it was for one request')

@@ -23,6 +23,12 @@ import { Memory } from './memory.ts'
 import { Target } from './target.ts'
 import type { TargetOwner } from './target.ts'
 
+/** What a session knows of its client. */
+export interface About {
+  readonly principal: string
+  readonly fields: SentFields
+}
+
 export interface SessionOwner {
   /** It is over, for this reason. */
   ended(session: Session, reason: string): void
@@ -46,6 +52,8 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   readonly alone: Channel = new Channel(ALONE, this)
   readonly calls = new Set<Call>()
   readonly started = performance.now()
+  /** Who may use it: see principal.ts. */
+  readonly principal: string
   /** What remote targets hear of the client's latest request. */
   fields: SentFields
   /** As targets and client agreed. */
@@ -66,10 +74,11 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** What became of the client's stand-alone stream. */
   #stream: 'none' | 'open' | 'gone' = 'none'
 
-  constructor(group: Group, greeting: Message, fields: SentFields, owner: SessionOwner) {
+  constructor(group: Group, greeting: Message, about: About, owner: SessionOwner) {
     this.group = group
     this.greeting = greeting
-    this.fields = fields
+    this.fields = about.fields
+    this.principal = about.principal
     this.#owner = owner
     this.#ear = new Ear(this)
     this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
