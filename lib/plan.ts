@@ -154,13 +154,15 @@ class Planner {
       return [this.#pool({ kind: 'tcp', host, port }, tls)]
     })
     const [pool] = remotes
+    // What stands there then is what the operator put there.
+    const auth = policies.backendAuth ?? route.policies.backendAuth
     const isOpen = route.policies.mcpAuthentication === null && mcp.targets.length === 1
     return new McpBackend(group, {
       rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
         (one) => one?.rules ?? [],
       ),
       protection: protectionOf(mcp.dnsRebindingProtection, address),
-      credentials: isOpen ? 'keep' : 'drop',
+      credentials: isOpen || auth !== null ? 'keep' : 'drop',
       documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }
