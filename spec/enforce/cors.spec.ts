@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { headOf } from '../../lib/base/reply.ts'
 import { cors } from '../../lib/enforce/cors.ts'
 import { Origins } from '../../lib/enforce/origins.ts'
+import { wordOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
 
@@ -23,7 +24,7 @@ type Outcome = Record<string, string | number | undefined>
 function outcome(policyText: string, method: string, ...fields: string[]): Outcome {
   const policy = policyOf(policyText)
   const exchange = exchangeOf(requestOf(`${method} / HTTP/1.1`, 'Host: h', ...fields))
-  const reply = policy.request!(exchange)
+  const reply = wordOf(policy, exchange)
   if (reply !== undefined) assert.is(contentOf(reply), '')
   const head = reply?.head ?? headOf(200, [])
   policy.response!(exchange, head)
@@ -104,7 +105,7 @@ sharing('adds permission to the answer of an actual request', () => {
 sharing("replaces the backend's own permission, and keeps its vary", () => {
   const policy = policyOf(LISTS)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', 'Origin: https://a.com'))
-  policy.request!(exchange)
+  wordOf(policy, exchange)
   const head = headOf(200, [
     ['access-control-allow-origin', '*'],
     ['vary', 'accept-encoding'],
@@ -122,7 +123,7 @@ sharing("replaces the backend's own permission, and keeps its vary", () => {
 sharing('remembers the origin when a later policy takes the header away', () => {
   const policy = policyOf(LISTS)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', 'Origin: https://a.com'))
-  policy.request!(exchange)
+  wordOf(policy, exchange)
   exchange.request.remove('origin')
   const head = headOf(502, [])
   policy.response!(exchange, head)

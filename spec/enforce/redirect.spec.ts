@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { requestRedirect } from '../../lib/enforce/redirect.ts'
+import { answerOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
 
@@ -16,7 +17,7 @@ function replyTo(fields: string, url: string, prefix = '') {
     scheme as 'http',
   )
   exchange.matchedPrefix = prefix
-  return requestRedirect(config!).request!(exchange)!
+  return answerOf(requestRedirect(config!), exchange)
 }
 
 redirect('leads where scheme, authority and path say', () => {
@@ -57,7 +58,7 @@ redirect('never leads to another host when the client named none', () => {
   const config = routeOf('policies: { requestRedirect: { scheme: https } }').policies
     .requestRedirect!
   const exchange = exchangeOf(requestOf('GET //evil.com/x HTTP/1.0'))
-  const reply = requestRedirect(config).request!(exchange)!
+  const reply = answerOf(requestRedirect(config), exchange)
   assert.is(reply.head.get('location'), '/evil.com/x')
 })
 

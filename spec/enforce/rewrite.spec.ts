@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { rewriteTarget } from '../../lib/enforce/rewrite-target.ts'
 import { urlRewrite } from '../../lib/enforce/url-rewrite.ts'
+import { wordOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
@@ -31,7 +32,7 @@ rewrite('replaces a prefix and keeps what follows it', () => {
   for (const [target, prefix, written, expected] of table) {
     const exchange = exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a'))
     exchange.matchedPrefix = prefix
-    assert.is(policyOf(`path: { prefix: "${written}" }`).request!(exchange), undefined)
+    assert.is(wordOf(policyOf(`path: { prefix: "${written}" }`), exchange), undefined)
     assert.is(exchange.request.target, expected, `${target} ${prefix} → ${written}`)
   }
 })
@@ -56,7 +57,7 @@ rewrite('says which Host the backend gets', () => {
   ]
   for (const [written, authority, expected] of table) {
     const exchange = exchangeOf(requestOf('GET / HTTP/1.1', `Host: ${authority}`))
-    policyOf(written).request!(exchange)
+    wordOf(policyOf(written), exchange)
     assert.is(exchange.hostRewrite, expected, `${written} for ${authority}`)
     assert.is(exchange.request.authority, authority)
   }

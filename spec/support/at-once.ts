@@ -1,0 +1,19 @@
+// A policy's word on a request, where it must come without a wait.
+
+import * as assert from 'uvu/assert'
+import type { Exchange } from '../../lib/base/exchange.ts'
+import type { Policy, Reply } from '../../lib/base/types.ts'
+
+/** Undefined when it lets the request pass. */
+export function wordOf(policy: Policy, exchange: Exchange): Reply | undefined {
+  const verdict = policy.request?.(exchange)
+  assert.not.instance(verdict, Promise, `${policy.kind} must not wait here`)
+  return verdict as Reply | undefined
+}
+
+/** The reply of a policy that answers instead of the backend. */
+export function answerOf(policy: Policy, exchange: Exchange): Reply {
+  const reply = wordOf(policy, exchange)
+  assert.ok(reply !== undefined, `${policy.kind} must answer here`)
+  return reply
+}
