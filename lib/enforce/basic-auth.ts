@@ -1,8 +1,73 @@
-// basicAuth: user names and passwords.
+// basicAuth: user names and passwords, checked against htpasswd lines.
 
 import type { BasicAuthConfig } from '../base/config/auth-types.ts'
-import type { Policy } from '../base/types.ts'
+import type { Exchange } from '../base/exchange.ts'
+import { textReply } from '../base/reply.ts'
+import type { Policy, Reply } from '../base/types.ts'
+import { decoyOf } from './basic-auth/passwords.ts'
+import type { PasswordCheck, Passwords } from './basic-auth/passwords.ts'
+import { findCredential, removeCredential } from './credential.ts'
 
-export function basicAuth(_config: BasicAuthConfig): Policy {
-  throw new Error('not written yet')
+/** Longer ones are nobody's. */
+const MAX_PAIR_LENGTH = 1_024
+
+interface Pair {
+  readonly username: string
+  readonly password: string
+}
+
+export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy {
+  const { mode, location, users } = config
+  const hashes = new Map(users.map(({ name, hash }) => [name, hash.reveal()]))
+  const decoy = decoyOf([...hashes.values()])
+  const decide = (exchange: Exchange, username: string, check: PasswordCheck) => {
+    if (check === 'busy') return textReply(503, `${FAILURE}: too many checks at once`)
+    // A user that does not exist has cost as much as one that does.
+    if (check === 'wrong' || !hashes.has(username)) return refused(config, 'invalid credentials')
+    exchange.facts = { ...exchange.facts, basicAuth: { username } }
+    removeCredential(exchange, location)
+    return undefined
+  }
+  return {
+    kind: 'basicAuth',
+    request(exchange) {
+      const found = findCredential(exchange, location)
+      if (found.kind === 'none')
+        return mode === 'strict' ? refused(config, 'no credentials found') : undefined
+      const pair = found.kind === 'one' ? pairOf(found.value) : null
+      if (pair === null) return refused(config, 'invalid credentials')
+      const { username, password } = pair
+      const check = passwords.check(password, hashes.get(username) ?? decoy)
+      return check instanceof Promise
+        ? check.then((one) => decide(exchange, username, one))
+        : decide(exchange, username, check)
+    },
+  }
+}
+
+const FAILURE = 'basic authentication failure'
+
+function refused({ realm, location }: BasicAuthConfig, reason: string): Reply {
+  const isProxy = location.kind === 'header' && location.name === 'proxy-authorization'
+  const reply = textReply(isProxy ? 407 : 401, `${FAILURE}: ${reason}`)
+  const name = isProxy ? 'proxy-authenticate' : 'www-authenticate'
+  reply.head.add(name, `Basic realm="${realm}"`)
+  return reply
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+// RFC 7617 2: neither may hold control characters.
+const PAIR = /^([^:\p{Cc}]*):(\P{Cc}*)$/u
+
+function pairOf(text: string): Pair | null {
+  if (text.length > MAX_PAIR_LENGTH || !BASE64.test(text)) return null
+  try {
+    const bytes = Buffer.from(text, 'base64')
+    const decoded = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const [, username, password] = PAIR.exec(decoded) ?? []
+    if (username === undefined || password === undefined) return null
+    return { username, password }
+  } catch {
+    return null
+  }
 }

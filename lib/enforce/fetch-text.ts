@@ -25,7 +25,7 @@ export interface FetchOptions {
 export type Fetch = (url: string, options?: FetchOptions) => Promise<Fetched>
 
 /** Throws when there is no answer in time, or one too large. Redirects are answers like any other. */
-export function fetcher(): { fetch: Fetch; close(): void } {
+export function fetcher(): { fetch: Fetch; close: () => void } {
   const dispatcher = new Agent({ keepAliveTimeout: 4_000, connections: 16, pipelining: 1 })
   const fetch: Fetch = async (url, options = {}) => {
     const { method = 'GET', headers = {}, body = null, timeout = FETCH_TIMEOUT_MS } = options

@@ -3,6 +3,7 @@
 
 import type { TokenRules } from '../base/config/auth-types.ts'
 import type { Log } from '../base/log.ts'
+import { Passwords } from './basic-auth/passwords.ts'
 import { fetcher } from './fetch-text.ts'
 import type { Fetch } from './fetch-text.ts'
 import { Documents } from './oauth/documents.ts'
@@ -16,6 +17,7 @@ const MAX_VERIFIERS = 256
 export class Identity {
   readonly keys: KeySets
   readonly documents: Documents
+  readonly passwords = new Passwords()
   readonly fetch: Fetch
   readonly log: Log
   readonly #close: () => void
@@ -48,6 +50,7 @@ export class Identity {
 
   close(): void {
     this.#close()
+    this.passwords.close()
   }
 }
 

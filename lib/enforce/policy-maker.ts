@@ -58,7 +58,7 @@ export class PolicyMaker {
       ...made(config.cors, cors),
       ...made(mcp, (one) => mcpAuthentication(one, identity)),
       ...made(config.jwtAuth, (one) => jwtAuth(one, identity)),
-      ...made(config.basicAuth, basicAuth),
+      ...made(config.basicAuth, (one) => basicAuth(one, identity.passwords)),
       ...made(config.apiKey, apiKey),
       ...made(config.authorization, (one) => authorization(one, mcp)),
     ]

@@ -42,7 +42,9 @@ export class RunningGateway {
 
   private constructor(text: string, port: number) {
     this.port = port
-    const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
+    const env = { PORT: String(port) }
+    // What is built may be tried before all of it is let loose.
+    const config = parseConfig(text, { file: 'c.yaml', env, gate: 'off' })
     this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)))
   }
 

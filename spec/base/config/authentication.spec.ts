@@ -178,20 +178,50 @@ auth('keeps hashes of API keys, not the keys', () => {
 })
 
 auth('reads users from lines or a file', () => {
-  const { basicAuth } = policiesOf('basicAuth: { htpasswd: "a:$$2y$$x\\n# no\\nb:{SHA}y\\n" }')
+  const lines =
+    'a:$$apr1$$a$$PtM1vJaZieHDFk40mKMu6/\\r\\n# no\\n\\nb b:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\\n'
+  const { basicAuth } = policiesOf(`basicAuth: { htpasswd: "${lines}" }`)
   assert.equal(
     basicAuth!.users.map(({ name, hash }) => [name, hash.reveal()]),
     [
-      ['a', '$2y$x'],
-      ['b', '{SHA}y'],
+      ['a', '$apr1$a$PtM1vJaZieHDFk40mKMu6/'],
+      ['b b', '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='],
     ],
   )
   assert.is(basicAuth!.mode, 'strict')
+  assert.not.match(inspect(basicAuth, { depth: 9 }), 'apr1')
   assert.equal(problems('basicAuth: { htpasswd: "nocolon" }'), [
     'basicAuth.htpasswd: line 1 of htpasswd: expected user:hash',
     'basicAuth.htpasswd: got no users, expected some',
   ])
   assert.match(problems('basicAuth: { htpasswd: { file: none } }')[0]!, "cannot read 'none'")
+})
+
+auth('refuses hashes it cannot check, by their line', () => {
+  const file = join(folder, 'htpasswd')
+  writeFileSync(file, 'a:plain\nb:$6$salt$hush\n\nc:rqXexS6ZhobKA\na:other\n')
+  const known = 'expected bcrypt ($2y$), apr1 ($apr1$), {SHA}, or {PLAIN} and the password'
+  assert.equal(problems(`basicAuth: { htpasswd: { file: "${file}" } }`), [
+    `basicAuth.htpasswd: line 2 of htpasswd: got an unknown kind of hash, ${known}`,
+    `basicAuth.htpasswd: line 4 of htpasswd: got what looks like crypt, ${known}`,
+    "basicAuth.htpasswd: line 5 of htpasswd: got user 'a' again, expected each once",
+  ])
+})
+
+auth('expects the scheme in the headers that are made for it', () => {
+  const locationOf = (written: string) =>
+    policiesOf(`basicAuth: { htpasswd: "a:b", authorizationLocation: { ${written} } }`).basicAuth!
+      .location
+  assert.equal(locationOf('header: { name: Proxy-Authorization }'), {
+    kind: 'header',
+    name: 'proxy-authorization',
+    prefix: 'Basic ',
+  })
+  assert.equal(locationOf('header: { name: x-user }'), {
+    kind: 'header',
+    name: 'x-user',
+    prefix: '',
+  })
 })
 
 auth('compiles rules, and takes plain text for what must hold', () => {

@@ -14,12 +14,12 @@ import type {
   TokenRules,
 } from '../auth-types.ts'
 import type { Path } from '../error.ts'
-import { Secret } from '../secret.ts'
 import type { API_KEY, BASIC_AUTH, JWT_AUTH, JwksShape, MCP_AUTHENTICATION } from '../shape/auth.ts'
 import type { Context } from './context.ts'
+import { readUsers } from './htpasswd.ts'
 
 const BEARER: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Bearer ' }
-const BASIC: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Basic ' }
+const BASIC = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const
 const LEEWAY = 60_000
 
 export function mcpAuthenticationOf(
@@ -155,13 +155,12 @@ export function basicAuthOf(
   const place = [...path, 'htpasswd']
   const text =
     typeof htpasswd === 'string' ? htpasswd : context.read(place, htpasswd.file, 'an htpasswd file')
-  const users: { name: string; hash: Secret }[] = []
-  for (const [at, line] of text.split('\n').entries()) {
-    const [, name, hash] = /^([^:]+):(.+?)\s*$/.exec(line) ?? []
-    if (name !== undefined && hash !== undefined) users.push({ name, hash: new Secret(hash) })
-    else if (line.trim() !== '' && !line.startsWith('#'))
-      context.problem(place, `line ${at + 1} of htpasswd: expected user:hash`)
-  }
-  if (users.length === 0 && text !== '') context.problem(place, 'got no users, expected some')
-  return { mode, realm, location: authorizationLocation ?? BASIC, users }
+  const users = readUsers(text, (message) => context.problem(place, message))
+  return { mode, realm, location: basicLocation(authorizationLocation), users }
+}
+
+/** In its own headers a credential stands behind its scheme, whether that was written or not. */
+function basicLocation(written: CredentialLocation = BASIC): CredentialLocation {
+  const isOwn = written.kind === 'header' && /^(?:proxy-)?authorization$/.test(written.name)
+  return isOwn && written.prefix === '' ? { ...written, prefix: BASIC.prefix } : written
 }
