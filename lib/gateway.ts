@@ -89,9 +89,7 @@ export class Gateway implements PortsOwner {
   serve(exchange: Exchange, port: number): void {
     try {
       const listener = this.#listenerOf(exchange, port)
-      const verdict = enforce(exchange, listener.policies)
-      if (verdict === undefined) this.#route(exchange, listener)
-      else this.#heed(exchange, verdict, () => this.#route(exchange, listener))
+      enforce(exchange, listener.policies, () => this.#route(exchange, listener))
     } catch (error) {
       exchange.fail(faultOf(error))
     }
@@ -100,9 +98,7 @@ export class Gateway implements PortsOwner {
   #route(exchange: Exchange, listener: PlannedListener): void {
     const route = routeOf(exchange, listener)
     if (route.timeout > 0) exchange.limit(route.timeout)
-    const verdict = enforce(exchange, route.policies)
-    if (verdict === undefined) this.#forward(exchange, route)
-    else this.#heed(exchange, verdict, () => this.#forward(exchange, route))
+    enforce(exchange, route.policies, () => this.#forward(exchange, route))
   }
 
   #forward(exchange: Exchange, route: Route): void {
@@ -111,18 +107,6 @@ export class Gateway implements PortsOwner {
     const backend = pick(route)
     exchange.endpoint = backend.endpoint
     backend.call(exchange, exchange)
-  }
-
-  /** A policy's answer goes out; one that waited and let the request pass is followed by `next`. */
-  #heed(exchange: Exchange, verdict: Reply | Promise<Reply | undefined>, next: () => void): void {
-    if (!(verdict instanceof Promise)) return exchange.answer(verdict)
-    verdict
-      .then((reply) => {
-        if (exchange.phase === 'settled') return
-        if (reply === undefined) next()
-        else exchange.answer(reply)
-      })
-      .catch((error: unknown) => exchange.fail(faultOf(error)))
   }
 
   answer(exchange: Exchange, reply: Reply): void {

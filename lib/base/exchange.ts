@@ -7,10 +7,12 @@ import type { Facts } from './cel/facts.ts'
 import type { Body, Call, Client, Dialect, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
 import type { RequestHead } from './wire/head.ts'
 
-/** A header of the client's, as it was. */
+/** What a client showed, and where it stood. */
 export interface Credential {
+  readonly kind: 'header' | 'query' | 'cookie'
   readonly name: string
-  readonly value: string
+  /** As it was written: a header's value, a parameter or a cookie with its name. */
+  readonly text: string
 }
 
 /** Which verb has the exchange in hand. */
@@ -40,8 +42,8 @@ export class Exchange {
   allowedOrigin = ''
   /** What policies and backends learnt, for rules, traces and the log; null until there is something. */
   facts: Facts | null = null
-  /** The credential that was verified and taken off the request, for a backend that is to have it all the same. */
-  credential: Credential | null = null
+  /** Verified and taken off the request, for a backend that is to have them all the same. */
+  credentials: readonly Credential[] = []
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */
@@ -59,6 +61,11 @@ export class Exchange {
     this.body = body
     this.client = client
     this.steps = steps
+  }
+
+  /** An answer is on its way out, or nobody is there to have one: whoever waited in between has nothing to add. */
+  get isAnswered(): boolean {
+    return this.phase === 'relay' || this.phase === 'settled'
   }
 
   /** The route's `timeout.requestTimeout`: to the answer's head, never into its body. */

@@ -2,19 +2,20 @@
 
 import type { BackendAuthConfig } from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
+import { appendToQuery, restoreCredentials } from './credential.ts'
 
 export function backendAuth(config: BackendAuthConfig): Policy {
   return {
     kind: 'backendAuth',
     request(exchange) {
-      const { request, credential } = exchange
+      const { request } = exchange
       if (config.kind === 'passthrough') {
-        if (credential !== null) request.set(credential.name, credential.value)
+        restoreCredentials(exchange)
       } else if (config.kind === 'header') {
         request.set(config.name, config.prefix + config.key.reveal())
       } else {
-        const parameter = `${encodeURIComponent(config.name)}=${encodeURIComponent(config.key.reveal())}`
-        request.target += `${request.target.includes('?') ? '&' : '?'}${parameter}`
+        const value = encodeURIComponent(config.key.reveal())
+        appendToQuery(request, `${encodeURIComponent(config.name)}=${value}`)
       }
       return undefined
     },

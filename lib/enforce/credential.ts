@@ -1,8 +1,9 @@
-// Where a client's credential stands, how it is read, and how it is taken off the request once it was verified.
+// Where a client's credential stands, how it is read, taken off the request once it was verified, and put back.
 
 import { View } from '../base/cel/view.ts'
 import type { CredentialLocation } from '../base/config/auth-types.ts'
-import type { Exchange } from '../base/exchange.ts'
+import type { Credential, Exchange } from '../base/exchange.ts'
+import type { RequestHead } from '../base/wire/head.ts'
 
 /** `several`: more than one, so that nobody knows which is meant. */
 export type Found =
@@ -16,15 +17,19 @@ const SEVERAL: Found = { kind: 'several' }
 export function findCredential(exchange: Exchange, location: CredentialLocation): Found {
   const { request } = exchange
   switch (location.kind) {
-    case 'header':
-      return only(request.all(location.name).map((value) => behindPrefix(value, location.prefix)))
+    case 'header': {
+      const values = request.all(location.name)
+      const found = only(values.map((value) => behindPrefix(value, location.prefix)))
+      // Beside one of another scheme, too: whoever reads it next might take the other.
+      return found.kind === 'one' && values.length > 1 ? SEVERAL : found
+    }
     case 'query':
       return only(new URLSearchParams(request.query).getAll(location.name))
     case 'cookie':
-      return only(request.all('cookie').flatMap((value) => cookiesOf(value, location.name)))
+      return only(cookiesOf(request, location.name).map(valueOf))
     case 'expression': {
-      const text = location.expression.keyOf(new View(exchange, exchange.facts ?? undefined))
-      return text === null ? NONE : { kind: 'one', value: text }
+      const text = location.expression.textOf(new View(exchange, exchange.facts ?? undefined))
+      return text === null || text === '' ? NONE : { kind: 'one', value: text }
     }
   }
 }
@@ -32,25 +37,52 @@ export function findCredential(exchange: Exchange, location: CredentialLocation)
 /** After it was verified: the backend is not to have it, unless `backendAuth` says otherwise. */
 export function removeCredential(exchange: Exchange, location: CredentialLocation): void {
   const { request } = exchange
-  switch (location.kind) {
-    case 'header': {
-      const value = request.get(location.name)
-      if (value !== undefined) exchange.credential = { name: location.name, value }
-      return request.remove(location.name)
-    }
-    case 'query':
-      request.target = withoutParameter(request.path, request.query, location.name)
-      return
-    case 'cookie': {
-      const kept = request.all('cookie').flatMap((value) => withoutCookie(value, location.name))
-      request.remove('cookie')
-      for (const value of kept) request.add('cookie', value)
-      return
-    }
-    case 'expression':
-      // Computed from who knows what: it cannot be taken off.
-      return
-  }
+  // What an expression computed from who knows what cannot be taken off.
+  if (location.kind === 'expression') return
+  const { kind, name } = location
+  const taken = takers[kind](request, name)
+  exchange.credentials = [
+    ...exchange.credentials,
+    ...taken.map((text): Credential => ({ kind, name, text })),
+  ]
+}
+
+/** For a backend that is to have what the client showed. */
+export function restoreCredentials({ request, credentials }: Exchange): void {
+  for (const { kind, name, text } of credentials)
+    if (kind === 'header') request.set(name, text)
+    else if (kind === 'query') appendToQuery(request, text)
+    else request.set('cookie', [...request.all('cookie'), text].join('; '))
+}
+
+export function appendToQuery(request: RequestHead, parameter: string): void {
+  request.target += `${request.target.includes('?') ? '&' : '?'}${parameter}`
+}
+
+/** Each takes the credential off, leaves all else as it was written, and tells what it took. */
+const takers: Readonly<
+  Record<Credential['kind'], (request: RequestHead, name: string) => readonly string[]>
+> = {
+  header(request, name) {
+    const values = request.all(name)
+    request.remove(name)
+    return values
+  },
+  query(request, name) {
+    const { path, query } = request
+    const parts = query.split('&')
+    const isNamed = (part: string): boolean => new URLSearchParams(part).has(name)
+    const kept = parts.filter((part) => !isNamed(part))
+    request.target = kept.length === 0 ? path : `${path}?${kept.join('&')}`
+    return parts.filter(isNamed)
+  },
+  cookie(request, name) {
+    const taken = cookiesOf(request, name)
+    const kept = request.all('cookie').flatMap((value) => withoutCookie(value, name))
+    request.remove('cookie')
+    for (const value of kept) request.add('cookie', value)
+    return taken
+  },
 }
 
 function only(values: readonly (string | null)[]): Found {
@@ -66,24 +98,30 @@ function behindPrefix(value: string, prefix: string): string | null {
   return value.slice(prefix.length).trim()
 }
 
-function cookiesOf(header: string, name: string): string[] {
-  return header.split(';').flatMap((part) => {
-    const [key = '', ...rest] = part.split('=')
-    return key.trim() === name ? [rest.join('=').trim()] : []
-  })
+/** As they were written: `name=value`. */
+function cookiesOf(request: RequestHead, name: string): string[] {
+  return request
+    .all('cookie')
+    .flatMap((value) => value.split(';'))
+    .filter((part) => nameOf(part) === name)
+    .map((part) => part.trim())
 }
 
 function withoutCookie(header: string, name: string): string[] {
-  const parts = header.split(';').filter((part) => part.split('=')[0]!.trim() !== name)
-  const text = parts.join(';').trim()
+  const text = header
+    .split(';')
+    .filter((part) => nameOf(part) !== name)
+    .join(';')
+    .trim()
   return text === '' ? [] : [text]
 }
 
-/** All else stays as it was written. */
-function withoutParameter(path: string, query: string, name: string): string {
-  const kept = query.split('&').filter((part) => {
-    const [[key = ''] = []] = [...new URLSearchParams(part)]
-    return key !== name
-  })
-  return kept.length === 0 ? path : `${path}?${kept.join('&')}`
+function nameOf(cookie: string): string {
+  const at = cookie.indexOf('=')
+  return (at < 0 ? cookie : cookie.slice(0, at)).trim()
+}
+
+function valueOf(cookie: string): string {
+  const at = cookie.indexOf('=')
+  return at < 0 ? '' : cookie.slice(at + 1).trim()
 }

@@ -1,10 +1,35 @@
 // Policies in their order, each with its word on the request, until one answers instead of the backend.
 
+import { faultOf } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
 import type { Policy, Reply, Verdict } from '../base/types.ts'
 
-/** Undefined when all of them let it pass; without a wait unless a policy has one. */
-export function enforce(exchange: Exchange, policies: readonly Policy[], from = 0): Verdict {
+/** `pass` when all of them let the request pass: before this returns, unless a policy must wait. */
+export function enforce(exchange: Exchange, policies: readonly Policy[], pass: () => void): void {
+  let verdict: Verdict
+  try {
+    verdict = ask(exchange, policies, 0)
+  } catch (error) {
+    // Caught here: a backend's policies may be asked by a timer, where nobody else would.
+    return exchange.fail(faultOf(error))
+  }
+  if (verdict === undefined) return pass()
+  if (!(verdict instanceof Promise)) return exchange.answer(verdict)
+  verdict
+    .then(
+      (reply) => {
+        // The client may have left in the meantime, or was told that it took too long.
+        if (exchange.isAnswered) return reply?.body.cancel()
+        return reply === undefined ? pass() : exchange.answer(reply)
+      },
+      (error: unknown) => {
+        if (!exchange.isAnswered) exchange.fail(faultOf(error))
+      },
+    )
+    .catch((error: unknown) => exchange.fail(faultOf(error)))
+}
+
+function ask(exchange: Exchange, policies: readonly Policy[], from: number): Verdict {
   for (let at = from; at < policies.length; at++) {
     const verdict = policies[at]!.request?.(exchange)
     if (verdict === undefined) continue
@@ -20,7 +45,6 @@ async function goOn(
   verdict: Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   const reply = await verdict
-  // A client that left in the meantime is asked about nothing more.
-  if (reply !== undefined || exchange.phase === 'settled') return reply
-  return enforce(exchange, policies, at + 1)
+  if (reply !== undefined || exchange.isAnswered) return reply
+  return ask(exchange, policies, at + 1)
 }

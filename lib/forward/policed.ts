@@ -1,10 +1,10 @@
 // A backend with policies of its own: they have their word when it is picked, behind those of the route.
 
-import { faultOf } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Attempt, Backend, Policy, Verdict } from '../base/types.ts'
+import type { Attempt, Backend, Policy } from '../base/types.ts'
 
-type Enforce = (exchange: Exchange, policies: readonly Policy[]) => Verdict
+/** Calls `pass` if all of them let the request pass. */
+type Enforce = (exchange: Exchange, policies: readonly Policy[], pass: () => void) => void
 
 export class PolicedBackend implements Backend {
   readonly endpoint: string
@@ -19,19 +19,9 @@ export class PolicedBackend implements Backend {
     this.#enforce = enforce
   }
 
+  /** A refusal is the exchange's answer, not this attempt's: another try would not be another client. */
   call(exchange: Exchange, attempt: Attempt): void {
-    // Another try may pick the same backend, and its policies have spoken.
-    if (exchange.policies.includes(this.#policies[0]!)) return this.#backend.call(exchange, attempt)
     exchange.policies = [...exchange.policies, ...this.#policies]
-    const verdict = this.#enforce(exchange, this.#policies)
-    if (verdict === undefined) return this.#backend.call(exchange, attempt)
-    if (!(verdict instanceof Promise)) return attempt.answer(verdict)
-    verdict
-      .then((reply) => {
-        if (exchange.phase === 'settled') return
-        if (reply === undefined) this.#backend.call(exchange, attempt)
-        else attempt.answer(reply)
-      })
-      .catch((error: unknown) => exchange.fail(faultOf(error)))
+    this.#enforce(exchange, this.#policies, () => this.#backend.call(exchange, attempt))
   }
 }

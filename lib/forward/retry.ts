@@ -16,6 +16,7 @@ class Tries implements Attempt {
   readonly #exchange: Exchange
   readonly #retry: RetryConfig
   readonly #pick: () => Backend
+  readonly #undo: () => void
   #tried = 0
 
   constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend) {
@@ -23,12 +24,16 @@ class Tries implements Attempt {
     this.#retry = retry
     this.#pick = pick
     this.body = new ReplayBody(exchange.body)
+    this.#undo = wayBack(exchange)
   }
 
   next(): void {
     const exchange = this.#exchange
     const backend = this.#pick()
-    if (this.#tried++ > 0) exchange.request.set('x-retry-attempt', String(this.#tried - 1))
+    if (this.#tried++ > 0) {
+      this.#undo()
+      exchange.request.set('x-retry-attempt', String(this.#tried - 1))
+    }
     exchange.endpoint = backend.endpoint
     backend.call(exchange, this)
   }
@@ -60,5 +65,18 @@ class Tries implements Attempt {
     const timer = setTimeout(() => this.#try(), this.#retry.backoff)
     this.#exchange.call = { cancel: () => clearTimeout(timer) }
     return true
+  }
+}
+
+/** Undoes what the policies of one backend did, its credential above all: the next try may pick another. */
+function wayBack(exchange: Exchange): () => void {
+  const { request, policies, facts } = exchange
+  const restore = request.mark()
+  const { target } = request
+  return () => {
+    restore()
+    request.target = target
+    exchange.policies = policies
+    exchange.facts = facts
   }
 }

@@ -6,6 +6,7 @@ import { parseConfig } from '../../lib/base/config/load.ts'
 import { Log } from '../../lib/base/log.ts'
 import type { Level, Value } from '../../lib/base/log.ts'
 import { Gateway } from '../../lib/gateway.ts'
+import type { Plan } from '../../lib/plan.ts'
 import { Backend } from './backend.ts'
 import type { Step } from './backend.ts'
 import { deadline } from './deadline.ts'
@@ -61,6 +62,17 @@ export class RunningGateway {
         if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || left === 0) throw error
       }
     }
+  }
+
+  get plan(): Plan {
+    return this.#gateway.plan
+  }
+
+  /** Lines of the gateway's own faults, which the spec expects: they are taken off the list. */
+  faults(): Line[] {
+    const faults = this.lines.filter(({ level }) => level === 'error')
+    for (const fault of faults) this.lines.splice(this.lines.indexOf(fault), 1)
+    return faults
   }
 
   /** The access log, once it has this many lines. */

@@ -108,6 +108,18 @@ export class Fields {
     return out
   }
 
+  /** Remembers the fields as they are; what it gives back makes them so again. */
+  mark(): () => void {
+    const spans = [...this.spans]
+    const removed = this.#removed
+    const added = [...(this.#added ?? [])]
+    return () => {
+      for (const [at, place] of spans.entries()) this.spans[at] = place
+      this.#removed = removed
+      this.#added = added.length === 0 ? null : [...added]
+    }
+  }
+
   /** Takes out the field whose spans start at `index`. */
   removeAt(index: number): void {
     this.spans[index + 1] = this.spans[index]!

@@ -18,8 +18,8 @@ interface Answer {
 }
 
 interface Waiting {
-  resolve(isRight: boolean): void
-  reject(error: Error): void
+  readonly resolve: (isRight: boolean) => void
+  readonly reject: (error: Error) => void
 }
 
 export class SlowChecks {

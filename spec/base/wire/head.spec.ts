@@ -52,6 +52,26 @@ heads('cuts removed fields out of the text', () => {
   assert.equal([...head.entries()], [])
 })
 
+heads('goes back to what was marked, as often as it is asked to', () => {
+  const head = request(LINES)
+  const plain = head.mark()
+  head.remove('x-two')
+  head.add('x-new', '1')
+  const changed = head.fieldsText()
+  const back = head.mark()
+  for (let times = 2; times > 0; times--) {
+    head.set('host', 'b')
+    head.remove('x-new')
+    head.remove('x-one')
+    back()
+    assert.is(head.fieldsText(), changed)
+    assert.is(head.get('x-two'), undefined)
+  }
+  plain()
+  assert.is(head.fieldsText(), LINES)
+  assert.is(head.get('x-two'), '2')
+})
+
 heads('cuts out the last field and neighbours', () => {
   const head = request('host: a\r\nb: 1\r\nc: 2\r\nd: 3\r\n')
   head.remove('d')
