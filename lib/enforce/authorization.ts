@@ -8,6 +8,7 @@ import type {
   McpAuthenticationConfig,
   Rule,
 } from '../base/config/auth-types.ts'
+import type { Log } from '../base/log.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { scopeChallengeOf } from './oauth/challenge.ts'
@@ -16,11 +17,22 @@ import { scopeChallengeOf } from './oauth/challenge.ts'
 export function authorization(
   { rules }: AuthorizationConfig,
   mcp: McpAuthenticationConfig | null,
+  log: Log,
 ): Policy {
+  const tell = (rule: Rule, code: string): void =>
+    log.line('debug', 'auth', 'rule without a value', [
+      'rule',
+      rule.expression.source,
+      'mode',
+      rule.mode,
+      'code',
+      code,
+    ])
   return {
     kind: 'authorization',
     request(exchange) {
-      const objection = objectionOf(rules, new View(exchange, exchange.facts ?? undefined))
+      const view = new View(exchange, exchange.facts ?? undefined)
+      const objection = objectionOf(rules, view, tell)
       if (objection === null) return undefined
       const reply = textReply(403, 'authorization failed')
       if (mcp !== null && isAboutScope(objection, rules))

@@ -43,7 +43,7 @@ export class PolicyMaker {
   /** Behind the choice of a backend; its own word on credentials is stronger than the route's. */
   ofBackend(config: BackendPolicies, route: RoutePolicies): Policy[] {
     return [
-      ...made(config.authorization, (one) => authorization(one, null)),
+      ...made(config.authorization, (one) => authorization(one, null, this.#identity.log)),
       ...made(config.transformations, transformations),
       ...made(config.responseHeaderModifier, responseHeaderModifier),
       ...made(config.requestHeaderModifier, requestHeaderModifier),
@@ -60,7 +60,7 @@ export class PolicyMaker {
       ...made(config.jwtAuth, (one) => jwtAuth(one, identity)),
       ...made(config.basicAuth, (one) => basicAuth(one, identity.passwords)),
       ...made(config.apiKey, apiKey),
-      ...made(config.authorization, (one) => authorization(one, mcp)),
+      ...made(config.authorization, (one) => authorization(one, mcp, identity.log)),
     ]
   }
 }

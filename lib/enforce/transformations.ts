@@ -44,11 +44,26 @@ function transform(config: TransformationConfig, exchange: Exchange, fields: Fie
   for (const { name, text } of add) if (text !== null) fields.add(name, text)
 }
 
-/** What can stand in a header line: no control characters, and letters beyond latin1 as UTF-8. */
+/** What can stand in a header line: no control characters but tabs. */
+const LEGAL = /^[\t -~\u0080-\u{10ffff}]*$/u
+const LATIN1 = /^[\t-\u00ff]*$/
+
+/** Letters beyond latin1 as UTF-8. */
 function headerText(text: string | null): string | null {
-  // oxlint-disable-next-line no-control-regex: they are what must not pass
-  if (text === null || text.length > MAX_VALUE_LENGTH || /[\x00-\x08\x0a-\x1f\x7f]/.test(text))
-    return null
-  // oxlint-disable-next-line no-control-regex: the whole of latin1
-  return /^[\x00-\xff]*$/.test(text) ? text.trim() : Buffer.from(text).toString('latin1').trim()
+  if (text === null || text.length > MAX_VALUE_LENGTH || !LEGAL.test(text)) return null
+  const value = trimmed(text)
+  return LATIN1.test(value) ? value : Buffer.from(value).toString('latin1')
+}
+
+/** Not by `trim`: among the bytes of a letter that came in a header it would find blanks of latin1. */
+function trimmed(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text[from]!)) from++
+  while (to > from && isBlank(text[to - 1]!)) to--
+  return text.slice(from, to)
+}
+
+function isBlank(char: string): boolean {
+  return char === ' ' || char === '\t'
 }

@@ -1,17 +1,25 @@
 // Rules of a policy decided together: no deny may hold, every require must, and if there are allows one of them.
 
 import type { Rule } from '../config/auth-types.ts'
+import type { FaultCode } from './errors.ts'
 import type { View } from './view.ts'
 
 /** The rule that forbids it; `none allows`: there are allows, and none of them holds. Null when it is permitted. */
 export type Objection = Rule | 'none allows' | null
 
-export function objectionOf(rules: readonly Rule[], view: View): Objection {
+/** `tell` hears of rules that had no value, and so did not hold: by code, as what they read is a stranger's. */
+export function objectionOf(
+  rules: readonly Rule[],
+  view: View,
+  tell?: (rule: Rule, code: FaultCode) => void,
+): Objection {
   let allows: 'none' | 'unmet' | 'met' = 'none'
   for (const rule of rules) {
     const { mode, expression } = rule
     if (mode === 'allow' && allows === 'met') continue
-    const holds = expression.holds(view)
+    const result = expression.evaluate(view)
+    if ('fault' in result) tell?.(rule, result.fault)
+    const holds = 'value' in result && result.value === true
     if (mode === 'deny' && holds) return rule
     if (mode === 'require' && !holds) return rule
     if (mode === 'allow') allows = holds ? 'met' : 'unmet'
