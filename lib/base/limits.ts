@@ -112,6 +112,9 @@ export const CHUNK_EXTRA_BYTES = 16_384
 /** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
 export const REPLAY_BYTES = 65_536
 
+/** A reused connection that closes this soon after a request was closing before it: the request goes out again. */
+export const STALE_MS = 2_000
+
 /** Interim answers to one request; a backend that sends more is not well. */
 export const MAX_INTERIM = 16
 
