@@ -21,7 +21,7 @@ export function stateless(backend: McpBackend, visit: Visit, posted: Posted): vo
   const session = backend.group.begin(greeting, backend.fieldsOf(exchange))
   if (typeof session === 'string')
     return attempt.answer(refusal(503, { code: CODES.server, message: session }, first?.idText))
-  session.retire('it was for one request')
   if (isGreeting) session.begin(visit, [])
   else session.serve(posted.messages, visit)
+  session.retire('it was for one request')
 }

@@ -28,8 +28,8 @@ export interface SessionOwner {
   ended(session: Session, reason: string): void
 }
 
-/** `greeting`: no target has answered `initialize` yet. */
-type State = 'greeting' | 'open' | 'ended'
+/** `new`: its client has not sent `initialize`. `greeting`: no target has answered it yet. */
+type State = 'new' | 'greeting' | 'open' | 'ended'
 
 /** The first version whose clients know events without data. */
 const PRIMING_VERSION = '2025-11-25'
@@ -56,7 +56,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** Channels whose client is gone and may come back, and when that was. */
   readonly #parted = new Map<Channel, number>()
   readonly #pressed = new Set<Channel>()
-  #state: State = 'greeting'
+  #state: State = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
   /** Why it ends with its last call, or ''. */
   #retired = ''
@@ -94,6 +94,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
   /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
   begin(visit: Visit, fields: Channel['fields']): void {
+    this.#state = 'greeting'
     this.note(visit.exchange, null)
     const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
     const call = this.#add(this.greeting, visit, channel)
@@ -173,7 +174,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** It ends with its last call. */
   retire(reason: string): void {
     this.#retired = reason
-    if (this.#state === 'open' && this.calls.size === 0) this.end(reason)
+    if (this.calls.size === 0) this.end(reason)
   }
 
   /** Ends everything that belongs to it. */

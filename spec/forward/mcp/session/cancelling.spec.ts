@@ -48,7 +48,7 @@ cancelling(
     const stream = await client.listen()
     const [message] = await stream.first(1)
     // The fixture tells which call it was: the one it had.
-    assert.equal((message?.['params'] as Json)['data'], { cancelled: 2, reason: 'enough' })
+    assert.equal((message!['params'] as Json)['data'], { cancelled: 2, reason: 'enough' })
   },
 )
 
