@@ -2,6 +2,7 @@
 //   node puppet.js [--answers '{"tools/list":{"tools":[]}}'] [--greeting answer|never|refuse|exit]
 // Its tools, beside those that `answers` lists:
 //   say    writes `text`, in which $ID is the id of this call; then exits, if `code` is given
+//   pour   writes `count` notifications of `bytes` bytes, progress unless `method` says otherwise, and answers
 //   line   answers with the line that the call came in
 //   lines  answers with all lines that were no requests
 //   stay   ignores SIGTERM and the end of its input from now on, and starts another process that does as well
@@ -30,6 +31,11 @@ const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = 
     process.stdout.write(bytes, () => {
       if (typeof code === 'number') process.exit(code)
     })
+  },
+  pour: ({ count, bytes, method = 'notifications/progress' }, id) => {
+    const fill = 'x'.repeat(Number(bytes))
+    for (let n = 0; n < Number(count); n++) send({ method, params: { progressToken: 1, n, fill } })
+    answer(id, {})
   },
   line: (_given, id, line) => answerText(id, line),
   lines: (_given, id) => answerText(id, JSON.stringify(heard)),

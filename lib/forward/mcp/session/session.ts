@@ -72,6 +72,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.fields = fields
     this.#owner = owner
     this.#ear = new Ear(this)
+    this.alone.whenSlow = 'cut'
     this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
   }
 
@@ -119,6 +120,8 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   serveOld(attempt: Attempt, endpoint: string): void {
     this.#transport = 'old'
     this.#stream = 'open'
+    // Everything comes by it, and there is no other way to the rest.
+    this.alone.whenSlow = 'press'
     this.alone.attach(attempt)
     this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
