@@ -61,7 +61,7 @@ export const BACKEND_LIMITS: BackendLimits = {
 export interface McpLimits {
   /** config.mcp.sessionTtl: a session without a request and without an open stream. */
   sessionTtl: number
-  /** config.mcp.goneTtl: the same, when the client itself closed its last stream. */
+  /** config.mcp.goneTtl: the same, when the client itself closed its GET stream. */
   goneTtl: number
   /** config.mcp.maxSessions: open sessions, over all routes. */
   maxSessions: number

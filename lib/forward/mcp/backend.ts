@@ -47,17 +47,16 @@ export class McpBackend implements Backend {
   call(exchange: Exchange, attempt: Attempt): void {
     const { request } = exchange
     const visit = { exchange, attempt, rules: this.#routing.rules }
+    exchange.facts = { ...exchange.facts, mcp: {} }
     const fault = rebindingFault(exchange, this.#routing.protection)
     if (fault !== null) return attempt.answer(refused(403, fault))
-    exchange.facts = { ...exchange.facts, mcp: {} }
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
-    if (request.path.startsWith('/.well-known/')) return this.#document(visit)
+    if (request.path.includes('/.well-known/')) return this.#document(visit)
     if (request.method === 'POST') return this.#post(visit)
-    const isStateless = this.group.config.statefulMode === 'stateless'
-    if (isStateless || !['GET', 'DELETE'].includes(request.method))
-      return attempt.answer(methodFault())
+    if (this.group.config.statefulMode === 'stateless') return attempt.answer(methodFault(['POST']))
     if (request.method === 'GET') this.#get(visit)
-    else this.#delete(visit)
+    else if (request.method === 'DELETE') this.#delete(visit)
+    else attempt.answer(methodFault(['GET', 'POST', 'DELETE']))
   }
 
   /** What remote targets may know of the client. */
@@ -150,7 +149,7 @@ export class McpBackend implements Backend {
   #legacy(visit: Visit): void {
     const { method } = visit.exchange.request
     if (method === 'GET') return legacyGet(this, visit)
-    if (method !== 'POST') return visit.attempt.answer(methodFault())
+    if (method !== 'POST') return visit.attempt.answer(methodFault(['GET', 'POST']))
     this.#read(visit, (posted) => legacyPost(this, visit, posted))
   }
 
