@@ -226,7 +226,7 @@ export class McpClient {
 
   /** The text that a tool answers with. */
   async textOf(name: string, given: Json = {}): Promise<string> {
-    return textIn(await (await this.call(name, given)).first(1))
+    return textIn((await (await this.call(name, given)).whole()).messages)
   }
 
   /** The stand-alone stream, or what is left of another. */
