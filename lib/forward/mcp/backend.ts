@@ -110,6 +110,7 @@ export class McpBackend implements Backend {
     const session = this.group.begin(message, this.fieldsOf(exchange))
     if (typeof session === 'string') return refuse(503, { code: CODES.server, message: session })
     session.begin(visit, [[SESSION_ID, session.id]])
+    this.group.begun(session)
   }
 
   #pass(visit: Visit, posted: Posted): void {

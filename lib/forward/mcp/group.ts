@@ -4,7 +4,7 @@
 import type { McpConfig } from '../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { Sweeper } from '../../base/sweeper.ts'
+import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
 import { Session } from './session/session.ts'
 import type { SessionOwner } from './session/session.ts'
@@ -22,6 +22,8 @@ export interface Surroundings {
   open(target: McpConfig['targets'][number], owner: LinkOwner): Link | string
 }
 
+const RETIRED = 'its backend was removed or changed'
+
 export class Group implements SessionOwner {
   /** Of the backend in the configuration. */
   readonly key: string
@@ -34,6 +36,7 @@ export class Group implements SessionOwner {
   readonly #around: Surroundings
   readonly #sessions = new Map<string, Session>()
   readonly #children: number
+  #state: 'named' | 'retired' = 'named'
 
   constructor(key: string, config: McpConfig, around: Surroundings) {
     this.key = key
@@ -98,6 +101,12 @@ export class Group implements SessionOwner {
 
   /** No configuration names it any more: each session ends with its last call. */
   retire(): void {
-    for (const session of this.sessions) session.retire('its backend was removed or changed')
+    this.#state = 'retired'
+    for (const session of this.sessions) session.retire(RETIRED)
+  }
+
+  /** A session has its first call. The request for it may have come before the group was retired. */
+  begun(session: Session): void {
+    if (this.#state === 'retired') session.retire(RETIRED)
   }
 }

@@ -89,6 +89,16 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     return this.version >= PRIMING_VERSION
   }
 
+  /** What it holds; nothing of it once it has ended. */
+  get counts(): Readonly<Record<'calls' | 'channels' | 'parted' | 'pressed', number>> {
+    return {
+      calls: this.calls.size,
+      channels: this.#channels.size,
+      parted: this.#parted.size,
+      pressed: this.#pressed.size,
+    }
+  }
+
   target(name: string): Target | undefined {
     return this.targets.find((target) => target.name === name)
   }
