@@ -137,7 +137,9 @@ export class McpBackend implements Backend {
     const session = this.group.find(id)
     const fault = versionFault(versionOf(request), session?.version)
     if (fault !== null) return refuse(400, fault)
-    return session ?? refuse(404, NOT_FOUND)
+    if (session === undefined) return refuse(404, NOT_FOUND)
+    exchange.facts = { ...exchange.facts, mcp: { sessionId: session.id } }
+    return session
   }
 
   /** Clients look here for an authorization server; without one they must hear 404. */

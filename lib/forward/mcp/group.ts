@@ -24,6 +24,9 @@ export interface Surroundings {
 
 const RETIRED = 'its backend was removed or changed'
 
+/** Why a session ends that nobody was told of. */
+export const ONE_REQUEST = 'it was for one request'
+
 export class Group implements SessionOwner {
   /** Of the backend in the configuration. */
   readonly key: string
@@ -87,7 +90,7 @@ export class Group implements SessionOwner {
   ended(session: Session, reason: string): void {
     this.#sessions.delete(session.id)
     this.#around.sessions.delete(session)
-    this.log.line('info', 'mcp', 'session ended', [
+    this.log.line(reason === ONE_REQUEST ? 'debug' : 'info', 'mcp', 'session ended', [
       'mcp.session.id',
       session.label,
       'reason',

@@ -70,7 +70,9 @@ export class Call {
   ask(target: Target, make: (idText: string) => Buffer, waiter: Waiter): number {
     const number: number = target.request(make, {
       answered: (message) => {
-        if (this.#parts.delete(number)) waiter.answered(message)
+        if (!this.#parts.delete(number)) return
+        if (message.error !== null) this.#note(codeOf(message, message.error))
+        waiter.answered(message)
       },
       failed: (reason, reply) => {
         if (this.#parts.delete(number)) waiter.failed(reason, reply)
@@ -97,11 +99,13 @@ export class Call {
   }
 
   error(error: RpcError): void {
+    this.#note(error.code, error.message)
     this.#finish(Buffer.from(errorText(this.idText, error)))
   }
 
   /** With an HTTP status of its own where nothing else is in the answer. */
   refuse(status: number, error: RpcError): void {
+    this.#note(error.code, error.message)
     if (this.channel.holds > 1) return this.error(error)
     this.relay(refusal(status, error, this.idText), error)
   }
@@ -126,12 +130,23 @@ export class Call {
     this.#finish(null)
   }
 
+  /** For the log; the target's own words stay out of it. */
+  #note(errorCode: number | undefined, errorText?: string): void {
+    const { exchange } = this.visit
+    exchange.facts = { ...exchange.facts, mcp: { ...exchange.facts?.mcp, errorCode, errorText } }
+  }
+
   #finish(answer: Buffer | null): void {
     if (this.#state === 'over') return
     this.#state = 'over'
     this.#after?.()
     this.#owner.answered(this, answer)
   }
+}
+
+function codeOf(message: Message, error: Span): number | undefined {
+  const { code }: { code?: unknown } = JSON.parse(message.text(error)) ?? {}
+  return typeof code === 'number' ? code : undefined
 }
 
 function cancelledBytes(number: number, why: string): Buffer {

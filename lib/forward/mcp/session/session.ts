@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Exchange } from '../../../base/exchange.ts'
+import type { Level } from '../../../base/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
 import type { Attempt } from '../../../base/types.ts'
 import type { Item } from '../authorize.ts'
@@ -106,17 +107,27 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
   begin(visit: Visit, fields: Channel['fields']): void {
     this.#state = 'greeting'
-    this.note(visit.exchange, null)
+    this.note(visit.exchange, null, this.greeting.method)
     const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
     const call = this.#add(this.greeting, visit, channel)
     initialize(this, call, (isThere) => {
       if (this.#state === 'ended') return
       this.#state = 'open'
       this.version = this.#agreed()
-      if (isThere) channel.fields = fields
+      if (isThere) return this.#begun(channel, fields)
       // The caller still has its answer to give.
-      else queueMicrotask(() => this.end('no target came up'))
+      queueMicrotask(() => this.end('its targets did not come up'))
     })
+  }
+
+  #begun(channel: Channel, fields: Channel['fields']): void {
+    channel.fields = fields
+    this.#say(this.#retired === '' ? 'info' : 'debug', 'session started', [
+      'backend',
+      this.group.key,
+      'version',
+      this.version,
+    ])
   }
 
   /** Messages of a client that has no session: each target is started when it is needed. */
@@ -140,13 +151,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   greet(greeting: Message, visit: Visit): void {
     this.greeting = greeting
     this.begin(visit, [])
+    visit.attempt.answer(accepted())
   }
 
   /** Messages of one POST. */
   receive(messages: readonly Message[], visit: Visit): void {
     const { exchange, attempt } = visit
     this.#used = performance.now()
-    this.note(exchange, null, messages[0]?.method)
+    this.note(exchange, null, messages[0]?.method || undefined)
     const requests = messages.filter(({ kind }) => kind === 'request')
     if (this.calls.size + requests.length > MAX_CALLS)
       return attempt.answer(refusal(503, tooManyCalls(), requests[0]?.idText))
@@ -155,6 +167,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
     for (const call of requests.map((message) => this.#add(message, visit, channel)))
       dispatch(this, call)
+    if (channel === this.alone) attempt.answer(accepted())
   }
 
   /** A GET: the stand-alone stream, or the rest of one that broke. */
@@ -177,7 +190,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   /** Facts for rules and the log. */
-  note(exchange: Exchange, item: Item | null, methodName = this.greeting.method): void {
+  note(exchange: Exchange, item: Item | null, methodName?: string): void {
     const mcp = { ...exchange.facts?.mcp, sessionId: this.id }
     if (item === null) mcp.methodName = methodName
     else mcp[item.kind] = { target: item.target, name: item.name }
@@ -245,10 +258,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   #channelFor({ exchange, attempt }: Visit, patience: number): Channel {
-    if (this.#transport === 'old') {
-      attempt.answer(accepted())
-      return this.alone
-    }
+    if (this.#transport === 'old') return this.alone
     const channel = new Channel(++this.#lastChannel, this)
     this.#channels.set(channel.number, channel)
     channel.await(attempt, patience)
@@ -284,6 +294,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
   #targetOwner(): TargetOwner {
     return {
+      label: this.label,
       greeting: () => this.greeting,
       startTimeout: this.group.limits.startTimeout,
       fields: () => this.fields,
@@ -310,7 +321,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     if (isLost) queueMicrotask(() => this.end(reason))
   }
 
-  #say(level: 'info' | 'warn', message: string, fields: (string | number)[]): void {
+  #say(level: Level, message: string, fields: (string | number)[]): void {
     this.group.log.line(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
   }
 }

@@ -14,6 +14,8 @@ export interface Waiter {
 }
 
 export interface TargetOwner {
+  /** The session, for the log. */
+  readonly label: string
   /** The client's `initialize`, with which every start begins. */
   greeting(): Message
   readonly startTimeout: number
@@ -152,6 +154,7 @@ export class Target {
     const generation = ++this.#generation
     const isCurrent = (): boolean => generation === this.#generation
     return {
+      label: this.#owner.label,
       received: (message, number) => {
         if (!isCurrent()) return
         try {

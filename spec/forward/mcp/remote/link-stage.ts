@@ -52,6 +52,7 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
 
 /** Notes what it hears as words, in order; `on` may answer back at once. */
 export class Ear implements LinkOwner {
+  readonly label = 'spec'
   readonly heard: string[] = []
   readonly replies: Reply[] = []
   on: (what: string) => void = () => {}
