@@ -189,7 +189,7 @@ export class Target {
 
   #failed(number: number, reason: string, reply: Reply | null): void {
     const pending = this.#pending.get(number)
-    if (pending === undefined) return void reply?.body.cancel()
+    if (pending === undefined) return reply?.body.cancel()
     this.#pending.delete(number)
     pending.waiter.failed(reason, reply)
   }
@@ -226,7 +226,7 @@ export class Target {
       answered: (message) => {
         if (message.result !== null) this.#owner.cameBack(this)
       },
-      failed: (_reason, reply) => void reply?.body.cancel(),
+      failed: (_reason, reply) => reply?.body.cancel(),
     }
   }
 
