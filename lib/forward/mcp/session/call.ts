@@ -37,6 +37,8 @@ export class Call {
   /** Requests to targets that wait, by number. */
   readonly #parts = new Map<number, Target>()
   #state: 'open' | 'over' = 'open'
+  /** Of the error that a target answered with last. */
+  #code: number | undefined
   #after: (() => void) | null = null
 
   constructor(message: Message, visit: Visit, channel: Channel, owner: CallOwner) {
@@ -71,7 +73,7 @@ export class Call {
     const number: number = target.request(make, {
       answered: (message) => {
         if (!this.#parts.delete(number)) return
-        if (message.error !== null) this.#note(codeOf(message, message.error))
+        this.#code = message.error === null ? undefined : codeOf(message, message.error)
         waiter.answered(message)
       },
       failed: (reason, reply) => {
@@ -90,7 +92,9 @@ export class Call {
     target?.cancel(number, cancelledBytes(number, why))
   }
 
+  /** What the target asked last has said. */
   answer(bytes: Buffer): void {
+    if (this.#code !== undefined) this.#note(this.#code)
     this.#finish(bytes)
   }
 
