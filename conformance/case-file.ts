@@ -31,7 +31,7 @@ export interface Case {
 
 export interface CaseFile {
   path: string
-  /** Blocks before the first case: they serve every case that has none of the kind. */
+  /** Blocks before the first case: they serve every case that has none of the kind; requests and responses open each. */
   shared: Block[]
   cases: Case[]
 }
@@ -75,6 +75,13 @@ function check(file: CaseFile): void {
     if (!blocks.some(({ kind }) => kind !== 'config' && kind !== 'backend' && kind !== 'env'))
       throw new Error(`${file.path}:${line}: case that expects nothing`)
   }
+}
+
+/** What is said in a case, behind the opening that all cases of the file have. */
+export function conversationOf(file: CaseFile, aCase: Case): Block[] {
+  const isSaid = ({ kind }: Block): boolean => kind === 'request' || kind === 'response'
+  const said = aCase.blocks.filter(isSaid)
+  return said.length === 0 ? [] : [...file.shared.filter(isSaid), ...said]
 }
 
 /** The blocks of a kind that hold for a case: its own, or the shared ones. */

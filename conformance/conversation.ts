@@ -2,7 +2,10 @@
 
 import type { NetConnectOpts } from 'node:net'
 import { RawClient } from '../spec/support/raw-client.ts'
-import { differences, expectedOf, fitsAtStart, quote } from './match.ts'
+import { areEvents, eventsFit, eventsIn, eventsOf, sayEvents } from './events.ts'
+import { fitsAtStart } from './holes.ts'
+import type { Kept } from './holes.ts'
+import { differences, expectedOf, headDifferences, quote } from './match.ts'
 import type { Expected } from './match.ts'
 import { readMessage } from './message.ts'
 import type { Message } from './message.ts'
@@ -24,13 +27,18 @@ export interface Surroundings {
 
 export class Conversation {
   readonly #around: Surroundings
+  /** What the answers of a case told, for its later requests. */
+  readonly #kept: Kept
   #client: RawClient | null = null
   /** Methods of the requests on this connection that await their final answer. */
   #methods: string[] = []
   #unparsed = ''
+  /** Events judged of a stream that goes on, which stays unread until its end; -1 without one. */
+  #judged = -1
 
-  constructor(around: Surroundings) {
+  constructor(around: Surroundings, kept: Kept) {
     this.#around = around
+    this.#kept = kept
   }
 
   close(): void {
@@ -81,6 +89,7 @@ export class Conversation {
     this.close()
     this.#methods = []
     this.#unparsed = ''
+    this.#judged = -1
     this.#client = await RawClient.connect(this.#around.target)
     return this.#client
   }
@@ -101,6 +110,8 @@ export class Conversation {
     const client = await this.#connectedForReading()
     const wrong: string[] = []
     if (expected.startsWith('HTTP/')) wrong.push(...(await this.#message(client, expected, parts)))
+    else if (areEvents(expected) || has(parts, 'end'))
+      wrong.push(...(await this.#events(client, expected, parts)))
     else if (expected !== '') wrong.push(...(await this.#raw(client, expected)))
     if (wrong.length > 0) return wrong
     if (has(parts, 'more')) this.#around.release()
@@ -120,28 +131,71 @@ export class Conversation {
     const expected = expectedOf(text)
     const isMore = has(parts, 'more')
     const isCut = has(parts, 'cut')
-    const read = (): Message | null =>
-      readMessage(client.text, {
-        role: 'response',
-        method: this.#methods[0],
-        hasEnded: client.end === 'closed',
-      })
+    if (isMore && isStream(expected)) return this.#stream(client, expected, parts)
     const isDone = (): boolean => {
-      const message = read()
+      const message = this.#read(client)
       if (message === null || isCut) return false
       return message.isComplete || (isMore && fitsAtStart(expected.body, message.body) >= 0)
     }
     const wrong: string[] = []
     await client.settled(isDone, ANSWER_MS, 'the answer').catch(note(wrong))
-    const message = read()
+    const message = this.#read(client)
     if (message === null) return [...wrong, `no answer but ${quote(client.text)}`]
     const judged = isMore ? soFar(expected, message) : message
-    wrong.push(...differences(expected, judged))
+    wrong.push(...differences(expected, judged, this.#kept))
     if (!isMore && isCut === message.isComplete)
       wrong.push(isCut ? 'answer is complete, not cut' : `answer is cut: ${quote(message.body)}`)
     client.take(judged.length)
     if (!/^\S+ 1\d\d/.test(message.start)) this.#methods.shift()
     return wrong
+  }
+
+  #read(client: RawClient): Message | null {
+    return readMessage(client.text, {
+      role: 'response',
+      method: this.#methods[0],
+      hasEnded: client.end === 'closed',
+    })
+  }
+
+  /** An event stream that goes on: its head, and its first events. */
+  async #stream(client: RawClient, expected: Expected, parts: Part[]): Promise<string[]> {
+    const wrong: string[] = []
+    const isDone = (): boolean => this.#read(client) !== null
+    await client.settled(isDone, ANSWER_MS, 'the answer').catch(note(wrong))
+    const message = this.#read(client)
+    if (message === null) return [...wrong, `no answer but ${quote(client.text)}`]
+    wrong.push(...headDifferences(expected, message, this.#kept))
+    if (wrong.length > 0) return wrong
+    this.#judged = 0
+    return this.#events(client, expected.body, parts)
+  }
+
+  /** The next events of a stream, or the last ones, or its end. */
+  async #events(client: RawClient, text: string, parts: Part[]): Promise<string[]> {
+    if (this.#judged < 0) return ['there is no event stream that goes on']
+    const isMore = has(parts, 'more')
+    const expected = eventsOf(text)
+    const end = this.#judged + expected.length
+    const came = (): ReturnType<typeof eventsIn> => eventsIn(this.#read(client)?.content ?? '')
+    const isDone = (): boolean =>
+      this.#read(client)?.isComplete === true || (isMore && came().length >= end)
+    const wrong: string[] = []
+    await client.settled(isDone, ANSWER_MS, quote(text)).catch(note(wrong))
+    const actual = came().slice(this.#judged, isMore ? end : undefined)
+    if (!eventsFit(expected, actual, this.#kept))
+      wrong.push(`events ${quote(sayEvents(actual))}, expected ${quote(sayEvents(expected))}`)
+    const message = this.#read(client)
+    if (!isMore && message?.isComplete !== true) wrong.push('the stream is cut')
+    if (isMore) this.#judged = end
+    else this.#leaveStream(client, message)
+    return wrong
+  }
+
+  #leaveStream(client: RawClient, message: Message | null): void {
+    this.#judged = -1
+    client.take(message?.length ?? 0)
+    this.#methods.shift()
   }
 
   async #raw(client: RawClient, expected: string): Promise<string[]> {
@@ -160,6 +214,12 @@ function soFar(expected: Expected, message: Message): Message {
   const length = Math.max(0, fitsAtStart(expected.body, message.body))
   const body = message.body.substring(0, length)
   return { ...message, body, content: body, length: message.length - message.body.length + length }
+}
+
+/** A stream may be silent at first. */
+function isStream({ fields, body }: Expected): boolean {
+  const isNamed = fields.some(([name, value]) => name + value === 'content-typetext/event-stream')
+  return areEvents(body) || (body === '' && isNamed)
 }
 
 function has(parts: Part[], directive: string): boolean {

@@ -1,34 +1,11 @@
 // Compares what came with what a case expects. Expected text may have holes. Pure.
 
+import { areEvents, eventsFit, eventsIn, eventsOf } from './events.ts'
+import { fits } from './holes.ts'
+import type { Kept } from './holes.ts'
+import { jsonFits } from './json.ts'
 import type { Message } from './message.ts'
 import { unchunk } from './message.ts'
-
-const HOLES: Record<string, string> = {
-  '<any>': '[\\s\\S]*',
-  '<number>': '\\d+',
-  '<date>': '[A-Z][a-z]{2}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT',
-  '<base64>': '[A-Za-z0-9+/=_-]+',
-}
-
-function source(expected: string): string {
-  return expected
-    .split(/(<[a-z0-9]+>)/)
-    .map((part) => HOLES[part] ?? part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
-    .join('')
-}
-
-export function fits(expected: string, actual: string): boolean {
-  return new RegExp(`^${source(expected)}$`).test(actual)
-}
-
-/** Characters of `actual`, from its start, that fit the expected text; -1 when they do not. */
-export function fitsAtStart(expected: string, actual: string): number {
-  return new RegExp(`^${source(expected)}`).exec(actual)?.[0].length ?? -1
-}
-
-export function fitsWithin(expected: string, actual: string): boolean {
-  return new RegExp(source(expected)).test(actual)
-}
 
 /** Fields a proxy may add to any response. */
 const IGNORED = new Set(['date'])
@@ -52,23 +29,31 @@ export function expectedOf(text: string): Expected {
 }
 
 /** What is wrong with a message, in sentences; nothing when it fits. */
-export function differences(expected: Expected, actual: Message): string[] {
-  const wrong: string[] = []
-  if (!fits(expected.start, actual.start))
-    wrong.push(`start line ${quote(actual.start)}, expected ${quote(expected.start)}`)
-  wrong.push(...fieldDifferences(expected.fields, actual.fields))
-  if (!bodyFits(expected.body, actual))
+export function differences(expected: Expected, actual: Message, kept?: Kept): string[] {
+  const wrong = headDifferences(expected, actual, kept)
+  if (!bodyFits(expected.body, actual, kept))
     wrong.push(`body ${quote(actual.body)}, expected ${quote(expected.body)}`)
   return wrong
 }
 
+export function headDifferences(expected: Expected, actual: Message, kept?: Kept): string[] {
+  const wrong = fieldDifferences(expected.fields, actual.fields, kept)
+  if (!fits(expected.start, actual.start))
+    wrong.unshift(`start line ${quote(actual.start)}, expected ${quote(expected.start)}`)
+  return wrong
+}
+
 /** Order and case of names do not count. A line `<any>` allows fields that are not listed. */
-function fieldDifferences(expected: Expected['fields'], actual: Message['fields']): string[] {
+function fieldDifferences(
+  expected: Expected['fields'],
+  actual: Message['fields'],
+  kept?: Kept,
+): string[] {
   const wrong: string[] = []
   const left = [...actual]
   for (const [name, value] of expected) {
     if (name === '<any>') continue
-    const at = left.findIndex(([key, given]) => key === name && fits(value, given))
+    const at = left.findIndex(([key, given]) => key === name && fits(value, given, kept))
     if (at >= 0) left.splice(at, 1)
     else {
       const given = actual.filter(([key]) => key === name).map(([, other]) => quote(other))
@@ -81,8 +66,11 @@ function fieldDifferences(expected: Expected['fields'], actual: Message['fields'
   return wrong
 }
 
-function bodyFits(expected: string, actual: Message): boolean {
-  if (fits(expected, actual.body)) return true
+function bodyFits(expected: string, actual: Message, kept?: Kept): boolean {
+  if (fits(expected, actual.body, kept)) return true
+  const type = actual.fields.find(([name]) => name === 'content-type')?.[1]
+  if (type === 'application/json' && jsonFits(expected, actual.content, kept)) return true
+  if (areEvents(expected)) return eventsFit(eventsOf(expected), eventsIn(actual.content), kept)
   // The same content in other chunks is the same content.
   if (actual.content === actual.body && actual.trailers.length === 0) return false
   const chunks = unchunk(expected)

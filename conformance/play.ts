@@ -6,7 +6,9 @@ import type { Block, Case } from './case-file.ts'
 import { Conversation } from './conversation.ts'
 import type { Cut, Surroundings } from './conversation.ts'
 import type { GatewayProcess } from './gateway-process.ts'
-import { differences, expectedOf, fits, fitsWithin, quote } from './match.ts'
+import { fits, fitsWithin, recall } from './holes.ts'
+import type { Kept } from './holes.ts'
+import { differences, expectedOf, quote } from './match.ts'
 import type { Message } from './message.ts'
 import { readMessage } from './message.ts'
 import { parseScript } from './script.ts'
@@ -87,12 +89,19 @@ async function converseOnce(
   around: Surroundings,
   cut: Cut | undefined,
 ): Promise<string[]> {
-  const main = new Conversation(around)
-  const admin = new Conversation({ ...around, target: await stage.admin() })
+  const kept: Kept = new Map()
+  const admin = { ...around, target: await stage.admin() }
+  const conversations = new Map<string, Conversation>()
+  const on = (name: string): Conversation => {
+    const known = conversations.get(name)
+    const conversation = known ?? new Conversation(name === 'admin' ? admin : around, kept)
+    conversations.set(name, conversation)
+    return conversation
+  }
   try {
-    for (const { kind, info, text, line } of aCase.blocks) {
-      const filled = await stage.fill(text)
-      const conversation = isToAdmin(info) ? admin : main
+    for (const { kind, info, text, line } of stage.conversation(aCase)) {
+      const filled = await stage.fill(recall(text, kept))
+      const conversation = on(connectionOf(info))
       if (kind === 'request')
         await conversation.request(filled, isEverySplit(info) ? cut : undefined)
       if (kind !== 'response') continue
@@ -101,8 +110,7 @@ async function converseOnce(
     }
     return []
   } finally {
-    main.close()
-    admin.close()
+    for (const conversation of conversations.values()) conversation.close()
   }
 }
 
@@ -110,9 +118,10 @@ function sayCut(cut: Cut | undefined): string {
   return cut === undefined ? '' : `, ${cut.name}`
 }
 
-/** `request admin` and `response admin` are of the admin interface. */
-function isToAdmin(info: string): boolean {
-  return info.startsWith('admin')
+/** `request admin` is to the admin interface, `request on stream` on a connection of that name. */
+function connectionOf(info: string): string {
+  if (info.startsWith('admin')) return 'admin'
+  return /\bon (\w+)/.exec(info)?.[1] ?? ''
 }
 
 function isEverySplit(info: string): boolean {

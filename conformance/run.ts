@@ -3,6 +3,7 @@
 //   node dist/conformance/run.js [--gateway <command>] [part of a path or title]…
 
 import { readFileSync, readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
@@ -14,6 +15,8 @@ import { Stage } from './stage.ts'
 
 const CASES = 'conformance/cases'
 const EXPECTED_FAILURES = 'conformance/expected-failures.yaml'
+/** Each has a gateway and ports of its own; most of the time is spent starting processes. */
+const FILES_AT_ONCE = Math.min(4, availableParallelism())
 const BUILT = fileURLToPath(new URL('../bin/gateway.js', import.meta.url))
 
 interface ExpectedFailure {
@@ -27,11 +30,12 @@ const count = { passed: 0, failed: 0, skipped: 0 }
 const failed = new Set<string>()
 const seen = new Set<string>()
 
-for (const path of caseFiles()) {
+const files = caseFiles().map((path) => {
   const file = parseCaseFile(relative(CASES, path), readFileSync(path, 'utf8'))
   file.cases = file.cases.filter(({ title }) => isWanted(`${file.path} > ${title}`))
-  if (file.cases.length > 0) await runFile(file)
-}
+  return file
+})
+await Promise.all(Array.from({ length: FILES_AT_ONCE }, runFiles))
 
 const stale = expected.filter((entry) => isWanted(entry.case) && !failed.has(entry.case))
 for (const { case: name } of stale)
@@ -39,6 +43,10 @@ for (const { case: name } of stale)
 const unexpected = [...failed].filter((name) => !expected.some((entry) => entry.case === name))
 console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`)
 process.exitCode = stale.length + unexpected.length > 0 ? 1 : 0
+
+async function runFiles(): Promise<void> {
+  for (let file = files.shift(); file !== undefined; file = files.shift()) await runFile(file)
+}
 
 async function runFile(file: CaseFile): Promise<void> {
   const stage = new Stage(file, command)

@@ -11,7 +11,7 @@ export function parseScript(text: string): Part[] {
   const parts: Part[] = []
   let lines: string[] = []
   const flush = (): void => {
-    if (lines.length > 0) parts.push({ bytes: bytesOf(lines) })
+    if (lines.length > 0) parts.push({ bytes: withLength(bytesOf(lines)) })
     lines = []
   }
   if (text === '') return parts
@@ -42,6 +42,12 @@ export function bytesOf(lines: string[]): string {
   if (isGlued || lines.at(-1) === '') return bytes
   const isHead = START_LINE.test(lines[0] ?? '') && !lines.includes('')
   return isHead ? bytes + '\r\n' : bytes.slice(0, -2)
+}
+
+/** `{{length}}` in a head is that of what stands behind it. */
+function withLength(bytes: string): string {
+  const body = bytes.substring(bytes.indexOf('\r\n\r\n') + 4).replaceAll('<split>', '')
+  return bytes.replace('{{length}}', String(body.length))
 }
 
 const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', '\\': '\\' }

@@ -1,20 +1,29 @@
 // What the cases of one file share: ports, backends, and a gateway that runs as long as its config lasts.
 
+import { randomUUID } from 'node:crypto'
 import type { NetConnectOpts } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Backend } from '../spec/support/backend.ts'
 import { backendScripts } from './backend.ts'
-import { blocksOf } from './case-file.ts'
-import type { Case, CaseFile } from './case-file.ts'
+import { blocksOf, conversationOf } from './case-file.ts'
+import type { Block, Case, CaseFile } from './case-file.ts'
 import { GatewayProcess, freePort } from './gateway-process.ts'
+
+/** Programs that a config can start: MCP servers on standard input and output, written in nothing but JavaScript. */
+const PROGRAMS: Record<string, string> = {
+  node: process.execPath,
+  'mcp-server': pathOf('../spec/support/children/mcp-server.js'),
+  'mcp-demo': pathOf('../bin/mcp-demo.js'),
+}
 
 export class Stage {
   readonly #file: CaseFile
   readonly #command: string[]
   readonly #ports = new Map<string, number>()
   readonly #backends = new Map<string, Backend>()
-  readonly #socket = join(tmpdir(), `conformance-${process.pid}.sock`)
+  readonly #socket = join(tmpdir(), `conformance-${randomUUID().slice(0, 8)}.sock`)
   #gateway: GatewayProcess | null = null
   #config = ''
 
@@ -38,6 +47,10 @@ export class Stage {
     this.#config = wanted
     this.#gateway = new GatewayProcess(this.#command, config, envOf(env))
     return this.#gateway
+  }
+
+  conversation(aCase: Case): Block[] {
+    return conversationOf(this.#file, aCase)
   }
 
   /** The next case gets a gateway of its own. */
@@ -79,12 +92,13 @@ export class Stage {
 
   /**
    * Puts addresses in: {{port}}, {{backend}}, {{backend-port}}, {{dead}}, each also with a number; {{admin}}, {{admin-port}} and
-   * {{socket}}.
+   * {{socket}}; and paths: {{node}}, {{mcp-server}} and {{mcp-demo}}.
    */
   async fill(text: string): Promise<string> {
     let filled = text
     for (const [hole, what, number] of text.matchAll(/\{\{([a-z-]+)(?: (\d+))?\}\}/g))
-      filled = filled.replace(hole, await this.#address(what ?? '', number ?? '1'))
+      if (what !== 'length')
+        filled = filled.replace(hole, await this.#address(what ?? '', number ?? '1'))
     return filled
   }
 
@@ -93,11 +107,17 @@ export class Stage {
     if (what === 'socket') return this.#socket
     if (what === 'admin') return `127.0.0.1:${await this.port('admin')}`
     if (what === 'admin-port') return String(await this.port('admin'))
+    const program = PROGRAMS[what]
+    if (program !== undefined) return program
     if (what === 'dead') return `127.0.0.1:${await this.port(`dead ${number}`)}`
     if (what !== 'backend' && what !== 'backend-port') throw new Error(`unknown hole {{${what}}}`)
     const { port } = await this.backend(number)
     return what === 'backend' ? `127.0.0.1:${port}` : String(port)
   }
+}
+
+function pathOf(place: string): string {
+  return fileURLToPath(new URL(place, import.meta.url))
 }
 
 function envOf(text: string): Record<string, string> {

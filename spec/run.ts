@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from './support/root.ts'
 
-const MOST_MS = 300_000
+const MOST_MS = 600_000
 
 const uvu = join(ROOT, 'node_modules/uvu/bin.js')
 const color = process.stdout.isTTY ? '--color' : '--no-color'

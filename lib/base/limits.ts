@@ -61,7 +61,7 @@ export const BACKEND_LIMITS: BackendLimits = {
 export interface McpLimits {
   /** config.mcp.sessionTtl: a session without a request and without an open stream. */
   sessionTtl: number
-  /** config.mcp.goneTtl: the same, when the client itself closed its last stream. */
+  /** config.mcp.goneTtl: the same, when the client itself closed its GET stream. */
   goneTtl: number
   /** config.mcp.maxSessions: open sessions, over all routes. */
   maxSessions: number
@@ -111,6 +111,9 @@ export const CHUNK_EXTRA_BYTES = 16_384
 
 /** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
 export const REPLAY_BYTES = 65_536
+
+/** A reused connection that closes this soon after a request was closing before it: the request goes out again. */
+export const STALE_MS = 2_000
 
 /** Interim answers to one request; a backend that sends more is not well. */
 export const MAX_INTERIM = 16

@@ -34,7 +34,7 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'outcome',
     exchange.outcome,
     'error',
-    error?.message,
+    error?.message ?? exchange.facts?.mcp?.errorText,
     'reason',
     error?.code,
     'duration',
@@ -61,6 +61,8 @@ function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
     item?.name,
     'mcp.session.id',
     sessionId?.slice(0, 8),
+    'mcp.error.code',
+    mcp.errorCode,
   ]
 }
 

@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { QUICKSTART_HINTS } from '../../lib/base/config/quickstart.ts'
 import { Backend } from '../support/backend.ts'
+import { deadline } from '../support/deadline.ts'
 import { Program } from '../support/program.ts'
 import { RawClient } from '../support/raw-client.ts'
 
@@ -87,6 +88,11 @@ running('the quickstart answers what it tells to try', async () => {
     const urls = [...program.stdout.matchAll(/curl(?: -L)? (http\S+)/g)].map(([, url]) => url!)
     assert.is(urls.length, 3)
     for (const url of urls) assert.is((await fetch(url)).status, 200)
+    const [, mcp] = /--cli (http\S+)/.exec(program.stdout)!
+    assert.match(
+      await deadline(initialize(mcp!), 10_000, 'an answer at /mcp'),
+      /"name":"gateway-demo"/,
+    )
     program.signal('SIGTERM')
     assert.is(await program.exit(), 0)
   })
@@ -123,6 +129,23 @@ running('waits on SIGINT for what runs; a second one ends it at once', async () 
 })
 
 running.run()
+
+async function initialize(url: string): Promise<string> {
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'a', version: '1' },
+  }
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  })
+  return answer.text()
+}
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer()

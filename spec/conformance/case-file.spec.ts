@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { blocksOf, parseCaseFile } from '../../conformance/case-file.ts'
+import { blocksOf, conversationOf, parseCaseFile } from '../../conformance/case-file.ts'
 
 const FENCE = '```'
 const FILE = `# Title
@@ -57,6 +57,13 @@ caseFile('prefers the blocks of a case to the shared ones', () => {
   const file = parseCaseFile('a.md', FILE)
   const texts = file.cases.map((aCase) => blocksOf(file, aCase, 'config').map(({ text }) => text))
   assert.equal(texts, [['gateways: {}'], ['other: 1']])
+})
+
+caseFile('opens every case that says something with what stands before the first', () => {
+  const opening = `${FENCE}request\nopen\n${FENCE}\n`
+  const file = parseCaseFile('a.md', opening + FILE)
+  const texts = file.cases.map((aCase) => conversationOf(file, aCase).map(({ text }) => text))
+  assert.equal(texts, [['open', 'GET / HTTP/1.1\n', 'HTTP/1.1 200 OK'], []])
 })
 
 caseFile('refuses what it does not know, by file and line', () => {

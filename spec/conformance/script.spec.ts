@@ -38,6 +38,11 @@ script('tells directives from bytes', () => {
   assert.equal(parseScript(''), [])
 })
 
+script('counts what stands behind a head', () => {
+  const request = 'POST / HTTP/1.1\ncontent-length: {{length}}\n\n{"a":<split>"\\xc3\\xa9"}'
+  assert.match(parseScript(request)[0]?.bytes ?? '', /content-length: 10\r\n\r\n\{"a":/)
+})
+
 script('reads durations', () => {
   assert.equal([millisecondsOf('50ms'), millisecondsOf('2s')], [50, 2000])
   assert.throws(() => millisecondsOf('soon'))

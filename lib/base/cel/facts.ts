@@ -35,6 +35,9 @@ export interface McpToolFacts extends McpItemFacts {
 }
 
 export interface McpFacts {
+  /** For the log: what a call was answered with when it failed. */
+  errorCode?: number | undefined
+  errorText?: string | undefined
   methodName?: string | undefined
   sessionId?: string | undefined
   tool?: McpToolFacts | undefined

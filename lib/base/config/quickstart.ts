@@ -41,7 +41,7 @@ routes:
 
   - name: welcome
     matches:
-      - path: { pathPrefix: / }
+      - path: { exact: / }
     policies:
       directResponse:
         status: 200

@@ -3,7 +3,13 @@
 
 import assert from 'node:assert'
 import { GatewayError } from '../../base/errors.ts'
-import { KEEP_ALIVE_MARGIN, LINGER_MS, MAX_INTERIM, READ_BUFFER_BYTES } from '../../base/limits.ts'
+import {
+  KEEP_ALIVE_MARGIN,
+  LINGER_MS,
+  MAX_INTERIM,
+  READ_BUFFER_BYTES,
+  STALE_MS,
+} from '../../base/limits.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Clock, Swept } from '../../base/sweeper.ts'
@@ -56,6 +62,8 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   #request: 'going' | 'gone' = 'gone'
   #call: HttpCall | null = null
   #carried = 0
+  /** On the home's clock. */
+  #askedAt = 0
   #interim = 0
   /** How long it may idle: the origin's own word, less a margin, or ours. */
   #idleTime: number
@@ -130,7 +138,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     const wasAsking = this.#state === 'asking'
     this.#call = null
     this.#move('closed')
-    const parts = this.#carried > 1 && wasAsking ? this.#writer.recall() : null
+    const parts = wasAsking && this.#isStale ? this.#writer.recall() : null
     this.#writer.abort()
     const isOpen = call !== null && !call.isOver
     const isReplayed = isOpen && parts !== null && parts.length > 0
@@ -218,6 +226,11 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     if (now > this.#deadline) this.#expire()
   }
 
+  /** Found dead when it was used again, rather than while the backend was at work on the request. */
+  get #isStale(): boolean {
+    return this.#carried > 1 && this.#home.clock.now - this.#askedAt <= STALE_MS
+  }
+
   #expire(): void {
     this.#deadline = 0
     this.#writeBy = 0
@@ -243,6 +256,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#call = call
     call.carriedBy(this)
     this.#request = 'going'
+    this.#askedAt = this.#home.clock.now
     this.#interim = 0
     if (this.#carried++ > 0) {
       this.#deadline = 0

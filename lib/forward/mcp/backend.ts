@@ -48,17 +48,16 @@ export class McpBackend implements Backend {
   call(exchange: Exchange, attempt: Attempt): void {
     const { request } = exchange
     const visit = { exchange, attempt, rules: this.#routing.rules }
+    exchange.facts = { ...exchange.facts, mcp: {} }
     const fault = rebindingFault(exchange, this.#routing.protection)
     if (fault !== null) return attempt.answer(refused(403, fault))
-    exchange.facts = { ...exchange.facts, mcp: {} }
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
-    if (request.path.startsWith('/.well-known/')) return this.#document(visit)
+    if (request.path.includes('/.well-known/')) return this.#document(visit)
     if (request.method === 'POST') return this.#post(visit)
-    const isStateless = this.group.config.statefulMode === 'stateless'
-    if (isStateless || !['GET', 'DELETE'].includes(request.method))
-      return attempt.answer(methodFault())
+    if (this.group.config.statefulMode === 'stateless') return attempt.answer(methodFault(['POST']))
     if (request.method === 'GET') this.#get(visit)
-    else this.#delete(visit)
+    else if (request.method === 'DELETE') this.#delete(visit)
+    else attempt.answer(methodFault(['GET', 'POST', 'DELETE']))
   }
 
   about(exchange: Exchange): About {
@@ -117,6 +116,7 @@ export class McpBackend implements Backend {
     const session = this.group.begin(message, this.about(exchange))
     if (typeof session === 'string') return refuse(503, { code: CODES.server, message: session })
     session.begin(visit, [[SESSION_ID, session.id]])
+    this.group.begun(session)
   }
 
   #pass(visit: Visit, posted: Posted): void {
@@ -143,7 +143,9 @@ export class McpBackend implements Backend {
     const session = this.group.find(id, principalOf(exchange.facts))
     const fault = versionFault(versionOf(request), session?.version)
     if (fault !== null) return refuse(400, fault)
-    return session ?? refuse(404, NOT_FOUND)
+    if (session === undefined) return refuse(404, NOT_FOUND)
+    exchange.facts = { ...exchange.facts, mcp: { sessionId: session.id } }
+    return session
   }
 
   /** Clients look here for an authorization server; without one they must hear 404. */
@@ -156,7 +158,7 @@ export class McpBackend implements Backend {
   #legacy(visit: Visit): void {
     const { method } = visit.exchange.request
     if (method === 'GET') return legacyGet(this, visit)
-    if (method !== 'POST') return visit.attempt.answer(methodFault())
+    if (method !== 'POST') return visit.attempt.answer(methodFault(['GET', 'POST']))
     this.#read(visit, (posted) => legacyPost(this, visit, posted))
   }
 

@@ -4,7 +4,7 @@
 import type { McpConfig } from '../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { Sweeper } from '../../base/sweeper.ts'
+import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
 import { Session } from './session/session.ts'
 import type { About, SessionOwner } from './session/session.ts'
@@ -22,6 +22,11 @@ export interface Surroundings {
   open(target: McpConfig['targets'][number], owner: LinkOwner): Link | string
 }
 
+const RETIRED = 'its backend was removed or changed'
+
+/** Why a session ends that nobody was told of. */
+export const ONE_REQUEST = 'it was for one request'
+
 export class Group implements SessionOwner {
   /** Of the backend in the configuration. */
   readonly key: string
@@ -34,6 +39,7 @@ export class Group implements SessionOwner {
   readonly #around: Surroundings
   readonly #sessions = new Map<string, Session>()
   readonly #children: number
+  #state: 'named' | 'retired' = 'named'
 
   constructor(key: string, config: McpConfig, around: Surroundings) {
     this.key = key
@@ -85,7 +91,7 @@ export class Group implements SessionOwner {
   ended(session: Session, reason: string): void {
     this.#sessions.delete(session.id)
     this.#around.sessions.delete(session)
-    this.log.line('info', 'mcp', 'session ended', [
+    this.log.line(reason === ONE_REQUEST ? 'debug' : 'info', 'mcp', 'session ended', [
       'mcp.session.id',
       session.label,
       'reason',
@@ -99,6 +105,12 @@ export class Group implements SessionOwner {
 
   /** No configuration names it any more: each session ends with its last call. */
   retire(): void {
-    for (const session of this.sessions) session.retire('its backend was removed or changed')
+    this.#state = 'retired'
+    for (const session of this.sessions) session.retire(RETIRED)
+  }
+
+  /** A session has its first call. The request for it may have come before the group was retired. */
+  begun(session: Session): void {
+    if (this.#state === 'retired') session.retire(RETIRED)
   }
 }

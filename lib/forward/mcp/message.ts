@@ -129,7 +129,7 @@ function envelopeOf(bytes: Buffer, members: readonly Member[]): Envelope | strin
  * A name as the most lenient reader sees it: Go's matches members whatever their case, and for it the long s (U+017F)
  * is a case of s, which only upper case shows.
  */
-function folded(key: string): string {
+export function folded(key: string): string {
   return ENVELOPE.includes(key) ? key : key.toUpperCase().toLowerCase()
 }
 

@@ -33,6 +33,8 @@ export interface Link {
 
 /** Who holds a link; each call comes from the event loop, never from within a call to the link. */
 export interface LinkOwner {
+  /** Which session it is, for the log. */
+  readonly label: string
   /**
    * A message from the target. `number` is the request it came with, where the transport knows; otherwise 0.
    * The bytes are the receiver's to keep.

@@ -95,9 +95,9 @@ backends('refuse providers that cannot be reached', () => {
 })
 
 backends('that are not of a kind in force do not start', () => {
-  const mcp = '{ mcp: { targets: [{ name: a, stdio: { cmd: x } }] } }'
-  assert.equal(problemsOf(`${GATEWAY}routes: [{ backends: [${mcp}] }]`), [
-    'c.yaml:2:25: routes[0].backends[0].mcp: is checked but not enforced by this version: remove it',
+  const ai = '{ ai: { name: y, provider: { mock: {} } } }'
+  assert.equal(problemsOf(`${GATEWAY}routes: [{ backends: [${ai}] }]`), [
+    'c.yaml:2:25: routes[0].backends[0].ai: is checked but not enforced by this version: remove it',
   ])
 })
 

@@ -16,20 +16,19 @@ backends: [{ name: x, ai: { name: y, provider: { mock: {} } } }]
 routes:
 - policies: { csrf: {}, directResponse: { status: 200 } }
 - name: other
-  backends: [{ host: "a:1", policies: {} }]
+  backends: [{ host: "a:1", policies: { backendAuth: { key: k } } }]
 mcp: { gateways: default, targets: [{ name: a, stdio: { cmd: x } }], policies: { csrf: {} } }
 ui: {}
 `
   assert.equal(ungatedProblems(text), [])
   assert.equal(problemsOf(text), [
     `c.yaml:1:11: config.statsAddr: ${WHY}`,
-    `c.yaml:1:37: config.mcp: ${WHY}`,
     `c.yaml:3:23: gateways.default.basicAuth: ${WHY}`,
     `c.yaml:4:36: gateways.second.listeners[0].cors: ${WHY}`,
     `c.yaml:5:23: backends[0].ai: ${WHY}`,
     `c.yaml:7:15: routes[0].policies.csrf: ${WHY}`,
-    `c.yaml:9:29: routes[1].backends[0].policies: ${WHY}`,
-    `c.yaml:10:1: mcp: ${WHY}`,
+    `c.yaml:9:41: routes[1].backends[0].policies.backendAuth: ${WHY}`,
+    `c.yaml:10:82: mcp.policies.csrf: ${WHY}`,
     `c.yaml:11:1: ui: ${WHY}`,
   ])
 })
@@ -51,6 +50,7 @@ const ENFORCED = [
   'timeout',
   'retry',
   'backendTLS',
+  'mcpAuthorization',
 ]
 
 gate('covers every policy of a route that nothing enforces', () => {

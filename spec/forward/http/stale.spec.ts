@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Backend } from '../../support/backend.ts'
 import type { Step } from '../../support/backend.ts'
+import { STALE_MS } from '../../../lib/base/limits.ts'
 import { Stage, routeTo } from '../../support/gateway.ts'
 import { CERT, KEY } from '../../support/tls-pair.ts'
 
@@ -178,6 +179,21 @@ stale('takes no connection that is on its way out, as for an upload under way', 
   await backend.connections[0]!.untilClosed()
   client.send('dy')
   await client.until(/ok[^]*ok$/)
+})
+
+// A JSON-RPC call ran twice: its backend died half a minute into it, on a connection that had been used before.
+stale('sends nothing again that the backend has had for a while', async () => {
+  const backend = await stage.backend(
+    answersOnce({ wait: HEAD }, { sleep: STALE_MS + 2_000 }, { reset: true }),
+    SERVE,
+  )
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await client.until(/ok$/)
+  client.send(GET)
+  await client.until(/HTTP\/1\.1 503 /)
+  assert.is(backend.connections.length, 1)
 })
 
 stale.run()

@@ -1,5 +1,6 @@
 // An MCP client of few words: it sends what it is given, each request on a connection of its own, and keeps what comes.
 
+import { StringDecoder } from 'node:string_decoder'
 import type { Group } from '../../../lib/forward/mcp/group.ts'
 import type { Session } from '../../../lib/forward/mcp/session/session.ts'
 import { childFile } from '../../support/children/child-file.ts'
@@ -21,43 +22,52 @@ const WAIT_MS = 10_000
 /** The answer to one HTTP request, as far as it has come. */
 export class Answer {
   readonly raw: RawClient
+  /** How many of the arrivals were read, what is left of them, and how much of a chunk has not come. */
+  #read = 0
+  readonly #fresh: Buffer[] = []
+  #rest = Buffer.alloc(0)
+  #missing = 0
+  #head = ''
+  #content = ''
+  readonly #decoder = new StringDecoder()
+  /** Those that are whole, and where they end in the content. */
+  readonly #events: Event[] = []
+  #parsed = 0
+  #state: 'head' | 'body' | 'whole' = 'head'
 
   constructor(raw: RawClient) {
     this.raw = raw
   }
 
   get status(): number {
-    return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.raw.text)?.[1] ?? 0)
+    this.#catchUp()
+    return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.#head)?.[1] ?? 0)
   }
 
   header(name: string): string | undefined {
-    const [head = ''] = this.raw.text.split('\r\n\r\n', 1)
-    return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
+    this.#catchUp()
+    return new RegExp(`^${name}: (.*)$`, 'im').exec(this.#head)?.[1]?.trim()
   }
 
   /** The content so far, decoded. */
   get content(): string {
-    const at = this.raw.text.indexOf('\r\n\r\n')
-    const body = at < 0 ? '' : this.raw.text.slice(at + 4)
-    const content = this.header('transfer-encoding') === 'chunked' ? unchunked(body) : body
-    return Buffer.from(content, 'latin1').toString()
+    this.#catchUp()
+    return this.#content
   }
 
   get isWhole(): boolean {
-    const { text } = this.raw
-    const at = text.indexOf('\r\n\r\n')
-    if (at < 0) return false
-    const length = this.header('content-length')
-    return length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length >= at + 4 + +length
+    this.#catchUp()
+    return this.#state === 'whole'
   }
 
-  get events(): Event[] {
-    const whole = this.content.split('\n\n').slice(0, -1)
-    return whole.map((text) => ({
-      id: /^id: (.*)$/m.exec(text)?.[1] ?? '',
-      data: /^data: (.*)$/m.exec(text)?.[1] ?? '',
-      comment: /^: ?(.*)$/m.exec(text)?.[1] ?? '',
-    }))
+  get events(): readonly Event[] {
+    const { content } = this
+    for (;;) {
+      const end = content.indexOf('\n\n', this.#parsed)
+      if (end < 0) return this.#events
+      this.#events.push(eventIn(content.slice(this.#parsed, end)))
+      this.#parsed = end + 2
+    }
   }
 
   /** The messages so far, each as it was written. */
@@ -96,6 +106,53 @@ export class Answer {
     const texts = isStream ? this.texts : [this.content]
     if (texts.length !== 1) throw new Error(`got ${texts.length} messages: ${this.raw.text}`)
     return JSON.parse(texts[0]!) as Json
+  }
+
+  #catchUp(): void {
+    const { arrivals } = this.raw
+    for (; this.#read < arrivals.length; this.#read++) {
+      const { bytes } = arrivals[this.#read]!
+      this.#fresh.push(bytes)
+      this.#missing -= bytes.length
+    }
+    if (this.#fresh.length === 0 || this.#missing > 0) return
+    this.#rest = Buffer.concat([this.#rest, ...this.#fresh.splice(0)])
+    const end = this.#state === 'head' ? this.#rest.indexOf('\r\n\r\n') : -1
+    if (end >= 0) {
+      this.#head = this.#take(end + 4).toString('latin1')
+      this.#state = 'body'
+    }
+    if (this.#state !== 'body') return
+    const length = this.header('content-length')
+    if (length === undefined) return this.#takeChunks()
+    this.#content += this.#decoder.write(this.#take(this.#rest.length))
+    if (Buffer.byteLength(this.#content) >= Number(length)) this.#state = 'whole'
+  }
+
+  #takeChunks(): void {
+    for (;;) {
+      const end = this.#rest.indexOf('\r\n')
+      const size = Number.parseInt(this.#rest.toString('latin1', 0, end), 16)
+      if (end < 0) return
+      this.#missing = end + size + 4 - this.#rest.length
+      if (this.#missing > 0) return
+      this.#content += this.#decoder.write(this.#take(end + size + 4).subarray(end + 2, -2))
+      if (size === 0) return void (this.#state = 'whole')
+    }
+  }
+
+  #take(count: number): Buffer {
+    const taken = this.#rest.subarray(0, count)
+    this.#rest = this.#rest.subarray(count)
+    return taken
+  }
+}
+
+function eventIn(text: string): Event {
+  return {
+    id: /^id: (.*)$/m.exec(text)?.[1] ?? '',
+    data: /^data: (.*)$/m.exec(text)?.[1] ?? '',
+    comment: /^: ?(.*)$/m.exec(text)?.[1] ?? '',
   }
 }
 
@@ -169,7 +226,7 @@ export class McpClient {
 
   /** The text that a tool answers with. */
   async textOf(name: string, given: Json = {}): Promise<string> {
-    return textIn(await (await this.call(name, given)).first(1))
+    return textIn((await (await this.call(name, given)).whole()).messages)
   }
 
   /** The stand-alone stream, or what is left of another. */
@@ -265,16 +322,4 @@ export function groupOf({ gateway }: Reloading): Group {
 
 export function sessionsOf(reloading: Reloading): Session[] {
   return [...groupOf(reloading).sessions]
-}
-
-function unchunked(text: string): string {
-  let content = ''
-  let at = 0
-  for (;;) {
-    const end = text.indexOf('\r\n', at)
-    const size = end < 0 ? 0 : Number.parseInt(text.slice(at, end), 16)
-    if (size === 0 || text.length < end + 2 + size) return content
-    content += text.slice(end + 2, end + 2 + size)
-    at = end + 4 + size
-  }
 }

@@ -1,7 +1,9 @@
 // An MCP server that says what it is told to, byte for byte, so that a spec can put any fault behind the gateway.
 //   node puppet.js [--answers '{"tools/list":{"tools":[]}}'] [--greeting answer|never|refuse|exit]
+//     [--list text] [--mute method] [--capabilities '{"tools":{}}']
 // Its tools, beside those that `answers` lists:
 //   say    writes `text`, in which $ID is the id of this call; then exits, if `code` is given
+//   pour   writes `count` notifications of `bytes` bytes, progress unless `method` says otherwise, and answers
 //   line   answers with the line that the call came in
 //   lines  answers with all lines that were no requests
 //   stay   ignores SIGTERM and the end of its input from now on, and starts another process that does as well
@@ -17,6 +19,10 @@ const { values } = parseArgs({
     /** Results by method, or by method and cursor. */
     answers: { type: 'string', default: '{}' },
     greeting: { type: 'string', default: 'answer' },
+    /** A method that it does not answer. */
+    mute: { type: 'string', default: '' },
+    /** What it writes when asked for tools, in which $ID is the id. */
+    list: { type: 'string' },
     capabilities: { type: 'string', default: '{"tools":{},"prompts":{},"resources":{}}' },
   },
 })
@@ -26,10 +32,14 @@ const heard: string[] = []
 
 const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = {
   say: ({ text = '', code }, id) => {
-    const bytes = String(text).replaceAll('$ID', JSON.stringify(id))
-    process.stdout.write(bytes, () => {
+    process.stdout.write(filled(String(text), id), () => {
       if (typeof code === 'number') process.exit(code)
     })
+  },
+  pour: ({ count, bytes, method = 'notifications/progress' }, id) => {
+    const fill = 'x'.repeat(Number(bytes))
+    for (let n = 0; n < Number(count); n++) send({ method, params: { progressToken: 1, n, fill } })
+    answer(id, {})
   },
   line: (_given, id, line) => answerText(id, line),
   lines: (_given, id) => answerText(id, JSON.stringify(heard)),
@@ -39,6 +49,10 @@ const TOOLS: Record<string, (given: Json, id: unknown, line: string) => void> = 
     const { pid } = spawn(process.execPath, [childFile('faults'), 'stubborn'], { stdio: 'ignore' })
     answerText(id, JSON.stringify([process.pid, pid]))
   },
+}
+
+function filled(text: string, id: unknown): string {
+  return text.replaceAll('$ID', JSON.stringify(id))
 }
 
 function initialize(id: unknown, { protocolVersion }: Json): void {
@@ -53,11 +67,14 @@ function initialize(id: unknown, { protocolVersion }: Json): void {
 function received(line: string): void {
   const { id, method, params } = JSON.parse(line) as Json
   if (id === undefined || typeof method !== 'string') return void heard.push(line)
+  if (method === values.mute) return
   const given = (params ?? {}) as Json
   const { cursor, name } = given
   const prepared = answers[typeof cursor === 'string' ? `${method} ${cursor}` : method]
   const tool = method === 'tools/call' ? TOOLS[String(name)] : undefined
   if (method === 'initialize') initialize(id, given)
+  else if (method === 'tools/list' && values.list !== undefined)
+    process.stdout.write(filled(values.list, id))
   else if (tool !== undefined) tool((given['arguments'] ?? {}) as Json, id, line)
   else if (prepared !== undefined) answer(id, prepared)
   else if (method === 'ping' || method === 'tools/call') answer(id, {})

@@ -22,6 +22,7 @@ import type { LooseRoute } from './routes.ts'
 
 interface Section {
   readonly port?: number | undefined
+  readonly address?: string | undefined
   readonly gateways?: string | readonly string[] | undefined
   readonly policies?: PoliciesShape | undefined
 }
@@ -57,9 +58,11 @@ function place(
   to: Attachments,
 ): OpenGateway | undefined {
   const path = [name]
-  const { port, gateways } = section
+  const { port, address = ANY_ADDRESS, gateways } = section
   if (port !== undefined && gateways !== undefined)
     context.problem([name, 'port'], 'got port and gateways, expected one of them', 'key')
+  if (section.address !== undefined && gateways !== undefined)
+    context.problem([name, 'address'], 'got address and gateways, expected one of them', 'key')
   const isAttached =
     gateways !== undefined || (port === undefined && to.names.includes(DEFAULT_GATEWAY))
   const route = routeOf(context, name, section, target)
@@ -77,7 +80,7 @@ function place(
   const listener = ownListener(context, name)
   hang(context, path, route, listener, route.name)
   const { port: usual } = SECTIONS[name]
-  return { name, port: port ?? usual, address: ANY_ADDRESS, listeners: [listener], limits: [] }
+  return { name, port: port ?? usual, address, listeners: [listener], limits: [] }
 }
 
 function ownListener(context: Context, name: Name): OpenListener {

@@ -6,7 +6,7 @@ import { gatewayNames, httpUrl, orNull, text, unsupported } from './parts.ts'
 import { BACKEND_AUTH, BACKEND_TLS, TRANSFORMATIONS } from './traffic.ts'
 import { REQUEST_HEADERS } from './headers.ts'
 import { POLICIES } from './policies.ts'
-import { hostText, listenPort, portNumber, targetPath } from './scalars.ts'
+import { address, hostText, listenPort, portNumber, targetPath } from './scalars.ts'
 
 const NAME_EXPECTED =
   "expected lower case letters, digits, '-' and '.'; '_' and '+' separate target and tool"
@@ -134,6 +134,7 @@ export type McpShape = z.output<typeof MCP_BACKEND>
 export const MCP = z
   .strictObject({
     port: listenPort.optional().describe('Port of its own; default 3000'),
+    address: address.optional().describe('IP address to bind it to').meta({ preset: '::' }),
     gateways: gatewayNames.optional().describe('Or the gateways it is served by'),
     ...SERVED,
     policies: POLICIES.optional(),

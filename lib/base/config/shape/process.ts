@@ -98,7 +98,7 @@ export const PROCESS = z
     mcp: z
       .strictObject({
         sessionTtl: time(MCP.sessionTtl, 'Idle time that ends a session'),
-        goneTtl: time(MCP.goneTtl, 'The same, after the client closed its last stream'),
+        goneTtl: time(MCP.goneTtl, 'The same, after the client closed its GET stream'),
         maxSessions: amount(MCP.maxSessions, 'Open sessions, over all routes', COUNT),
         maxChildren: amount(MCP.maxChildren, 'Child processes alive, over all routes', COUNT),
         startTimeout: time(MCP.startTimeout, 'Until a target has answered `initialize`'),

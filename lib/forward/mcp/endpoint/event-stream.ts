@@ -23,6 +23,8 @@ export class EventStream implements Body {
   #sink: Sink | null = null
   #queue: Buffer[] = []
   #queued = 0
+  /** What the client's connection has taken over and not got rid of yet. */
+  #afloat = 0
   #rest: 'open' | 'last' = 'open'
   /** When the last byte was handed on, on the clock of `performance.now()`. */
   #wrote = performance.now()
@@ -31,9 +33,14 @@ export class EventStream implements Body {
     this.#owner = owner
   }
 
-  /** Bytes that wait for the client. */
+  /** Bytes that wait for the client here. */
   get queued(): number {
     return this.#queued
+  }
+
+  /** The same, with those that wait on its connection. */
+  get unsent(): number {
+    return this.#queued + this.#afloat
   }
 
   send(event: Buffer): void {
@@ -45,7 +52,7 @@ export class EventStream implements Body {
 
   /** A comment, if nothing was sent for so long. */
   keepAlive(now: number, silence: number): void {
-    if (now - this.#wrote >= silence && this.#queued === 0) this.send(COMMENT)
+    if (now - this.#wrote >= silence && this.unsent === 0) this.send(COMMENT)
   }
 
   isSilent(now: number, silence: number): boolean {
@@ -88,20 +95,25 @@ export class EventStream implements Body {
   }
 
   #flush(): void {
-    const hadMore = this.#queued > 0
+    const before = this.unsent
+    if (this.#state === 'flowing') this.#afloat = 0
     while (this.#state === 'flowing' && this.#queue.length > 0) {
       const event = this.#queue.shift()!
       this.#queued -= event.length
       this.#wrote = performance.now()
-      if (!this.#sink!.write(event, 0, event.length)) this.pause()
+      if (this.#sink!.write(event, 0, event.length)) continue
+      this.pause()
+      this.#afloat = event.length
     }
-    if (this.#queue.length > 0 || this.#state === 'over') return
-    if (this.#rest === 'last' && this.#state === 'flowing') {
-      const sink = this.#sink!
-      this.#close()
-      return sink.end(null)
-    }
-    if (hadMore) this.#owner.drained(this)
+    if (this.unsent > 0 || this.#state === 'over') return
+    if (this.#rest === 'last' && this.#state === 'flowing') this.#finish()
+    if (before > 0) this.#owner.drained(this)
+  }
+
+  #finish(): void {
+    const sink = this.#sink!
+    this.#close()
+    sink.end(null)
   }
 
   #close(): boolean {
@@ -109,6 +121,7 @@ export class EventStream implements Body {
     this.#state = 'over'
     this.#queue = []
     this.#queued = 0
+    this.#afloat = 0
     this.#sink = null
     return true
   }

@@ -4,6 +4,7 @@
 import type { McpBackend } from '../backend.ts'
 import { principalOf } from '../principal.ts'
 import { CODES, refusal } from '../rpc.ts'
+import type { RpcError } from '../rpc.ts'
 import type { Visit } from '../session/call.ts'
 import { greetingOf } from './greeting.ts'
 import type { Posted } from './messages.ts'
@@ -28,11 +29,17 @@ export function legacyPost(backend: McpBackend, visit: Visit, { messages }: Post
     return attempt.answer(refused(422, 'failed to process session_id query parameter'))
   const session = backend.group.findOld(id, principalOf(exchange.facts))
   const [first] = messages
+  const refuse = (status: number, error: RpcError): void =>
+    attempt.answer(refusal(status, error, first?.idText))
   if (session === undefined)
-    return attempt.answer(
-      refusal(404, { code: CODES.noSession, message: 'session not found' }, first?.idText),
-    )
+    return refuse(404, { code: CODES.noSession, message: 'session not found' })
+  const isGreeting = first?.method === 'initialize'
+  const isEarly = session.state !== 'open' && messages.some(({ kind }) => kind === 'request')
+  if (isGreeting ? session.state !== 'new' : isEarly) {
+    const message = isGreeting ? 'the session is initialized' : 'the session is not initialized'
+    return refuse(400, { code: CODES.invalidRequest, message })
+  }
   session.fields = backend.fieldsOf(exchange)
-  if (first?.method === 'initialize' && session.state === 'greeting') session.greet(first, visit)
+  if (isGreeting) session.greet(first, visit)
   else session.receive(messages, visit)
 }

@@ -2,6 +2,7 @@
 
 import type { McpBackend } from '../backend.ts'
 import { accepted, CODES, refusal } from '../rpc.ts'
+import { ONE_REQUEST } from '../group.ts'
 import type { Visit } from '../session/call.ts'
 import { greetingOf } from './greeting.ts'
 import { batchFault } from './messages.ts'
@@ -21,7 +22,7 @@ export function stateless(backend: McpBackend, visit: Visit, posted: Posted): vo
   const session = backend.group.begin(greeting, backend.about(exchange))
   if (typeof session === 'string')
     return attempt.answer(refusal(503, { code: CODES.server, message: session }, first?.idText))
-  session.retire('it was for one request')
   if (isGreeting) session.begin(visit, [])
   else session.serve(posted.messages, visit)
+  session.retire(ONE_REQUEST)
 }

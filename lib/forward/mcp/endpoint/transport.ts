@@ -26,9 +26,12 @@ export function getFault(head: RequestHead): Reply | null {
     : refused(406, `client must accept ${EVENT_STREAM}`)
 }
 
-export function methodFault(): Reply {
-  const reply = refused(405, 'method not allowed; must be GET, POST, or DELETE')
-  reply.head.add('allow', 'GET, POST, DELETE')
+export function methodFault(allowed: readonly [string, ...string[]]): Reply {
+  const last = allowed.at(-1)!
+  const others = allowed.slice(0, -1).join(', ')
+  const list = others === '' ? last : `${others}, or ${last}`
+  const reply = refused(405, `method not allowed; must be ${list}`)
+  reply.head.add('allow', allowed.join(', '))
   return reply
 }
 

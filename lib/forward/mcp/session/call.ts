@@ -37,6 +37,8 @@ export class Call {
   /** Requests to targets that wait, by number. */
   readonly #parts = new Map<number, Target>()
   #state: 'open' | 'over' = 'open'
+  /** Of the error that a target answered with last. */
+  #code: number | undefined
   #after: (() => void) | null = null
 
   constructor(message: Message, visit: Visit, channel: Channel, owner: CallOwner) {
@@ -70,7 +72,9 @@ export class Call {
   ask(target: Target, make: (idText: string) => Buffer, waiter: Waiter): number {
     const number: number = target.request(make, {
       answered: (message) => {
-        if (this.#parts.delete(number)) waiter.answered(message)
+        if (!this.#parts.delete(number)) return
+        this.#code = message.error === null ? undefined : codeOf(message, message.error)
+        waiter.answered(message)
       },
       failed: (reason, reply) => {
         if (this.#parts.delete(number)) waiter.failed(reason, reply)
@@ -88,7 +92,9 @@ export class Call {
     target?.cancel(number, cancelledBytes(number, why))
   }
 
+  /** What the target asked last has said. */
   answer(bytes: Buffer): void {
+    if (this.#code !== undefined) this.#note(this.#code)
     this.#finish(bytes)
   }
 
@@ -97,11 +103,13 @@ export class Call {
   }
 
   error(error: RpcError): void {
+    this.#note(error.code, error.message)
     this.#finish(Buffer.from(errorText(this.idText, error)))
   }
 
   /** With an HTTP status of its own where nothing else is in the answer. */
   refuse(status: number, error: RpcError): void {
+    this.#note(error.code, error.message)
     if (this.channel.holds > 1) return this.error(error)
     this.relay(refusal(status, error, this.idText), error)
   }
@@ -126,12 +134,23 @@ export class Call {
     this.#finish(null)
   }
 
+  /** For the log; the target's own words stay out of it. */
+  #note(errorCode: number | undefined, errorText?: string): void {
+    const { exchange } = this.visit
+    exchange.facts = { ...exchange.facts, mcp: { ...exchange.facts?.mcp, errorCode, errorText } }
+  }
+
   #finish(answer: Buffer | null): void {
     if (this.#state === 'over') return
     this.#state = 'over'
     this.#after?.()
     this.#owner.answered(this, answer)
   }
+}
+
+function codeOf(message: Message, error: Span): number | undefined {
+  const { code }: { code?: unknown } = JSON.parse(message.text(error)) ?? {}
+  return typeof code === 'number' ? code : undefined
 }
 
 function cancelledBytes(number: number, why: string): Buffer {

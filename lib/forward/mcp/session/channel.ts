@@ -43,6 +43,8 @@ export class Channel implements StreamOwner {
   holds = 0
   /** Headers of the answer beside the usual ones. */
   fields: MoreFields = []
+  /** `cut`: its reader can ask for the rest again, and calls of the session must not wait for it. */
+  whenSlow: 'press' | 'cut' = 'press'
   #state: State = 'parted'
   #attempt: Attempt | null = null
   #headBy = 0
@@ -64,6 +66,11 @@ export class Channel implements StreamOwner {
   /** A client that has seen an event can name it, and come back. */
   get isResumable(): boolean {
     return this.#given > 0
+  }
+
+  /** Bytes that its reader has not taken. */
+  get unsent(): number {
+    return this.#stream?.unsent ?? 0
   }
 
   /** Whether there was an event of this order. */
@@ -95,6 +102,7 @@ export class Channel implements StreamOwner {
   resume(attempt: Attempt, seen: number): number {
     const before = this.#stream
     this.#stream = null
+    this.#relieve()
     before?.end()
     if (this.#state === 'open') this.#move('parted')
     const events = this.#owner.history.after(this.number, seen)
@@ -145,8 +153,9 @@ export class Channel implements StreamOwner {
     if (this.#state === 'over') return
     this.#attempt = null
     this.#move('over')
-    this.#relieve()
     this.#stream?.end()
+    // What its reader has not taken weighs as much as before.
+    if (this.unsent === 0) this.#relieve()
   }
 
   /** Answers the client's wait, and its silence. */
@@ -160,10 +169,11 @@ export class Channel implements StreamOwner {
   }
 
   left(stream: EventStream): void {
-    if (stream !== this.#stream || this.#state !== 'open') return
+    if (stream !== this.#stream) return
     this.#stream = null
-    this.#move('parted')
     this.#relieve()
+    if (this.#state !== 'open') return
+    this.#move('parted')
     this.#owner.parted(this)
   }
 
@@ -189,19 +199,20 @@ export class Channel implements StreamOwner {
     if (this.#state === 'waiting') this.#open(event, place)
     else this.#stream!.send(event)
     this.#given = this.#count
-    const queued = this.#stream?.queued ?? 0
-    if (queued > MAX_QUEUED_BYTES && place === 'more') this.#press()
+    const stream = this.#stream
+    if (stream === null) return
+    if (this.whenSlow === 'press' && stream.unsent > MAX_QUEUED_BYTES) this.#press()
+    if (this.whenSlow === 'cut' && stream.queued > MAX_QUEUED_BYTES) this.#cut(stream)
+  }
+
+  #cut(stream: EventStream): void {
+    this.#stream = null
+    this.#move('parted')
+    stream.cut('idle')
+    this.#owner.parted(this)
   }
 
   #press(): void {
-    if (this.number === ALONE) {
-      // Its reader can ask for the rest again; calls of the same session must not wait for it.
-      const stream = this.#stream!
-      this.#stream = null
-      this.#move('parted')
-      stream.cut('idle')
-      return this.#owner.parted(this)
-    }
     if (this.#pressure === 'told') return
     this.#pressure = 'told'
     this.#owner.pressed(this)

@@ -45,8 +45,8 @@ export class Ear {
   tell(message: Message): void {
     if (message.kind === 'response') return this.#answer(message)
     if (message.method === CANCELLED) return this.#cancel(message)
-    const { targets } = this.#session
-    if (message.method === PROGRESS && targets.length > 1) return this.#progress(message)
+    const { targets, group } = this.#session
+    if (message.method === PROGRESS && group.names.style !== 'plain') return this.#progress(message)
     if (message.method === INITIALIZED) this.#client = 'initialized'
     for (const target of targets) target.tell(message.bytes)
   }

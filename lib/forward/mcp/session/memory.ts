@@ -27,7 +27,7 @@ export class Memory {
   /** Tells a target all of it again. */
   repeat(target: Target): void {
     const say = (make: (idText: string) => Buffer): void => {
-      target.request(make, { answered() {}, failed: (_reason, reply) => void reply?.body.cancel() })
+      target.request(make, { answered() {}, failed: (_reason, reply) => reply?.body.cancel() })
     }
     const level = this.#level
     if (level !== null && target.profile?.offers('logging') === true)

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Exchange } from '../../../base/exchange.ts'
+import type { Level } from '../../../base/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
 import type { Attempt } from '../../../base/types.ts'
 import type { Item } from '../authorize.ts'
@@ -34,8 +35,8 @@ export interface SessionOwner {
   ended(session: Session, reason: string): void
 }
 
-/** `greeting`: no target has answered `initialize` yet. */
-type State = 'greeting' | 'open' | 'ended'
+/** `new`: its client has not sent `initialize`. `greeting`: no target has answered it yet. */
+type State = 'new' | 'greeting' | 'open' | 'ended'
 
 /** The first version whose clients know events without data. */
 const PRIMING_VERSION = '2025-11-25'
@@ -64,7 +65,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** Channels whose client is gone and may come back, and when that was. */
   readonly #parted = new Map<Channel, number>()
   readonly #pressed = new Set<Channel>()
-  #state: State = 'greeting'
+  #state: State = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
   /** Why it ends with its last call, or ''. */
   #retired = ''
@@ -81,6 +82,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.principal = about.principal
     this.#owner = owner
     this.#ear = new Ear(this)
+    this.alone.whenSlow = 'cut'
     this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
   }
 
@@ -97,23 +99,44 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     return this.version >= PRIMING_VERSION
   }
 
+  /** What it holds; nothing of it once it has ended. */
+  get counts(): Readonly<Record<'calls' | 'channels' | 'parted' | 'pressed', number>> {
+    return {
+      calls: this.calls.size,
+      channels: this.#channels.size,
+      parted: this.#parted.size,
+      pressed: this.#pressed.size,
+    }
+  }
+
   target(name: string): Target | undefined {
     return this.targets.find((target) => target.name === name)
   }
 
   /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
   begin(visit: Visit, fields: Channel['fields']): void {
-    this.note(visit.exchange, null)
+    this.#state = 'greeting'
+    this.note(visit.exchange, null, this.greeting.method)
     const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
     const call = this.#add(this.greeting, visit, channel)
     initialize(this, call, (isThere) => {
       if (this.#state === 'ended') return
       this.#state = 'open'
       this.version = this.#agreed()
-      if (isThere) channel.fields = fields
+      if (isThere) return this.#begun(channel, fields)
       // The caller still has its answer to give.
-      else queueMicrotask(() => this.end('no target came up'))
+      queueMicrotask(() => this.end('its targets did not come up'))
     })
+  }
+
+  #begun(channel: Channel, fields: Channel['fields']): void {
+    channel.fields = fields
+    this.#say(this.#retired === '' ? 'info' : 'debug', 'session started', [
+      'backend',
+      this.group.key,
+      'version',
+      this.version,
+    ])
   }
 
   /** Messages of a client that has no session: each target is started when it is needed. */
@@ -127,6 +150,8 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   serveOld(attempt: Attempt, endpoint: string): void {
     this.#transport = 'old'
     this.#stream = 'open'
+    // Everything comes by it, and there is no other way to the rest.
+    this.alone.whenSlow = 'press'
     this.alone.attach(attempt)
     this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
@@ -135,13 +160,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   greet(greeting: Message, visit: Visit): void {
     this.greeting = greeting
     this.begin(visit, [])
+    visit.attempt.answer(accepted())
   }
 
   /** Messages of one POST. */
   receive(messages: readonly Message[], visit: Visit): void {
     const { exchange, attempt } = visit
     this.#used = performance.now()
-    this.note(exchange, null, messages[0]?.method)
+    this.note(exchange, null, messages[0]?.method || undefined)
     const requests = messages.filter(({ kind }) => kind === 'request')
     if (this.calls.size + requests.length > MAX_CALLS)
       return attempt.answer(refusal(503, tooManyCalls(), requests[0]?.idText))
@@ -150,6 +176,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
     for (const call of requests.map((message) => this.#add(message, visit, channel)))
       dispatch(this, call)
+    if (channel === this.alone) attempt.answer(accepted())
   }
 
   /** A GET: the stand-alone stream, or the rest of one that broke. */
@@ -172,7 +199,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   /** Facts for rules and the log. */
-  note(exchange: Exchange, item: Item | null, methodName = this.greeting.method): void {
+  note(exchange: Exchange, item: Item | null, methodName?: string): void {
     const mcp = { ...exchange.facts?.mcp, sessionId: this.id }
     if (item === null) mcp.methodName = methodName
     else mcp[item.kind] = { target: item.target, name: item.name }
@@ -182,7 +209,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   /** It ends with its last call. */
   retire(reason: string): void {
     this.#retired = reason
-    if (this.#state === 'open' && this.calls.size === 0) this.end(reason)
+    if (this.calls.size === 0) this.end(reason)
   }
 
   /** Ends everything that belongs to it. */
@@ -240,10 +267,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   #channelFor({ exchange, attempt }: Visit, patience: number): Channel {
-    if (this.#transport === 'old') {
-      attempt.answer(accepted())
-      return this.alone
-    }
+    if (this.#transport === 'old') return this.alone
     const channel = new Channel(++this.#lastChannel, this)
     this.#channels.set(channel.number, channel)
     channel.await(attempt, patience)
@@ -279,6 +303,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
   #targetOwner(): TargetOwner {
     return {
+      label: this.label,
       greeting: () => this.greeting,
       startTimeout: this.group.limits.startTimeout,
       fields: () => this.fields,
@@ -305,7 +330,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     if (isLost) queueMicrotask(() => this.end(reason))
   }
 
-  #say(level: 'info' | 'warn', message: string, fields: (string | number)[]): void {
+  #say(level: Level, message: string, fields: (string | number)[]): void {
     this.group.log.line(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
   }
 }

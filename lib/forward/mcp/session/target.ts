@@ -14,6 +14,8 @@ export interface Waiter {
 }
 
 export interface TargetOwner {
+  /** The session, for the log. */
+  readonly label: string
   /** The client's `initialize`, with which every start begins. */
   greeting(): Message
   readonly startTimeout: number
@@ -152,6 +154,7 @@ export class Target {
     const generation = ++this.#generation
     const isCurrent = (): boolean => generation === this.#generation
     return {
+      label: this.#owner.label,
       received: (message, number) => {
         if (!isCurrent()) return
         try {
@@ -186,7 +189,7 @@ export class Target {
 
   #failed(number: number, reason: string, reply: Reply | null): void {
     const pending = this.#pending.get(number)
-    if (pending === undefined) return void reply?.body.cancel()
+    if (pending === undefined) return reply?.body.cancel()
     this.#pending.delete(number)
     pending.waiter.failed(reason, reply)
   }
@@ -223,7 +226,7 @@ export class Target {
       answered: (message) => {
         if (message.result !== null) this.#owner.cameBack(this)
       },
-      failed: (_reason, reply) => void reply?.body.cancel(),
+      failed: (_reason, reply) => reply?.body.cancel(),
     }
   }
 

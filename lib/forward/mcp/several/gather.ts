@@ -2,6 +2,7 @@
 
 import type { Message } from '../message.ts'
 import type { Call } from '../session/call.ts'
+import { objectOr } from '../session/profile.ts'
 import type { Target } from '../session/target.ts'
 
 export interface Failure {
@@ -98,6 +99,6 @@ function togetherOf<T>(inquiries: readonly Inquiry<T>[]): Gathered<T> {
 
 /** The target's own words go to the client, as they would without the gateway between. */
 function errorOf(target: string, message: Message): string {
-  const { message: text }: { message?: unknown } = JSON.parse(message.text(message.error!))
+  const { message: text } = objectOr(JSON.parse(message.text(message.error!)))
   return `target '${target}' answered: ${typeof text === 'string' ? text : 'an error'}`
 }

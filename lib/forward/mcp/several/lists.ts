@@ -31,16 +31,13 @@ export function list(session: Session, call: Call): void {
 /** Asks for lists only to learn who owns what, before `then`. */
 export function learnNames(session: Session, call: Call, kind: ItemKind, then: () => void): void {
   const wanted = [...LISTS].filter(([, method]) => method.kind === kind)
-  const items: Listed[] = []
   const next = (): void => {
     const [name, method] = wanted.shift() ?? []
-    if (name !== undefined && method !== undefined)
-      return collect(session, call, { name, method }, ({ found }) => {
-        items.push(...found.flat())
-        next()
-      })
-    session.directory.learn(kind, unambiguous(items))
-    then()
+    if (name === undefined || method === undefined) return then()
+    collect(session, call, { name, method }, ({ found }) => {
+      session.directory.learn(name, kind, unambiguous(found.flat()))
+      next()
+    })
   }
   next()
 }
@@ -65,7 +62,7 @@ function join(session: Session, call: Call): void {
       return call.error({ code: CODES.server, message: first.reason, data: { failures } })
     const all = found.flat()
     const items = names.style === 'shared' ? unambiguous(all) : all
-    if (names.style === 'shared') session.directory.learn(method.kind, items)
+    if (names.style === 'shared') session.directory.learn(name, method.kind, items)
     const meta = failures.length === 0 ? '' : `,"_meta":${failuresText(failures)}`
     call.result(`{"${method.key}":[${items.map(({ text }) => text).join(',')}]${meta}}`)
   })

@@ -2,6 +2,7 @@
 
 import { membersOf, stringAt } from '../../../base/json/scan.ts'
 import type { Span } from '../../../base/json/scan.ts'
+import { folded } from '../message.ts'
 import type { Message } from '../message.ts'
 import { ITEMS } from './methods.ts'
 import type { Place } from './methods.ts'
@@ -50,11 +51,15 @@ function namedAt(bytes: Buffer, span: Span, rest: Pick<Named, 'kind' | 'results'
 
 /** A member that stands twice, or once more in other letters, could be read as another one by the target. */
 function onlyMember(bytes: Buffer, object: Span, name: string): Span | string {
-  const wanted = name.toLowerCase()
-  const [member, ...others] = membersOf(bytes, object).filter(
-    ({ key }) => key.toLowerCase() === wanted,
-  )
-  if (member === undefined) return `params: '${name}' is missing`
+  const span = memberAt(bytes, object, name)
+  return span ?? `params: '${name}' is missing`
+}
+
+/** The same for one that may be missing. */
+export function memberAt(bytes: Buffer, object: Span, name: string): Span | string | undefined {
+  const wanted = folded(name)
+  const [member, ...others] = membersOf(bytes, object).filter(({ key }) => folded(key) === wanted)
+  if (member === undefined) return undefined
   if (others.length > 0 || member.key !== name) return `params: '${name}' is ambiguous`
   return member
 }

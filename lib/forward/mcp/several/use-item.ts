@@ -8,7 +8,7 @@ import type { Call } from '../session/call.ts'
 import type { Session } from '../session/session.ts'
 import { learnNames } from './lists.ts'
 import { RELATED_TASK } from './methods.ts'
-import { namedBy } from './named.ts'
+import { memberAt, namedBy } from './named.ts'
 import type { Named } from './named.ts'
 import type { ItemKind, Owned } from './names.ts'
 import { inwardEdits, outwardEdits } from './rename.ts'
@@ -33,8 +33,10 @@ function ask(session: Session, call: Call, named: Named, owned: Owned | undefine
   const target = owned === undefined ? undefined : session.target(owned.target)
   if (owned === undefined || target === undefined) return unknown(call, kind, text)
   session.note(visit.exchange, { kind, ...owned })
-  const item = { kind, ...owned, arguments: argumentsOf(call) }
-  if (!isPermitted(visit, item)) return unknown(call, kind, text)
+  const written = argumentsOf(call)
+  if (typeof written === 'string')
+    return call.refuse(400, { code: CODES.invalidParams, message: written })
+  if (!isPermitted(visit, { kind, ...owned, ...written })) return unknown(call, kind, text)
   const edits = editsOf(session, message, named, owned)
   call.ask(target, (idText) => message.withId(idText, ...edits), {
     answered: (answer) => {
@@ -71,9 +73,11 @@ function unknown(call: Call, kind: ItemKind, text: string): void {
   call.refuse(400, { code: CODES.invalidParams, message: `Unknown ${kind}: ${text}` })
 }
 
-/** Only where a rule may read them. */
-function argumentsOf({ visit, message }: Call): unknown {
-  if (visit.rules.length === 0 || message.method !== 'tools/call') return undefined
-  const span = message.param('arguments')
-  return span === undefined ? undefined : JSON.parse(message.text(span))
+/** Only where a rule may read them; a text says what is wrong with how they are written. */
+function argumentsOf({ visit, message }: Call): { arguments?: unknown } | string {
+  const { method, params, bytes } = message
+  if (visit.rules.length === 0 || method !== 'tools/call' || params === null) return {}
+  const span = memberAt(bytes, params, 'arguments')
+  if (span === undefined || typeof span === 'string') return span ?? {}
+  return { arguments: JSON.parse(message.text(span)) }
 }

@@ -38,6 +38,8 @@ const NEWLINE = Buffer.from('\n')
 export class Child implements Link, LineOwner {
   readonly target: string
   readonly pid: number
+  /** Its session, for the log. */
+  readonly label: string
   /** On the clock of `performance.now()`. */
   readonly since = performance.now()
   /** How the process itself ended; both are null until it has. */
@@ -66,7 +68,8 @@ export class Child implements Link, LineOwner {
     this.#home = home
     this.#process = process
     this.#owner = owner
-    const whose: Value[] = ['target', target, 'pid', process.pid]
+    this.label = owner.label
+    const whose: Value[] = ['target', target, 'pid', process.pid, 'mcp.session.id', owner.label]
     this.#lines = new Lines(this, home.maxMessageBytes)
     this.#stderr = new Stderr(home.log, whose)
     this.#strange = new Tally(home.log, 'a line of a child is no message', whose)

@@ -69,7 +69,14 @@ export class Children implements ChildHome, Iterable<ChildView> {
     if (process === null) return NO_CHILD
     const child = new Child(this, name, process, owner)
     this.#alive.add(child)
-    this.log.line('info', 'mcp', 'started child', ['target', name, 'pid', child.pid])
+    this.log.line('info', 'mcp', 'started child', [
+      'target',
+      name,
+      'pid',
+      child.pid,
+      'mcp.session.id',
+      child.label,
+    ])
     return child
   }
 
@@ -104,7 +111,7 @@ export class Children implements ChildHome, Iterable<ChildView> {
     owner.closed(`target '${name}' could not be started: ${why}`)
   }
 
-  #logEnd({ target, pid, exitCode, exitSignal, since }: Child): void {
+  #logEnd({ target, pid, label, exitCode, exitSignal, since }: Child): void {
     const isGone = exitCode !== null || exitSignal !== null
     const level = isGone ? 'info' : 'error'
     this.log.line(level, 'mcp', isGone ? 'child exited' : 'child cannot be ended', [
@@ -112,6 +119,8 @@ export class Children implements ChildHome, Iterable<ChildView> {
       target,
       'pid',
       pid,
+      'mcp.session.id',
+      label,
       'code',
       exitCode ?? undefined,
       'signal',

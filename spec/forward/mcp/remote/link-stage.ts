@@ -52,6 +52,7 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
 
 /** Notes what it hears as words, in order; `on` may answer back at once. */
 export class Ear implements LinkOwner {
+  readonly label = 'spec'
   readonly heard: string[] = []
   readonly replies: Reply[] = []
   on: (what: string) => void = () => {}
@@ -113,7 +114,7 @@ export const INITIALIZED = notification('notifications/initialized')
 export const PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress"}'
 
 /** To the end of one request with its body. */
-export function oneRequest(text: string): number {
+function oneRequest(text: string): number {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return -1
   const length = /content-length: (\d+)/.exec(text.substring(0, end))?.[1] ?? '0'

@@ -96,7 +96,7 @@ asking('it does so also when the call is over whose stream brought the question'
   const call = await (await client.call('say', { text: roots('1') + ANSWER })).whole()
   await (await client.call('say', { text: ANSWER + cancelled('1') })).whole()
   const [notice] = await stream.first(1)
-  const { requestId } = notice?.['params'] as Json
+  const { requestId } = notice!['params'] as Json
   assert.is(requestId, call.messages[0]?.['id'])
 })
 

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { Stage } from '../../../support/gateway.ts'
 import { Http2Client } from '../../../support/http2-client.ts'
 import { begin, McpClient, puppet, textIn } from '../mcp-client.ts'
+import type { Answer } from '../mcp-client.ts'
 import { until } from '../stdio/owner.ts'
 
 const calls = suite('mcp/session/calls')
@@ -111,7 +112,7 @@ function progress(token: string): string {
 calls('progress goes to the call that its token names, however the token is written', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const tokens = { '"a"': '"a"', '"\\u00e9"': '"é"', '1.0': '1', '"1"': '"1"', '7': '7' }
-  const waiting: [string, Awaited<ReturnType<typeof client.post>>][] = []
+  const waiting: [string, Answer][] = []
   for (const [written, echoed] of Object.entries(tokens)) {
     const params = `{"name":"say","arguments":{"text":""},"_meta":{"progressToken":${written}}}`
     const body = `{"jsonrpc":"2.0","id":${written},"method":"tools/call","params":${params}}`
@@ -154,8 +155,12 @@ calls('a batch is refused where the version has none', async () => {
 
 calls('the end of a session answers the calls that are under way', async () => {
   const [gateway, client] = await begin(stage)
-  const answers = [await client.call('slow'), await client.call('slow')]
-  for (const answer of answers) await answer.until(({ texts }) => texts.length > 0, 'message')
+  const answers: Answer[] = []
+  for (let i = 0; i < 2; i++) {
+    const answer = await client.call('slow')
+    await answer.first(1)
+    answers.push(answer)
+  }
   const stream = await client.listen()
   assert.is((await client.delete()).status, 202)
   for (const answer of answers) {

@@ -20,6 +20,7 @@ const POLL_MS = 10
 export const QUICK: Graces = { stdin: 300, term: 300, drain: 300 }
 
 export class Owner implements LinkOwner {
+  readonly label = 'spec'
   readonly messages: string[] = []
   readonly failures: [number: number, reason: string][] = []
   readonly ends: string[] = []

@@ -1,0 +1,143 @@
+// How sessions end: by time, by a client that is gone, whenever it left.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../../support/gateway.ts'
+import type { Line, RunningGateway } from '../../../support/gateway.ts'
+import {
+  begin,
+  beginOpenly,
+  McpClient,
+  mcpText,
+  puppet,
+  server,
+  sessionsOf,
+} from '../mcp-client.ts'
+import { isRunning, until } from '../stdio/owner.ts'
+
+const ending = suite('mcp/session/ending')
+const stage = new Stage()
+ending.after.each(() => stage.clear())
+
+function told({ lines }: { lines: Line[] }, message: string): Line[] {
+  return lines.filter((line) => line.message === message)
+}
+
+async function reasonOf(gateway: { lines: Line[] }): Promise<unknown> {
+  await until(() => told(gateway, 'session ended').length > 0, 'the end of a session')
+  return told(gateway, 'session ended')[0]?.['reason']
+}
+
+async function noChildLeft(gateway: RunningGateway): Promise<void> {
+  const pids = told(gateway, 'started child').map(({ pid }) => Number(pid))
+  assert.ok(pids.length > 0)
+  await until(() => !pids.some(isRunning), 'every child to end')
+}
+
+ending('an idle session ends after its time, with its child', async () => {
+  const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 400ms, goneTtl: 10s' })
+  assert.is(await reasonOf(gateway), 'idle')
+  await noChildLeft(gateway)
+  const answer = await client.call('echo')
+  assert.is((await answer.whole()).status, 404)
+  assert.equal((await answer.only())['id'], 1)
+})
+
+ending('a session in use, with a call or an open stream, does not', async () => {
+  const limits = 'sessionTtl: 300ms, goneTtl: 300ms'
+  const [gateway, busy] = await begin(stage, { limits })
+  const call = await busy.call('slow', { ms: 1_000 })
+  const listening = await McpClient.open(stage, gateway)
+  const stream = await listening.listen()
+  await call.whole()
+  assert.equal(told(gateway, 'session ended'), [])
+  assert.not.ok(stream.isWhole)
+  assert.is(await reasonOf(gateway), 'idle')
+  assert.is(await listening.textOf('echo', { text: 'a' }), 'a')
+})
+
+ending('a client that closed its stream for good is given less time', async () => {
+  const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 60s, goneTtl: 300ms' })
+  const stream = await client.listen()
+  await (await client.call('echo')).whole()
+  stream.raw.destroy()
+  assert.is(await reasonOf(gateway), 'its client is gone')
+  await noChildLeft(gateway)
+})
+
+ending('one that comes back in time keeps its session', async () => {
+  const [gateway, client] = await beginOpenly(stage)
+  const { goneTtl } = sessionsOf(gateway)[0]!.group.limits
+  for (let i = 0; i < 2; i++) {
+    const stream = await client.listen()
+    stream.raw.destroy()
+    await until(
+      () => told(gateway, 'request').filter((line) => line['http.method'] === 'GET').length > i,
+      'its leave',
+    )
+  }
+  await client.listen()
+  sessionsOf(gateway)[0]?.sweep(performance.now() + goneTtl * 2)
+  assert.is(sessionsOf(gateway).length, 1)
+})
+
+ending('a client that leaves during initialize leaves no session and no child', async () => {
+  for (const targets of [
+    [puppet('one', '--greeting', 'never')],
+    [puppet('one', '--greeting', 'never'), server('two')],
+  ]) {
+    const gateway = await stage.gateway(mcpText({ targets }))
+    const answer = await new McpClient(stage, gateway).initialize()
+    await until(() => told(gateway, 'started child').length === targets.length, 'the children')
+    answer.raw.destroy()
+    assert.is(await reasonOf(gateway), 'its client left before it began')
+    await noChildLeft(gateway)
+    const [line] = await gateway.logged(1)
+    assert.equal([line?.['http.status'], line?.['outcome']], [499, 'client_closed'])
+  }
+})
+
+ending(
+  'a client that leaves with its answer to initialize in the air loses its session',
+  async () => {
+    const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 300ms, goneTtl: 10s' })
+    const { session } = client
+    assert.ok(session)
+    assert.is(await reasonOf(gateway), 'idle')
+    await noChildLeft(gateway)
+  },
+)
+
+ending('vanishing in every phase leaves neither calls nor channels behind', async () => {
+  const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
+  const [session] = sessionsOf(gateway)
+  const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
+  const asked = await client.call('say')
+  const streaming = await client.call('say', { text: note })
+  await streaming.first(1)
+  const listening = await client.listen()
+  const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+  const half = await client.send('POST', `${head}content-length: 100\r\n`, '{"jsonrpc"')
+  await until(() => session?.calls.size === 2, 'both calls')
+  for (const { raw } of [asked, streaming, listening, half]) raw.destroy()
+  const left = (): Line[] =>
+    told(gateway, 'request').filter(({ outcome }) => outcome === 'client_closed')
+  await until(() => left().length === 4, 'their leave')
+  session!.sweep(performance.now() + 60_000)
+  assert.equal(session!.counts, { calls: 0, channels: 0, parted: 0, pressed: 0 })
+  await client.delete()
+  assert.equal(sessionsOf(gateway), [])
+})
+
+ending('two deletes, and calls behind one, are harmless', async () => {
+  const [gateway, client] = await begin(stage)
+  const answers = await Promise.all([client.delete(), client.delete(), client.ask('ping')])
+  const statuses = answers.map(({ status }) => status)
+  await answers[2]!.whole()
+  assert.ok(statuses.slice(0, 2).includes(202))
+  assert.is((await client.delete()).status, 404)
+  assert.is((await client.listen()).status, 404)
+  assert.is(told(gateway, 'session ended').length, 1)
+})
+
+ending.run()

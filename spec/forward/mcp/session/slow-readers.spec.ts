@@ -1,0 +1,112 @@
+// Clients that do not take what they are sent: what waits for them is bounded, and nobody else waits with them.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MAX_QUEUED_BYTES } from '../../../../lib/forward/mcp/bounds.ts'
+import { Stage } from '../../../support/gateway.ts'
+import { begin, beginOpenly, McpClient, puppet, sessionsOf, textIn } from '../mcp-client.ts'
+import type { Answer } from '../mcp-client.ts'
+import { until } from '../stdio/owner.ts'
+
+const slow = suite('mcp/session/slow-readers')
+const stage = new Stage()
+slow.after.each(() => stage.clear())
+
+/** More than the kernel takes for a socket that nobody reads. */
+const PIECES = 192
+const PIECE_BYTES = 65_536
+
+const BIG_BYTES = 12_000_000
+
+/** A request whose answer is not taken for now. */
+async function unread(
+  client: McpClient,
+  tool: string,
+  given: Record<string, unknown>,
+): Promise<Answer> {
+  const answer = await client.call(tool, given, { _meta: { progressToken: 1 } })
+  answer.raw.socket.pause()
+  return answer
+}
+
+slow('a call that is not read holds up its own session only, and within a bound', async () => {
+  const [gateway, one] = await beginOpenly(stage, { targets: [puppet('one')] })
+  const two = await McpClient.open(stage, gateway)
+  const answer = await unread(one, 'pour', { count: PIECES, bytes: PIECE_BYTES })
+  const [session] = sessionsOf(gateway)
+  const queued = (): number => [...session!.calls][0]?.channel.unsent ?? 0
+  await until(() => queued() > MAX_QUEUED_BYTES, 'a full queue')
+  const waiting = await one.call('line')
+  for (let i = 0; i < 3; i++) assert.match(await two.textOf('line'), '"name":"line"')
+  assert.is(waiting.status, 0)
+  // One read of the child's output may still have been on its way.
+  assert.ok(queued() < MAX_QUEUED_BYTES + 4 * PIECE_BYTES, `${queued()} bytes wait`)
+  answer.raw.socket.resume()
+  await answer.whole()
+  assert.equal(
+    answer.messages.map(({ params }) => (params as { n: number } | undefined)?.n),
+    [...Array(PIECES).keys(), undefined],
+  )
+  await waiting.whole()
+})
+
+slow('an answer that is not read holds up the next ones of its session', async () => {
+  const [gateway, one] = await begin(stage)
+  const two = await McpClient.open(stage, gateway)
+  const first = await unread(one, 'big', { bytes: BIG_BYTES })
+  await until(() => gateway.lines.length > 0 && first.raw.socket.bytesRead > 0, 'its beginning')
+  const second = await unread(one, 'big', { bytes: BIG_BYTES })
+  for (let i = 0; i < 3; i++) await two.textOf('echo')
+  assert.is(second.raw.socket.bytesRead, 0)
+  for (const { raw } of [first, second]) raw.socket.resume()
+  for (const answer of [first, second])
+    assert.is(textIn((await answer.whole()).messages).length, BIG_BYTES)
+})
+
+slow('a client that leaves with its answer unread holds up nobody any more', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('one')] })
+  const given = { count: PIECES, bytes: PIECE_BYTES }
+  const [pouring, big] = [await unread(client, 'pour', given), await unread(client, 'pour', given)]
+  const waiting = await client.call('line')
+  pouring.raw.destroy()
+  big.raw.destroy()
+  await waiting.whole()
+})
+
+slow('a reader that takes over lets its session go on', async () => {
+  const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
+  const answer = await unread(client, 'pour', { count: PIECES, bytes: PIECE_BYTES })
+  const [session] = sessionsOf(gateway)
+  const isFull = (): boolean =>
+    [...session!.calls].some(({ channel }) => channel.unsent > MAX_QUEUED_BYTES)
+  await until(isFull, 'a full queue')
+  const [call] = session!.calls
+  let last = 0
+  while (call!.channel.hasSent(last + 1)) last++
+  const rest = await client.listen(`${call!.channel.number}-${last}`)
+  await rest.whole()
+  assert.is(rest.messages.at(-1)?.['id'], 1)
+  answer.raw.destroy()
+})
+
+slow('a stand-alone stream that is not read is cut, and calls go on', async () => {
+  const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
+  const stream = await client.listen()
+  stream.raw.socket.pause()
+  const method = 'notifications/tools/list_changed'
+  const given = { count: PIECES, bytes: PIECE_BYTES, method }
+  await (await client.call('pour', given)).whole()
+  const cut = (): boolean =>
+    gateway.lines.some((line) => line['http.method'] === 'GET' && line['outcome'] === 'idle')
+  await until(cut, 'the cut')
+  stream.raw.socket.resume()
+  await stream.raw.untilClosed()
+  const seen = stream.events.at(-1)!.id
+  const rest = await client.listen(seen)
+  const [first] = await rest.first(1)
+  assert.ok((first!['params'] as { n: number }).n > 150)
+  const lost = gateway.lines.find(({ message }) => message === 'events lost')
+  assert.ok(Number(lost?.['events']) > 0)
+})
+
+slow.run()

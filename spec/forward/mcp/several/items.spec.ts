@@ -1,0 +1,175 @@
+// Calls, prompts, resources and completions of several targets: each goes to its owner, under the name it knows, and
+// what comes back has the names that clients know.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../../support/gateway.ts'
+import { begin, puppet, server } from '../mcp-client.ts'
+import type { Answer, Json } from '../mcp-client.ts'
+
+const items = suite('mcp/several/items')
+const stage = new Stage()
+items.after.each(() => stage.clear())
+
+const TWO = [server('a'), server('b')]
+
+async function resultOf(answer: Answer): Promise<Json> {
+  const { result } = await answer.only()
+  return result as Json
+}
+
+async function refusal(answer: Answer): Promise<[number, number, string]> {
+  const { error } = (await answer.only()) as { error: { code: number; message: string } }
+  return [answer.status, error.code, error.message]
+}
+
+items('a call goes to the target whose name it bears', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  assert.is(await client.textOf('a_echo', { text: 'x' }), 'x')
+  assert.is.not(await client.textOf('a_pid'), await client.textOf('b_pid'))
+  for (const name of ['echo', 'c_echo', '_echo', 'a', '', 'a+echo', 'A_echo']) {
+    const answer = await client.call(name)
+    assert.equal(await refusal(answer), [400, -32602, `Unknown tool: ${name}`])
+  }
+  // Its own refusal, and under the name it knows.
+  const own = await client.call('a_no_such')
+  assert.equal(await refusal(own), [200, -32602, 'Unknown tool: no_such'])
+})
+
+items('everything else of a call stays as it was written', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
+  const params = '{ "arguments":{"n":1e400,"name":"a_x"},"na\\u006de" : "b_line","_meta":{"x":1.0}}'
+  const answer = await client.post(
+    `{"id":"i","method":"tools/call","params":${params},"jsonrpc":"2.0"}`,
+  )
+  const { content } = (await resultOf(answer)) as { content: { text: string }[] }
+  const { text } = content[0]!
+  const { id } = JSON.parse(text) as { id: number }
+  const inside = params.replace('b_line', 'line')
+  assert.is(text, `{"id":${id},"method":"tools/call","params":${inside},"jsonrpc":"2.0"}`)
+})
+
+items('prompts and resources have owners as well', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  const prompt = await resultOf(await client.ask('prompts/get', { name: 'b_greet', arguments: {} }))
+  assert.match(JSON.stringify(prompt), 'Hello, world, from b')
+  for (const uri of ['a+test://one', 'b+test://item/7']) {
+    const result = await resultOf(await client.ask('resources/read', { uri }))
+    const [target, rest] = uri.split('+') as [string, string]
+    const text = `${target}: ${rest}`
+    assert.equal(result, { contents: [{ uri, mimeType: 'text/plain', text }] })
+  }
+  for (const uri of ['test://one', 'c+test://one', 'ui://x'])
+    assert.equal(await refusal(await client.ask('resources/read', { uri })), [
+      400,
+      -32602,
+      `Unknown resource: ${uri}`,
+    ])
+})
+
+items('URIs in results are those that clients know', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b')] })
+  const link = (uri: string): string => `{"type":"resource_link","uri":"${uri}","n":1.0}`
+  const text = (before: (uri: string) => string): string => {
+    const embedded = `{"type":"resource","resource":{"uri":"${before('ui://p')}"}}`
+    const content = `[${link(before('x://1'))},{"type":"text","text":"x://1"},${embedded}]`
+    return `{"jsonrpc":"2.0","id":$ID,"result":{"content":${content},"structuredContent":{"uri":"x://1"}}}`
+  }
+  const answer = await client.call('b_say', { text: `${text((uri) => uri)}\n` })
+  await answer.whole()
+  const outside = (uri: string): string => (uri === 'ui://p' ? 'ui://b+p' : `b+${uri}`)
+  assert.equal(answer.texts, [text(outside).replace('$ID', '1')])
+})
+
+items('a resource that was updated is named as the client subscribed to it', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  const stream = await client.listen()
+  await resultOf(await client.ask('resources/subscribe', { uri: 'b+test://one' }))
+  assert.is(await client.textOf('a_touch', { uri: 'test://one' }), 'nobody subscribed')
+  assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
+  const [notice] = await stream.first(1)
+  assert.equal(notice?.['params'], { uri: 'b+test://one' })
+  // A target that starts again is subscribed to under its own names.
+  await (await client.call('b_crash')).only()
+  assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'updated')
+  await resultOf(await client.ask('resources/unsubscribe', { uri: 'b+test://one' }))
+  assert.is(await client.textOf('b_touch', { uri: 'test://one' }), 'nobody subscribed')
+})
+
+items('a completion goes to the owner of what it refers to', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  const argument = { name: 'who', value: 'pa' }
+  for (const ref of [
+    { type: 'ref/prompt', name: 'b_greet' },
+    { type: 'ref/resource', uri: 'a+test://item/{id}' },
+  ]) {
+    const { completion } = await resultOf(
+      await client.ask('completion/complete', { ref, argument }),
+    )
+    assert.equal((completion as Json)['values'], ['paris', 'park', 'party'])
+  }
+  const unknown = { type: 'ref/prompt', name: 'greet' }
+  const answer = await client.ask('completion/complete', { ref: unknown, argument })
+  assert.equal(await refusal(answer), [400, -32602, 'Unknown prompt: greet'])
+})
+
+items('requests that do not say what they are for are refused', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  const cases: [string, string][] = [
+    ['tools/call', '{}'],
+    ['tools/call', '{"name":7}'],
+    ['tools/call', '{"name":"a_echo","name":"b_echo"}'],
+    ['tools/call', '{"name":"a_echo","Name":"b_echo"}'],
+    ['tools/call', '[]'],
+    ['prompts/get', '{"NAME":"a_greet"}'],
+    ['resources/read', '{"uri":"a+test://one","\\u0075ri":"b+test://one"}'],
+    ['completion/complete', '{"ref":{}}'],
+    ['completion/complete', '{"ref":{"type":"ref/prompt","type":"ref/resource","name":"a_greet"}}'],
+  ]
+  for (const [method, params] of cases) {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`
+    const [status, code] = await refusal(await client.post(text))
+    assert.equal([status, code], [400, -32602], text)
+  }
+  const none = await client.post('{"jsonrpc":"2.0","id":1,"method":"tools/call"}')
+  assert.equal(await refusal(none), [400, -32602, 'params is missing'])
+})
+
+items('a method that belongs to nobody is refused', async () => {
+  const [, client] = await begin(stage, { targets: TWO })
+  const answer = await client.ask('resources/subscribe/all')
+  assert.equal(await refusal(answer), [200, -32601, 'Method not found: resources/subscribe/all'])
+})
+
+/** A puppet that lists these tools. */
+function offering(name: string, ...tools: string[]): string {
+  const answers = { 'tools/list': { tools: tools.map((tool) => ({ name: tool })) } }
+  return puppet(name, '--answers', JSON.stringify(answers))
+}
+
+items(
+  'without prefixes the lists tell the owner, and names of two targets are nobody’s',
+  async () => {
+    const targets = [offering('a', 'line', 'same'), offering('b', 'lines', 'same')]
+    const [, client] = await begin(stage, { targets, more: 'prefixMode: never' })
+    assert.match(await client.textOf('line'), '"name":"line"')
+    assert.match(await client.textOf('lines'), 'notifications/initialized')
+    const same = await client.call('same')
+    assert.equal(await refusal(same), [400, -32602, 'Unknown tool: same'])
+    assert.equal(await refusal(await client.call('other')), [400, -32602, 'Unknown tool: other'])
+  },
+)
+
+items('a changed list is read again', async () => {
+  const changed = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+  const answer = '{"jsonrpc":"2.0","id":$ID,"result":{}}\n'
+  const targets = [offering('a', 'say'), offering('b', 'lines')]
+  const [gateway, client] = await begin(stage, { targets, more: 'prefixMode: never' })
+  const stream = await client.listen()
+  await (await client.call('say', { text: changed + answer })).only()
+  await stream.first(1)
+  assert.match(await client.textOf('lines'), 'initialized')
+  assert.is(gateway.lines.filter(({ level }) => level === 'error').length, 0)
+})
+
+items.run()
