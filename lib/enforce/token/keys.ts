@@ -4,25 +4,30 @@ import { importJWK } from 'jose'
 import type { CryptoKey, JWK } from 'jose'
 
 /** Never HMAC, never `none`: whoever holds a public key must not be able to sign with it. */
-const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
-  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  'P-256': ['ES256'],
-  'P-384': ['ES384'],
-  'P-521': ['ES512'],
-  Ed25519: ['EdDSA', 'Ed25519'],
-}
+const ALGORITHMS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['RSA', ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']],
+  ['EC P-256', ['ES256']],
+  ['EC P-384', ['ES384']],
+  ['EC P-521', ['ES512']],
+  ['OKP Ed25519', ['EdDSA', 'Ed25519']],
+])
 
-export const ALL_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat()
+export const ALL_ALGORITHMS: readonly string[] = [...ALGORITHMS.values()].flat()
 
 /** Keys in one set; providers have a handful. */
 const MAX_KEYS = 256
 
+type Key = CryptoKey | Uint8Array
+
 export class Keys {
+  /** Which of its source's sets this is. */
+  readonly generation: number
   readonly #jwks = new Map<string, JWK>()
-  readonly #imported = new Map<string, Promise<CryptoKey | Uint8Array>>()
+  readonly #imported = new Map<string, Promise<Key | null>>()
 
   /** What is of no use here is left out, so that one odd key does not cost the others. */
-  constructor(jwks: readonly unknown[]) {
+  constructor(jwks: readonly unknown[], generation = 0) {
+    this.generation = generation
     for (const jwk of jwks.slice(0, MAX_KEYS)) if (isUsable(jwk)) this.#jwks.set(jwk.kid, jwk)
   }
 
@@ -34,14 +39,14 @@ export class Keys {
     return this.#jwks.has(kid)
   }
 
-  /** The key of this id, if it may check this algorithm. */
-  async find(kid: string, algorithm: string): Promise<CryptoKey | Uint8Array | null> {
+  /** The key of this id, if it may check this algorithm, and is a key at all. */
+  async find(kid: string, algorithm: string): Promise<Key | null> {
     const jwk = this.#jwks.get(kid)
     if (jwk === undefined || !algorithmsOf(jwk).includes(algorithm)) return null
     const name = `${algorithm} ${kid}`
     let key = this.#imported.get(name)
     if (key === undefined) {
-      key = importJWK(jwk, algorithm)
+      key = importJWK(jwk, algorithm).catch(() => null)
       this.#imported.set(name, key)
     }
     return key
@@ -50,7 +55,7 @@ export class Keys {
 
 /** A key that names its algorithm is for no other. */
 function algorithmsOf({ kty, crv, alg }: JWK): readonly string[] {
-  const known = ALGORITHMS[kty === 'RSA' ? 'RSA' : (crv ?? '')] ?? []
+  const known = ALGORITHMS.get(kty === 'RSA' ? kty : `${kty} ${crv}`) ?? []
   return alg === undefined ? known : known.filter((one) => one === alg)
 }
 

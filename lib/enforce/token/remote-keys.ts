@@ -121,9 +121,8 @@ export class RemoteKeys implements KeySource {
     if (text !== this.#text || this.#keys === null) {
       const { keys }: { keys?: unknown } = JSON.parse(text)
       if (!Array.isArray(keys)) throw new Error('no key set')
-      this.#keys = new Keys(keys)
+      this.#keys = new Keys(keys, ++this.#generation)
       this.#text = text
-      this.#generation++
       const ids = this.#keys.ids
       this.#log.line('info', 'auth', 'fetched key set', ['url', this.url, 'keys', ids.length])
     }

@@ -7,8 +7,7 @@ import type { Verification } from './types.ts'
 export const MAX_TOKENS = 10_000
 
 interface Entry {
-  /** A promise while the check is under way, so that a crowd with one new token waits for one check. */
-  readonly verification: Verification | Promise<Verification>
+  readonly verification: Verification
   readonly generation: number
   readonly until: number
 }
@@ -21,7 +20,7 @@ export class TokenCache {
   }
 
   /** Undefined when the token was never seen, has expired, or was checked by other keys. */
-  get(hash: string, generation: number, now: number): Entry['verification'] | undefined {
+  get(hash: string, generation: number, now: number): Verification | undefined {
     const entry = this.#entries.get(hash)
     if (entry === undefined) return undefined
     this.#entries.delete(hash)
@@ -38,10 +37,6 @@ export class TokenCache {
       this.#entries.delete(oldest)
       return
     }
-  }
-
-  delete(hash: string): void {
-    this.#entries.delete(hash)
   }
 
   get size(): number {

@@ -23,6 +23,8 @@ export class TokenVerifier implements Verifier {
   readonly #keys: KeySource
   readonly #clock: Clock
   readonly #cache = new TokenCache()
+  /** Checks under way, by hash: a crowd with one new token waits for one of them. */
+  readonly #pending = new Map<string, Promise<Verification>>()
 
   constructor(rules: TokenRules, keys: KeySource, clock: Clock = Date) {
     this.#rules = rules
@@ -32,33 +34,32 @@ export class TokenVerifier implements Verifier {
 
   verify(token: string): Verification | Promise<Verification> {
     if (token.length > MAX_TOKEN_LENGTH) return invalid('too large')
-    const now = this.#clock.now()
     const hash = TokenCache.hashOf(token)
-    const { generation } = this.#keys
-    const known = this.#cache.get(hash, generation, now)
+    const known =
+      this.#cache.get(hash, this.#keys.generation, this.#clock.now()) ?? this.#pending.get(hash)
     if (known !== undefined) return known
     const header = headerOf(token)
     if (typeof header === 'string') return invalid(header)
-    const verification = this.#check(token, header)
-      .then((result) => this.#keep(hash, result))
-      .catch((error: unknown) => {
-        this.#cache.delete(hash)
-        throw error
-      })
-    this.#cache.set(hash, { verification, generation, until: now + MAX_CHECK_MS })
-    return verification
+    const check = this.#check(token, header, hash).finally(() => this.#pending.delete(hash))
+    this.#pending.set(hash, check)
+    return check
   }
 
-  async #check(token: string, { kid, alg }: Header): Promise<Verification> {
-    const keys = await this.#keys.current()
+  async #check(token: string, { kid, alg }: Header, hash: string): Promise<Verification> {
+    let keys = await this.#keys.current()
+    if (typeof keys !== 'string' && !keys.has(kid)) {
+      await this.#keys.renew()
+      keys = await this.#keys.current()
+    }
     if (typeof keys === 'string') return { kind: 'unavailable', reason: keys }
-    if (!keys.has(kid) && !(await this.#keys.renew())) return invalid('unknown key')
-    const current = await this.#keys.current()
-    const key = typeof current === 'string' ? null : await current.find(kid, alg)
-    if (key === null) return invalid(keys.has(kid) ? 'algorithm' : 'unknown key')
+    if (!keys.has(kid)) return invalid('unknown key')
+    const key = await keys.find(kid, alg)
+    if (key === null) return invalid('algorithm')
     try {
       await jwtVerify(token, key, this.#options(alg))
-      return validOf(token)
+      const verification = validOf(token)
+      this.#keep(hash, verification, keys.generation)
+      return verification
     } catch (error) {
       return invalid(faultOf(error))
     }
@@ -77,20 +78,14 @@ export class TokenVerifier implements Verifier {
   }
 
   /** Only what is valid is remembered: what is not costs its sender as much every time. */
-  #keep(hash: string, verification: Verification): Verification {
-    if (verification.kind !== 'valid') {
-      this.#cache.delete(hash)
-      return verification
-    }
+  #keep(hash: string, verification: Valid, generation: number): void {
     const exp = verification.claims.get('exp')
     const until = (exp === undefined ? Infinity : Number(exp) * 1000) + this.#rules.leeway
-    this.#cache.set(hash, { verification, generation: this.#keys.generation, until })
-    return verification
+    this.#cache.set(hash, { verification, generation, until })
   }
 }
 
-/** While a check is under way others wait for it, no longer than a fetch of keys can take, twice. */
-const MAX_CHECK_MS = 15_000
+type Valid = Extract<Verification, { kind: 'valid' }>
 
 function invalid(fault: TokenFault): Verification {
   return { kind: 'invalid', fault }
@@ -112,10 +107,12 @@ function headerOf(token: string): Header | TokenFault {
   }
 }
 
-function validOf(token: string): Verification {
+function validOf(token: string): Valid {
   const text = Buffer.from(token.split('.')[1]!, 'base64url').toString()
   // An object: jose has checked that.
   const claims = readJson(text) as Claims
+  // 1e400: beyond any number is no time.
+  if (claims.get('exp') === Infinity) throw new errors.JWTInvalid('exp is no time')
   return { kind: 'valid', claims, scopes: scopesOf(claims) }
 }
 
@@ -132,7 +129,7 @@ function faultOf(error: unknown): TokenFault {
   if (error instanceof errors.JOSEAlgNotAllowed) return 'algorithm'
   if (!(error instanceof errors.JWTClaimValidationFailed)) return 'malformed'
   if (error.reason === 'missing') return 'missing claim'
+  if (error.reason !== 'check_failed') return 'malformed'
   if (error.claim === 'iss') return 'issuer'
-  if (error.claim === 'aud') return 'audience'
-  return error.claim === 'nbf' ? 'not valid yet' : 'missing claim'
+  return error.claim === 'nbf' ? 'not valid yet' : 'audience'
 }

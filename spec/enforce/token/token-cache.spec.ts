@@ -1,0 +1,47 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MAX_TOKENS, TokenCache } from '../../../lib/enforce/token/token-cache.ts'
+import type { Verification } from '../../../lib/enforce/token/types.ts'
+
+const remembering = suite('token cache')
+
+const VALID: Verification = { kind: 'valid', claims: new Map(), scopes: [] }
+
+function cacheOf(...hashes: string[]): TokenCache {
+  const cache = new TokenCache()
+  for (const hash of hashes) cache.set(hash, { verification: VALID, generation: 1, until: 100 })
+  return cache
+}
+
+remembering('knows a token until it expires', () => {
+  const cache = cacheOf('a')
+  assert.is(cache.get('a', 1, 99), VALID)
+  assert.is(cache.get('b', 1, 99), undefined)
+  assert.is(cache.get('a', 1, 100), undefined)
+  assert.is(cache.get('a', 1, 99), undefined)
+  assert.is(cache.size, 0)
+})
+
+remembering('knows no token that other keys checked', () => {
+  const cache = cacheOf('a')
+  assert.is(cache.get('a', 2, 0), undefined)
+  assert.is(cache.get('a', 1, 0), undefined)
+})
+
+remembering('forgets the one used longest ago when there are too many', () => {
+  const hashes = Array.from({ length: MAX_TOKENS }, (_, at) => `t${at}`)
+  const cache = cacheOf(...hashes)
+  assert.is(cache.get('t0', 1, 0), VALID)
+  cache.set('new', { verification: VALID, generation: 1, until: 100 })
+  assert.is(cache.size, MAX_TOKENS)
+  assert.is(cache.get('t1', 1, 0), undefined)
+  assert.is(cache.get('t0', 1, 0), VALID)
+  assert.is(cache.get('new', 1, 0), VALID)
+})
+
+remembering('keeps hashes, not tokens', () => {
+  assert.match(TokenCache.hashOf('secret'), /^[A-Za-z0-9+/]{43}=$/)
+  assert.is.not(TokenCache.hashOf('a'), TokenCache.hashOf('b'))
+})
+
+remembering.run()

@@ -1,0 +1,70 @@
+// A provider's key set behind HTTP, which answers as a spec tells it to and counts how often it was asked.
+
+import { createServer } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { deadline } from './deadline.ts'
+import type { Signer } from './signer.ts'
+
+export class KeyServer {
+  status = 200
+  text = ''
+  headers: Record<string, string> = { 'content-type': 'application/json' }
+  asked = 0
+  /** While true, answers wait for `release`. */
+  isHolding = false
+  readonly #server: Server
+  #held: ServerResponse[] = []
+  #wake: () => void = () => {}
+
+  private constructor() {
+    this.#server = createServer((_request, response) => {
+      this.asked++
+      if (this.isHolding) this.#held.push(response)
+      else this.#answer(response)
+      this.#wake()
+    })
+    this.#server.unref()
+  }
+
+  static async start(...signers: Signer[]): Promise<KeyServer> {
+    const server = new KeyServer()
+    server.offer(...signers)
+    const listening = new Promise<void>((resolve) => {
+      server.#server.listen(0, '127.0.0.1', resolve)
+    })
+    await deadline(listening, 5000, 'the key server to listen')
+    return server
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/keys`
+  }
+
+  /** The set is these keys from now on. */
+  offer(...signers: Signer[]): void {
+    this.text = JSON.stringify({ keys: signers.map(({ jwk }) => jwk) })
+  }
+
+  async untilAsked(count: number): Promise<void> {
+    while (this.asked < count) {
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve))
+      await deadline(woken, 5000, `${count} requests for keys`)
+    }
+  }
+
+  release(): void {
+    this.isHolding = false
+    for (const response of this.#held.splice(0)) this.#answer(response)
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    await deadline(closed, 5000, 'the key server to close')
+  }
+
+  #answer(response: ServerResponse): void {
+    response.writeHead(this.status, this.headers).end(this.text)
+  }
+}
