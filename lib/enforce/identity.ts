@@ -29,7 +29,7 @@ export class Identity {
     this.fetch = fetch
     this.#close = close
     this.keys = new KeySets(log, fetch)
-    this.documents = new Documents(log)
+    this.documents = new Documents(log, fetch)
   }
 
   /** One and the same for the same rules. `derived` is where the keys are when the configuration does not say. */

@@ -26,7 +26,7 @@ export function mcpAuthentication(config: McpAuthenticationConfig, identity: Ide
   const check: TokenCheck = {
     mode: config.mode,
     location: config.location,
-    verifier: identity.verifier(config, providerOf(config)?.keysUrl(config.issuer)),
+    verifier: identity.verifier(config, providerOf(config).keysUrl(config.issuer)),
     missing: () => unauthorized('JWT token required', null),
     invalid: (_exchange, fault) => unauthorized(`JWT token is not valid: ${fault}`, fault),
     unavailable: () =>

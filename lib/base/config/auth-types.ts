@@ -47,7 +47,9 @@ export interface ResourceMetadata {
 export interface McpAuthenticationConfig extends TokenRules {
   readonly mode: AuthMode
   readonly location: CredentialLocation
-  readonly provider: 'idp_realm' | 'idp_tenant' | null
+  readonly provider: 'idp_realm' | 'idp_tenant' | 'auth0' | null
+  /** Who is advertised as the authorization server: the gateway, or the provider itself. */
+  readonly issuerMode: 'gateway' | 'provider'
   readonly clientId: string | null
   readonly clientSecret: Secret | null
   readonly resourceMetadata: ResourceMetadata

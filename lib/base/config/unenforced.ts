@@ -4,47 +4,20 @@
 import type { Path } from './error.ts'
 import type { Told } from './wording.ts'
 
-const GATEWAY_POLICIES = [
-  'apiKey',
-  'authorization',
-  'basicAuth',
-  'cors',
-  'jwtAuth',
-  'transformations',
-]
-
 /** Of a route and of the sections. */
 const POLICIES = [
   'ai',
-  'apiKey',
-  'authorization',
-  'backendAuth',
-  'basicAuth',
   'csrf',
   'delay',
-  'jwtAuth',
   'localRateLimit',
-  'mcpAuthentication',
   'rateLimit',
   'remoteRateLimit',
   'requestMirror',
-  'transformations',
-]
-
-/** Of one backend. */
-const BACKEND_POLICIES = [
-  'ai',
-  'authorization',
-  'backendAuth',
-  'backendTLS',
-  'requestHeaderModifier',
-  'responseHeaderModifier',
-  'transformations',
 ]
 
 const TARGETS = ['policies.transformations']
 
-const BACKENDS = ['ai', ...BACKEND_POLICIES.map((name) => `policies.${name}`)]
+const BACKENDS = ['ai', 'policies.ai']
 
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
@@ -54,8 +27,6 @@ const ROWS: readonly string[] = [
   'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
-  ...GATEWAY_POLICIES.map((name) => `gateways.*.${name}`),
-  ...GATEWAY_POLICIES.map((name) => `gateways.*.listeners.*.${name}`),
   ...BACKENDS.map((name) => `backends.*.${name}`),
   ...BACKENDS.map((name) => `routes.*.backends.*.${name}`),
   ...TARGETS.map((name) => `mcp.targets.*.${name}`),

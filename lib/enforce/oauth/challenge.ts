@@ -2,8 +2,7 @@
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
 import type { TokenFault } from '../token/types.ts'
-
-const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+import { resourceMetadataUrl } from './own-urls.ts'
 
 /** For a token that is missing (null) or bad: spec.md §7, RFC 6750 3.1. */
 export function challengeOf(config: McpAuthenticationConfig, fault: TokenFault | null): string {
@@ -22,12 +21,6 @@ export function scopeChallengeOf(config: McpAuthenticationConfig): string {
   ])}`
 }
 
-/** Never from what the client sent as Host: spec.md §2.2's canonical URL says where this resource is. */
-export function metadataUrlOf({ resourceMetadata }: McpAuthenticationConfig): string {
-  const { origin, pathname } = new URL(resourceMetadata.resource)
-  return `${origin}${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
-}
-
 function parameters(
   config: McpAuthenticationConfig,
   first: readonly (readonly [string, string])[],
@@ -36,7 +29,7 @@ function parameters(
   const scope = first.length > 0 && scopesSupported !== null ? scopesSupported.join(' ') : ''
   return [
     ...first,
-    ['resource_metadata', metadataUrlOf(config)] as const,
+    ['resource_metadata', resourceMetadataUrl(config)] as const,
     ...(scope === '' ? [] : [['scope', scope] as const]),
   ]
     .map(([name, value]) => `${name}="${value}"`)

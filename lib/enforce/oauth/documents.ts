@@ -1,8 +1,93 @@
-// Discovery documents of identity providers, cached briefly.
+// Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
 import type { Log } from '../../base/log.ts'
+import type { Fetch } from '../fetch-text.ts'
+import type { Clock } from '../token/remote-keys.ts'
+import type { Metadata } from './types.ts'
+
+const FRESH_MS = 60_000
+/** How old a document may be that is served because no newer one can be had. */
+const STALE_MS = 3_600_000
+/** After a failure nobody asks again for so long. */
+const RETRY_MS = 2_000
+/** More than any configuration has; those that are forgotten are fetched again. */
+const MAX_DOCUMENTS = 256
+
+interface Kept {
+  document: Metadata | null
+  fetchedAt: number
+  failedAt: number
+  reason: string
+  fetching: Promise<void> | null
+}
 
 export class Documents {
-  constructor(_log: Log) {}
-  retain(_urls: ReadonlySet<string>): void {}
+  readonly #log: Log
+  readonly #fetch: Fetch
+  readonly #clock: Clock
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(log: Log, fetch: Fetch, clock: Clock = Date) {
+    this.#log = log
+    this.#fetch = fetch
+    this.#clock = clock
+  }
+
+  /** The first of these documents that is there; a text says why none is. */
+  async first(urls: readonly string[]): Promise<Metadata | string> {
+    let reason = ''
+    for (const url of urls) {
+      const found = await this.#get(url)
+      if (typeof found !== 'string') return found
+      reason = found
+    }
+    return reason
+  }
+
+  async #get(url: string): Promise<Metadata | string> {
+    const kept = this.#entry(url)
+    const age = (): number => this.#clock.now() - kept.fetchedAt
+    if (kept.document !== null && age() < FRESH_MS) return kept.document
+    // An old one serves while the new one is on its way.
+    const wait = this.#renew(url, kept)
+    if (kept.document === null || age() >= STALE_MS) await wait
+    return kept.document !== null && age() < STALE_MS ? kept.document : kept.reason
+  }
+
+  #entry(url: string): Kept {
+    let kept = this.#kept.get(url)
+    if (kept === undefined) {
+      if (this.#kept.size >= MAX_DOCUMENTS) this.#kept.clear()
+      kept = { document: null, fetchedAt: 0, failedAt: 0, reason: '', fetching: null }
+      this.#kept.set(url, kept)
+    }
+    return kept
+  }
+
+  /** One fetch at a time; never throws. */
+  #renew(url: string, kept: Kept): Promise<void> {
+    if (kept.fetching === null && this.#clock.now() - kept.failedAt < RETRY_MS)
+      return Promise.resolve()
+    kept.fetching ??= this.#fetchInto(url, kept).finally(() => (kept.fetching = null))
+    return kept.fetching
+  }
+
+  async #fetchInto(url: string, kept: Kept): Promise<void> {
+    try {
+      const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
+      if (status !== 200) throw new Error(`status ${status}`)
+      const document: unknown = JSON.parse(text)
+      if (typeof document !== 'object' || document === null || Array.isArray(document))
+        throw new Error('no JSON object')
+      // An object by the check.
+      kept.document = document as Metadata
+      kept.fetchedAt = this.#clock.now()
+    } catch (error) {
+      const { host } = new URL(url)
+      kept.failedAt = this.#clock.now()
+      kept.reason = `${host} does not say what it is`
+      const why = error instanceof Error ? error.message : String(error)
+      this.#log.line('warn', 'auth', 'cannot fetch document', ['url', url, 'error', why])
+    }
+  }
 }

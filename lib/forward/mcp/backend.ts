@@ -3,7 +3,7 @@
 import type { Rule } from '../../base/config/auth-types.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
-import { BodyReader } from './endpoint/read-body.ts'
+import { WholeReader } from '../../base/read-whole.ts'
 import { LEGACY_PATH, legacyGet, legacyPost } from './endpoint/legacy.ts'
 import { batchFault, messagesIn } from './endpoint/messages.ts'
 import type { Posted } from './endpoint/messages.ts'
@@ -165,7 +165,7 @@ export class McpBackend implements Backend {
   /** The messages of a POST, once they are whole. */
   #read({ exchange, attempt }: Visit, then: (posted: Posted) => void): void {
     const limit = this.group.limits.maxRequestBytes
-    const reader = new BodyReader(attempt.body, limit, {
+    const reader = new WholeReader(attempt.body, limit, {
       read: (bytes) => {
         // The client may have left meanwhile.
         if (exchange.phase === 'settled') return

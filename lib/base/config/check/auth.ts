@@ -32,6 +32,7 @@ export function mcpAuthenticationOf(
     mode: shape.mode,
     location: shape.authorizationLocation ?? BEARER,
     provider: shape.provider ?? null,
+    issuerMode: shape.issuerMode,
     clientId: shape.clientId,
     clientSecret: shape.clientSecret,
     resourceMetadata: shape.resourceMetadata,

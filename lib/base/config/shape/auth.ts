@@ -51,16 +51,18 @@ const provider = z
   .strictObject({
     idp_realm: z.strictObject({}).optional().describe('Provider with realms'),
     idp_tenant: z.strictObject({}).optional().describe('Provider with tenants'),
-    ...unsupported('auth0', 'okta', 'descope', 'authentik', 'keycloak', 'entra'),
+    auth0: z.strictObject({}).optional().describe('Provider that wants an `audience`'),
+    ...unsupported('okta', 'descope', 'authentik', 'keycloak', 'entra'),
   })
   .refine((value) => Object.keys(value).length < 2, {
-    error: 'got idp_realm and idp_tenant, expected at most one of them',
+    error: 'got several providers, expected at most one of them',
   })
-  .transform(({ idp_realm, idp_tenant }) => {
+  .transform(({ idp_realm, idp_tenant, auth0 }) => {
     if (idp_realm !== undefined) return 'idp_realm'
-    return idp_tenant === undefined ? null : 'idp_tenant'
+    if (idp_tenant !== undefined) return 'idp_tenant'
+    return auth0 === undefined ? null : 'auth0'
   })
-  .describe('Adapter for the identity provider: `idp_realm: {}` or `idp_tenant: {}`')
+  .describe('Adapter for the identity provider: `idp_realm: {}`, `idp_tenant: {}` or `auth0: {}`')
 
 const resourceMetadata = z.strictObject({
   resource: httpUrl.describe('Canonical URL of the protected MCP resource'),
@@ -78,6 +80,12 @@ export const MCP_AUTHENTICATION = z
     issuer,
     audiences,
     provider: provider.optional(),
+    issuerMode: z
+      .enum(['gateway', 'provider'])
+      .default('gateway')
+      .describe(
+        'Which authorization server clients are sent to: the gateway, or the provider itself',
+      ),
     jwks: jwks.optional(),
     clientId: orNull(text).describe('Client id the gateway answers registrations with'),
     clientSecret: orNull(secret).describe('Secret of a confidential client of `idp_tenant`'),

@@ -1,23 +1,23 @@
-// A client's message, read whole: JSON-RPC cannot be decided on before its end. Bounded by config.mcp.maxRequestBytes.
+// A request body read whole, for what can be decided only at its end: a JSON-RPC message, a form, a registration.
 
-import type { Body, Outcome, Sink } from '../../../base/types.ts'
-import type { Fields } from '../../../base/wire/head.ts'
+import type { Body, Outcome, Sink } from './types.ts'
+import type { Fields } from './wire/head.ts'
 
-export interface BodyOwner {
+export interface WholeOwner {
   read(bytes: Buffer): void
   /** It is longer than allowed: at least so many bytes. */
   tooLarge(bytes: number): void
 }
 
-export class BodyReader implements Sink {
+export class WholeReader implements Sink {
   readonly #body: Body
   readonly #limit: number
-  readonly #owner: BodyOwner
+  readonly #owner: WholeOwner
   #parts: Buffer[] = []
   #size = 0
   #state: 'reading' | 'over' = 'reading'
 
-  constructor(body: Body, limit: number, owner: BodyOwner) {
+  constructor(body: Body, limit: number, owner: WholeOwner) {
     this.#body = body
     this.#limit = limit
     this.#owner = owner
@@ -57,4 +57,15 @@ export class BodyReader implements Sink {
     this.#parts = []
     this.#owner.tooLarge(bytes)
   }
+}
+
+/** The same as a promise; null for one that is too large. Of a client that left nothing is heard any more. */
+export function readWhole(body: Body, limit: number): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    const reader = new WholeReader(body, limit, {
+      read: resolve,
+      tooLarge: () => resolve(null),
+    })
+    reader.start()
+  })
 }

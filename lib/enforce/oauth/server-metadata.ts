@@ -1,0 +1,29 @@
+// What clients learn of the authorization server that the gateway presents itself as: the provider's own document with
+// the gateway's name on it (spec.md §2.5, RFC 8414).
+
+import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
+import { ownOf, registrationUrl, SERVER } from './own-urls.ts'
+import type { Metadata, Provider } from './types.ts'
+
+/** A document says who it is of; RFC 8414 3.3: that is the URL it was looked up by. */
+export type Form = 'bare' | 'resource'
+
+export function serverMetadata(
+  config: McpAuthenticationConfig,
+  provider: Provider,
+  found: Metadata,
+  form: Form,
+): Record<string, unknown> {
+  const { base, path } = ownOf(config)
+  const suffix = form === 'bare' ? '' : path
+  const own = { document: `${base}${SERVER}${suffix}`, registration: registrationUrl(config) }
+  const edited: Record<string, unknown> = {
+    ...found,
+    issuer: `${base}${suffix}`,
+    ...provider.edits(found, own, config),
+  }
+  if (config.clientId !== null) edited['registration_endpoint'] = own.registration
+  // The provider's answer carries the provider's own `iss`, which is not the issuer here (RFC 9207).
+  delete edited['authorization_response_iss_parameter_supported']
+  return edited
+}
