@@ -78,12 +78,12 @@ remote('are fetched again behind the back of those who ask, when they are old', 
   const { server, keys, clock } = await setUp(one)
   await current(keys)
   clock.time += 900_000 - 1
-  keys.current()
+  void keys.current()
   assert.is(server.asked, 1)
   clock.time += 1
   server.offer(one, two)
   assert.equal((keys.current() as Keys).ids, ['one'])
-  keys.current()
+  void keys.current()
   await untilGeneration(keys, 2)
   assert.equal(await idsOf(keys), ['one', 'two'])
   assert.is(server.asked, 2)
@@ -105,11 +105,11 @@ remote('are as fresh as the provider says, within bounds', async () => {
     server.headers['cache-control'] = cacheControl
     await current(keys)
     clock.time += fresh - 1
-    keys.current()
+    void keys.current()
     await new Promise((resolve) => setImmediate(resolve))
     assert.is(server.asked, 1, cacheControl)
     clock.time += 1
-    keys.current()
+    void keys.current()
     await server.untilAsked(2)
     await deadline(keys.renew(), 5000, 'the fetch')
   }

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Keys } from '../../../lib/enforce/token/keys.ts'
 import { TokenVerifier } from '../../../lib/enforce/token/token-verifier.ts'
 import type { Verification } from '../../../lib/enforce/token/types.ts'
 import { deadline } from '../../support/deadline.ts'
@@ -183,7 +184,7 @@ verifying('says when the keys cannot be had, and remembers nothing of it', async
 verifying('fails only those who wait when its keys fail it', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf())
-  const { current } = source
+  const keys = source.current() as Keys
   source.current = () => Promise.reject(new Error('a bug'))
   try {
     await verdictOf(verifier, token)
@@ -191,7 +192,7 @@ verifying('fails only those who wait when its keys fail it', async () => {
   } catch (error) {
     assert.match(String(error), 'a bug')
   }
-  source.current = current
+  source.current = () => keys
   assert.is(await verdictOf(verifier, token), 'valid')
 })
 
