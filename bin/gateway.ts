@@ -118,7 +118,12 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
   for (const message of complaintsOf(config.resources)) log.line('warn', 'config', message, [])
   const admin = addressOf(config)
-  await openAdmin(admin, log, () => ({ ...gateway.plan, admin, refusal: reloader.refusal }))
+  await openAdmin(admin, log, () => ({
+    ...gateway.plan,
+    admin,
+    keySets: gateway.keySets,
+    refusal: reloader.refusal,
+  }))
   await gateway.start()
   // Before it says that it has started: whoever reads that may send a signal.
   stopOnSignals(gateway, reloader, log)

@@ -7,6 +7,7 @@ import type { Log } from './base/log.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { enforce } from './enforce/enforce.ts'
+import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
@@ -42,6 +43,11 @@ export class Gateway implements PortsOwner {
   /** What is in force. */
   get plan(): Plan {
     return this.#plan
+  }
+
+  /** Key sets of identity providers. */
+  get keySets(): KeySets['status'] {
+    return this.#identity.keys.status
   }
 
   async start(): Promise<void> {

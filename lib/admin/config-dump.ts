@@ -15,6 +15,14 @@ import type {
 import { VERSION } from '../base/version.ts'
 import { addressText, Showing } from './show.ts'
 
+/** Which keys tokens are checked by, and how old they are. */
+export interface KeySetStatus {
+  readonly url: string
+  readonly kids: readonly string[]
+  readonly ageSeconds: number | null
+  readonly error: string | null
+}
+
 export interface DumpSource {
   readonly config: Config
   readonly generation: number
@@ -22,6 +30,8 @@ export interface DumpSource {
   /** Where the admin interface listens: the environment may say something else than the file. */
   readonly admin: AdminAddress
   /** Of the last attempt to load another one; null when it was taken. */
+  /** Key sets of identity providers, by URL. */
+  readonly keySets: readonly KeySetStatus[]
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
@@ -36,7 +46,7 @@ class Dump {
     this.#showing = new Showing(sensitiveHeaders)
   }
 
-  whole({ config, generation, loadedAt, admin, refusal }: DumpSource): unknown {
+  whole({ config, generation, loadedAt, admin, refusal, keySets }: DumpSource): unknown {
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
     const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
     return {
@@ -53,6 +63,7 @@ class Dump {
       workloads: [],
       services: [],
       policies: this.#showing.written(config.resources),
+      keySets: this.#showing.show(keySets),
       version: { version: VERSION, node: process.version },
       config: this.#process(config, admin),
       frontendPolicies: this.#frontend(config.wire),

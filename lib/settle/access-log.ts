@@ -2,6 +2,7 @@
 
 import type { Exchange } from '../base/exchange.ts'
 import type { McpFacts } from '../base/cel/facts.ts'
+import type { Claims } from '../base/cel/json.ts'
 import type { Log, Value } from '../base/log.ts'
 
 export function logAccess(log: Log, exchange: Exchange): void {
@@ -30,6 +31,7 @@ export function logAccess(log: Log, exchange: Exchange): void {
     statusOf(exchange),
     'protocol',
     exchange.facts?.mcp === undefined ? 'http' : 'mcp',
+    ...jwtFields(exchange.facts?.jwt),
     ...mcpFields(exchange.facts?.mcp),
     'outcome',
     exchange.outcome,
@@ -43,6 +45,12 @@ export function logAccess(log: Log, exchange: Exchange): void {
 }
 
 const NONE: readonly Value[] = []
+
+/** Who it was for, as far as the token says. */
+function jwtFields(jwt: Claims | undefined): readonly Value[] {
+  const subject = jwt?.get('sub')
+  return typeof subject === 'string' ? ['jwt.sub', subject] : NONE
+}
 
 /** Of a session's id only enough to tell it from others: whoever has it all can use it. */
 function mcpFields(mcp: McpFacts | undefined): readonly Value[] {

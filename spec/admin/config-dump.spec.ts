@@ -17,7 +17,7 @@ const LOCALHOST: AdminAddress = { kind: 'localhost', port: 15000 }
 function sourceOf(text: string, env: Record<string, string> = {}, file = 'c.yaml'): DumpSource {
   const config = parseConfig(text, { file, env })
   const loadedAt = new Date('2026-11-15T04:00:00Z')
-  return { config, generation: 7, loadedAt, admin: LOCALHOST, refusal: null }
+  return { config, generation: 7, loadedAt, admin: LOCALHOST, keySets: [], refusal: null }
 }
 
 /** As a client reads it. */
