@@ -21,6 +21,9 @@ export const MAX_STEPS = 4096
 /** Characters of any text an expression's functions build. */
 export const MAX_TEXT = 65_536
 
+/** Characters of a URI whose query is read or changed. */
+export const MAX_URI = 8192
+
 /** How deep claims and other JSON may nest. */
 export const MAX_JSON_DEPTH = 64
 

@@ -1,4 +1,4 @@
-// Functions beyond the language's own, all pure: JSON, encodings, digests, and what the library lacks.
+// Functions beyond the language's own: JSON, encodings, digests, and what the library lacks.
 
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,8 +7,11 @@ import type { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { MAX_TEXT } from './bounds.ts'
 import { CelFault } from './errors.ts'
 import { readJson, toJson } from './json.ts'
+import { registerMaps } from './maps.ts'
 import { registerNetwork } from './network.ts'
+import { registerNumbers } from './numbers.ts'
 import { registerStrings } from './strings.ts'
+import { registerUris } from './uris.ts'
 
 const SYNC = { async: false }
 const MAX_INT = 2n ** 63n - 1n
@@ -26,6 +29,9 @@ export function registerFunctions(environment: Environment): void {
   registerDigests(environment)
   registerMissing(environment)
   registerStrings(environment)
+  registerUris(environment)
+  registerMaps(environment)
+  registerNumbers(environment)
   registerNetwork(environment)
 }
 
@@ -34,8 +40,22 @@ function registerJson(environment: Environment): void {
   environment
     .registerFunction('json(string): dyn', (text: string) => readJson(text), SYNC)
     .registerFunction('json(bytes): dyn', (bytes: Uint8Array) => readJson(textOf(bytes)), SYNC)
+    .registerFunction('jsonField(string, string): dyn', fieldOf, SYNC)
+    .registerFunction(
+      'jsonField(bytes, string): dyn',
+      (bytes: Uint8Array, name: string) => fieldOf(textOf(bytes), name),
+      SYNC,
+    )
     .registerFunction('toJson(dyn): string', write, SYNC)
     .registerFunction('to_json(dyn): string', write, SYNC)
+}
+
+/** Of a JSON object in a text. */
+function fieldOf(text: string, name: string): unknown {
+  const value = readJson(text)
+  if (!(value instanceof Map)) throw new CelFault('no_such_overload')
+  if (!value.has(name)) throw new CelFault('no_such_key')
+  return value.get(name)
 }
 
 function registerEncodings(environment: Environment): void {
@@ -118,10 +138,17 @@ function registerMissing(environment: Environment): void {
     .registerFunction(`timestamp(${time}): ${time}`, (value: Date) => value, SYNC)
     .registerFunction(`duration(${span}): ${span}`, (value: object) => value, SYNC)
     .registerFunction('list.contains(dyn): bool', contains, SYNC)
+    .registerFunction('fail(): dyn', fail, SYNC)
+    .registerFunction('fail(string): dyn', fail, SYNC)
     .registerOperator('bytes < bytes', (a: Uint8Array, b: Uint8Array) => compare(a, b) < 0)
     .registerOperator('bytes <= bytes', (a: Uint8Array, b: Uint8Array) => compare(a, b) <= 0)
     .registerOperator('bytes > bytes', (a: Uint8Array, b: Uint8Array) => compare(a, b) > 0)
     .registerOperator('bytes >= bytes', (a: Uint8Array, b: Uint8Array) => compare(a, b) >= 0)
+}
+
+/** What it says is for whoever reads the expression. */
+function fail(): never {
+  throw new CelFault('failed')
 }
 
 function intOf(value: bigint): bigint {

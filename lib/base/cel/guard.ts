@@ -16,6 +16,7 @@ import { fieldsOf } from './fields.ts'
 import { ABSENT } from './headers-map.ts'
 import type { Node } from './library.ts'
 import { childrenOf, comprehensionOf } from './library.ts'
+import { replacer } from './regex-replace.ts'
 
 /** Parts of the library that are no CEL, or not this gateway's. */
 const UNKNOWN_NAMES = new Set(['cel', 'optional'])
@@ -87,7 +88,8 @@ export function inspect(
     if (node.op === 'id' && UNKNOWN_NAMES.has(node.args as string))
       throw new CelError('unknown_name', `unknown name ${node.args as string}`, source, node.start)
     const called = callOf(node)
-    if (called?.name === 'matches') inspectPattern(source, called.args.at(-1)!)
+    const pattern = patternOf(called)
+    if (pattern !== undefined) inspectPattern(source, pattern, called!.name)
     if (called?.name === 'has') inspectHas(source, called.args[0], names)
     if (called?.name === 'json' && node.op === 'rcall')
       throw new CelError('unsupported', 'unknown method json, use json(…)', source, node.start)
@@ -106,12 +108,18 @@ function callOf(node: Node): Call | undefined {
   return { name: (node.args as [string])[0], args: childrenOf(node) }
 }
 
-function inspectPattern(source: string, pattern: Node): void {
+/** Where a call has its regex. */
+function patternOf(called: Call | undefined): Node | undefined {
+  if (called?.name === 'matches') return called.args.at(-1)
+  return called?.name === 'regexReplace' ? called.args[1] : undefined
+}
+
+function inspectPattern(source: string, pattern: Node, name: string): void {
   const refuse = (message: string): never => {
     throw new CelError('unsafe_regex', message, source, pattern.start)
   }
   if (pattern.op !== 'value' || typeof pattern.args !== 'string')
-    return refuse('the pattern of matches() must be a literal text')
+    return refuse(`the pattern of ${name}() must be a literal text`)
   const reason = unsafeReason(pattern.args)
   if (reason !== null) refuse(`refused regex: ${reason}`)
 }
@@ -158,7 +166,9 @@ export function bound(nodes: readonly Node[], meter: Meter): void {
       }
     }
     const called = callOf(node)
-    if (called?.name === 'matches') boundMatches(node, called.args.at(-1)!.args as string)
+    const pattern = patternOf(called)?.args as string | undefined
+    if (pattern !== undefined && called?.name === 'matches') boundMatches(node, pattern)
+    if (pattern !== undefined && called?.name === 'regexReplace') boundReplace(node, pattern)
     if (called?.name === 'join') before(node, fitJoin)
     if (called?.name === 'duration') before(node, fitDuration)
     if (node.op === 'in') before(node, refuseAbsent)
@@ -173,6 +183,14 @@ function boundMatches(node: Node, pattern: string): void {
     if (typeof subject !== 'string') throw new CelFault('no_such_overload')
     if (subject.length > MAX_REGEX_SUBJECT) throw new CelFault('too_large')
     return regex.test(subject)
+  }
+}
+
+function boundReplace(node: Node, pattern: string): void {
+  const replace = replacer(pattern)
+  node.handle = (values) => {
+    const [subject, , by] = values as readonly unknown[]
+    return replace(subject, by)
   }
 }
 

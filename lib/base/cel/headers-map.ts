@@ -3,19 +3,22 @@
 import type { Fields } from '../wire/head.ts'
 import { CelFault } from './errors.ts'
 
-/** Names in any case; a text for one field line, a list for several. Nothing is copied before it is read. */
-export class HeadersMap extends Map<string, unknown> {
+/** Header fields by name, in any case. Nothing is copied before it is read. */
+export class FieldsView extends Map<string, unknown> {
   readonly #fields: Fields
+  readonly #shape: (lines: string[]) => unknown
 
-  constructor(fields: Fields) {
+  /** `shape` makes a value of the lines of a field. */
+  constructor(fields: Fields, shape: (lines: string[]) => unknown) {
     super()
     this.#fields = fields
+    this.#shape = shape
   }
 
   override get(name: unknown): unknown {
     if (typeof name !== 'string') return undefined
-    const values = this.#fields.all(name.toLowerCase())
-    return values.length > 1 ? values : values[0]
+    const lines = this.#fields.all(name.toLowerCase())
+    return lines.length === 0 ? undefined : this.#shape(lines)
   }
 
   override has(name: unknown): boolean {
@@ -47,6 +50,21 @@ export class HeadersMap extends Map<string, unknown> {
   }
 }
 
+/** A text for one field line, a list for several. */
+export class HeadersMap extends FieldsView {
+  readonly #own: Fields
+
+  constructor(fields: Fields) {
+    super(fields, (lines) => (lines.length > 1 ? lines : lines[0]))
+    this.#own = fields
+  }
+
+  /** The same fields in another shape. */
+  seenAs(shape: (lines: readonly string[]) => unknown): FieldsView {
+    return new FieldsView(this.#own, shape)
+  }
+}
+
 /** Claims nobody has verified: no key is there, and asking for all of them is a fault rather than "none". */
 class AbsentMap extends Map<string, unknown> {
   override get size(): number {
@@ -67,7 +85,7 @@ class AbsentMap extends Map<string, unknown> {
 }
 
 // The library tells maps from other objects by their constructor.
-for (const { prototype } of [HeadersMap, AbsentMap])
+for (const { prototype } of [FieldsView, HeadersMap, AbsentMap])
   Object.defineProperty(prototype, 'constructor', { value: Map })
 
 export const ABSENT: ReadonlyMap<string, unknown> = new AbsentMap()

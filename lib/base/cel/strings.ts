@@ -13,8 +13,9 @@ export function registerStrings(environment: Environment): void {
     .registerFunction('string.replace(string, string, int): string', replace, SYNC)
     .registerFunction('string.stripPrefix(string): string', stripPrefix, SYNC)
     .registerFunction('string.stripSuffix(string): string', stripSuffix, SYNC)
-    // `guard.ts` puts the compiled pattern in its place.
+    // `guard.ts` puts the compiled pattern in their place.
     .registerFunction('matches(string, string): bool', () => false, SYNC)
+    .registerFunction('string.regexReplace(string, string): string', () => '', SYNC)
 }
 
 function charAt(text: string, index: bigint): string {

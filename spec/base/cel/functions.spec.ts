@@ -124,6 +124,87 @@ functions('what the library leaves out of the language', () => {
   )
 })
 
+functions('a field of JSON', () => {
+  hold(
+    `jsonField('{"a": {"b": 1}}', "a").b == 1`,
+    `jsonField(b'{"a": 9007199254740993}', "a") == 9007199254740993`,
+    `jsonField('{"a": null}', "a") == null`,
+    `default(jsonField('{}', "a"), "d") == "d"`,
+  )
+  assert.is(outcome(`jsonField('{}', "__proto__")`), 'fault no_such_key')
+  assert.is(outcome(`jsonField('[1]', "length")`), 'fault no_such_overload')
+  assert.is(outcome(`jsonField('{', "a")`), 'fault conversion')
+})
+
+functions('regexReplace, with groups', () => {
+  hold(
+    '"/id/1234/data".regexReplace("/id/[0-9]*/", "/id/{id}/") == "/id/{id}/data"',
+    '"a1b22".regexReplace("[0-9]+", "#") == "a#b#"',
+    '"key=value".regexReplace("^(\\\\w+)=(\\\\w+)$", "$2=$1 $0 $$1 $9") == "value=key key=value $1 "',
+    '"ab".regexReplace("", "-") == "-a-b-"',
+    '"😀a".regexReplace("^.", "x") == "xa"',
+    '"abc".regexReplace("x", "y") == "abc"',
+  )
+  assert.is(outcome('x.regexReplace("a", "b")', 7n), 'fault no_such_overload')
+  assert.is(outcome('"a".regexReplace("a", x)', null), 'fault no_such_overload')
+  for (const source of ['"a".regexReplace(x, "b")', 'x.regexReplace("a" + "b", "c")'])
+    assert.throws(() => outcome(source), /pattern of regexReplace\(\) must be a literal/)
+  assert.throws(() => outcome('"a".regexReplace("(a+)+$", "b")'), /refused regex/)
+  assert.throws(() => outcome('"a".regexReplace("(", "b")'), /refused regex/)
+})
+
+functions('the query of a URI', () => {
+  hold(
+    '"http://h/p?a=1&b=%C3%A9+x&a=2#c=3".query("a") == "1"',
+    '"/p?a=1&b=%C3%A9+x".query("b") == "é x" && "/p?a".query("a") == ""',
+    'default("/p#?a=1".query("a"), "none") == "none" && default("a=1".query("a"), "none") == "none"',
+    '"/p".addQuery("a b", "&=é") == "/p?a+b=%26%3D%C3%A9"',
+    '"/p?x=%7e#f".addQuery("x", "") == "/p?x=%7e&x=#f"',
+    '"/p?a=1&x=%7e&%61=2#f".setQuery("a", "3") == "/p?x=%7e&a=3#f"',
+    '"".setQuery("a", "1") == "?a=1"',
+  )
+  assert.is(outcome('"/p".query("a")'), 'fault no_such_key')
+  assert.is(outcome('x.query("a")', 7n), 'fault no_such_overload')
+})
+
+functions('merge, the second before the first', () => {
+  hold(
+    '{"a": 2, "k": "v"}.merge({"a": 3}) == {"a": 3, "k": "v"}',
+    '{}.merge({}) == {} && {"a": 1}.merge({"b": {"c": 1}}).b.c == 1',
+  )
+  const claims = new Map<string, unknown>([['__proto__', 'p']])
+  assert.equal(
+    outcome('x.merge({"a": 1})', claims),
+    new Map<string, unknown>([...claims, ['a', 1n]]),
+  )
+  assert.is(outcome('x.merge({})', 7n), 'fault no_such_overload')
+})
+
+functions('the largest and the smallest', () => {
+  hold(
+    'max(1, 2) == 2 && min(1, 2) == 1 && max(1, 2.5, 2u) == 2.5 && min(3, 2, 1, 0) == 0',
+    'max([1, 3, 2]) == 3 && min([2, 1.5]) == 1.5 && max([7]) == 7',
+    'max(9007199254740993, 9007199254740992) == 9007199254740993',
+    'max(-1, 0) == 0 && min(-1.5, -1) == -1.5',
+  )
+  assert.is(outcome('max([])'), 'fault index_out_of_bounds')
+  for (const source of ['max("a", 1)', 'min([1, "a"])', 'max(null, 1)', 'max([[1]])'])
+    assert.is(outcome(source), 'fault no_such_overload', source)
+})
+
+functions('what is never the same twice', () => {
+  hold(
+    'uuid().matches("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")',
+    'uuid() != uuid() && random() >= 0.0 && random() < 1.0 && random() != random()',
+  )
+})
+
+functions('fail, always', () => {
+  assert.is(outcome('fail()'), 'fault failed')
+  assert.is(outcome('fail("says " + "why")'), 'fault failed')
+  hold('true || fail()', '!(false && fail("never"))')
+})
+
 functions('keeps a name of a namespace free for loops', () => {
   hold('["a"].all(url, url == "a") && ["a"].exists(base64, base64 == "a")')
 })

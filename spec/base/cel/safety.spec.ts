@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_STEPS, MAX_TEXT } from '../../../lib/base/cel/bounds.ts'
+import { MAX_STEPS, MAX_TEXT, MAX_URI } from '../../../lib/base/cel/bounds.ts'
 import { compile } from '../../../lib/base/cel/compile.ts'
 import { environmentOf } from '../../../lib/base/cel/environment.ts'
 import type { Claims } from '../../../lib/base/cel/json.ts'
@@ -86,6 +86,11 @@ safety('tells no secret in an error, nor in what inspect makes of an expression 
     'jwt.sub.charAt(99)',
     'default(jwt.sub + 1, 1)',
     'coalesce(jwt.sub + 1)',
+    'jsonField(jwt.sub, "a")',
+    'jwt.merge(jwt.sub)',
+    'max(jwt.sub, 1)',
+    'jwt.sub.query("a")',
+    'request.headers.cookie("x")',
   ])
     try {
       const expression = compile(source, 'log')
@@ -143,6 +148,18 @@ safety('lets no short text grow long', () => {
   assert.is(outcome('jwt.l.join(",").size()', { l: list }), 599n)
   assert.is(outcome('toJson(jwt.a)', { a: 'a'.repeat(MAX_TEXT) }), 'fault too_large')
   assert.is(outcome('url.encode(jwt.a)', { a: 'ü'.repeat(MAX_TEXT / 8) }), 'fault too_large')
+  assert.is(outcome('jwt.a.regexReplace("a", jwt.b).size()', { a: text, b: 'bb' }), 600n)
+  assert.is(outcome('jwt.a.regexReplace("a", jwt.a)', { a: text }), 'fault too_large')
+  const nothing = { a: text, b: '$1'.repeat(5000) }
+  assert.is(outcome('jwt.a.regexReplace("", jwt.b)', nothing), 'fault too_large')
+  const long = 'a'.repeat(MAX_REGEX_SUBJECT + 1)
+  assert.is(outcome('jwt.a.regexReplace("b", "")', { a: long }), 'fault too_large')
+  assert.is(outcome('jwt.a.query("a")', { a: `?${'&'.repeat(MAX_URI)}` }), 'fault too_large')
+  assert.is(outcome('"/".setQuery("a", jwt.a)', { a: 'ü'.repeat(2000) }), 'fault too_large')
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`a${i}`, i]))
+  const more = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`b${i}`, i]))
+  assert.is(outcome('jwt.a.merge(jwt.a).size()', { a: many }), 300n)
+  assert.is(outcome('jwt.a.merge(jwt.b)', { a: many, b: more }), 'fault too_large')
 })
 
 safety('hands the library no long duration: its pattern is cubic', () => {
@@ -190,6 +207,12 @@ const EXPRESSIONS = [
   'jwt.a.contains(jwt.b)',
   '-jwt.a % jwt.b',
   'size(jwt.a) == size(jwt.b)',
+  'jsonField(jwt.a, "a") == jwt.b',
+  'jwt.a.regexReplace("^(a|b)", jwt.b)',
+  'jwt.a.query("a") + jwt.a.addQuery("a", jwt.b) + jwt.a.setQuery(jwt.b, "a")',
+  'jwt.a.merge(jwt.b).merge(jwt)',
+  'max(jwt.a) + min(jwt.a, jwt.b)',
+  'jwt.a.cookie("a") == jwt.b || jwt.a.join() == jwt.a.split()',
 ].map((source) => compile(source, 'log'))
 
 safety('gives a value or a known code for whatever claims say', () => {
