@@ -1,0 +1,63 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Identity } from '../../lib/enforce/identity.ts'
+import { deadline } from '../support/deadline.ts'
+import { Ear, Stage } from '../support/gateway.ts'
+import { KeyServer } from '../support/key-server.ts'
+import { Signer } from '../support/signer.ts'
+import { claimsOf, ISSUER, RULES } from './token/verifying.ts'
+
+const knowing = suite('identity')
+const stage = new Stage()
+knowing.after.each(() => stage.clear())
+
+const signer = await Signer.make('ES256', 'k')
+
+function identity(): Identity {
+  return stage.add(new Identity(new Ear(() => {})))
+}
+
+knowing('has one verifier for the same rules, so that a reload checks no token anew', () => {
+  const known = identity()
+  const first = known.verifier(RULES)
+  assert.is(known.verifier({ ...RULES, audiences: [...RULES.audiences] }), first)
+  for (const other of [
+    { ...RULES, audiences: ['other'] },
+    { ...RULES, issuer: `${ISSUER}/` },
+    { ...RULES, leeway: 0 },
+    { ...RULES, requiredClaims: [] },
+    { ...RULES, jwks: { kind: 'url', url: 'http://a/k' } },
+  ] as const)
+    assert.is.not(known.verifier(other), first)
+  assert.is.not(known.verifier(RULES, 'http://a/k'), first)
+})
+
+knowing('looks for keys where the issuer has them, unless it is told where', () => {
+  const known = identity()
+  known.verifier({ ...RULES, issuer: 'https://a.example/' })
+  known.verifier({ ...RULES, issuer: 'https://b.example' }, 'https://b.example/certs')
+  known.verifier({ ...RULES, jwks: { kind: 'url', url: 'http://mirror/keys' } })
+  known.verifier({ ...RULES, jwks: { kind: 'keys', keys: [signer.jwk as never] } })
+  assert.equal(
+    known.keys.status.map(({ url }) => url),
+    ['https://a.example/.well-known/jwks.json', 'https://b.example/certs', 'http://mirror/keys'],
+  )
+})
+
+knowing('shares a key set between those who want different things of tokens', async () => {
+  const server = stage.add(await KeyServer.start(signer))
+  const known = identity()
+  const jwks = { kind: 'url', url: server.url } as const
+  const exp = Math.floor(Date.now() / 1000) + 300
+  const token = signer.token(claimsOf({ exp }))
+  const check = async (audiences: string[]): Promise<string> => {
+    const verification = known.verifier({ ...RULES, audiences, jwks }).verify(token)
+    const { kind } = await deadline(Promise.resolve(verification), 5000, 'a check')
+    return kind
+  }
+  assert.is(await check(['gateway']), 'valid')
+  assert.is(await check(['other']), 'invalid')
+  assert.is(server.asked, 1)
+})
+
+knowing.run()
