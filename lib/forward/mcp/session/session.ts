@@ -231,7 +231,9 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   parted(channel: Channel): void {
     this.#used = performance.now()
     if (channel === this.alone) this.#aloneParted()
-    else if (channel.isResumable) this.#parted.set(channel, performance.now())
+    else if (channel.isResumable && this.#retired === '')
+      this.#parted.set(channel, performance.now())
+    // Nobody can come back: there is no event to name, or no session.
     else this.#cancel(channel)
   }
 
