@@ -203,6 +203,12 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     if (this.calls.size === 0) this.end(reason)
   }
 
+  /** The process stops: what would never end by itself does. An old client has its answers by that stream, too. */
+  drain(reason: string): void {
+    if (this.#transport === 'old') this.retire(reason)
+    else this.alone.close()
+  }
+
   /** Ends everything that belongs to it. */
   end(reason: string): void {
     if (this.#state === 'ended') return
