@@ -135,7 +135,13 @@ export class Target {
   start(waiter: Waiter): void {
     this.#move('starting')
     const link = this.#owner.open(this.name, this.#ear())
-    if (typeof link === 'string') return this.#down(link, waiter)
+    if (typeof link === 'string') {
+      // Not the target's doing: it is not held against it.
+      this.#restarts = Math.max(0, this.#restarts - 1)
+      this.#down(link, waiter)
+      this.#notBefore = 0
+      return
+    }
     this.#link = link
     this.#greet(waiter)
   }
