@@ -1,6 +1,7 @@
 // An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
 
 import type { Rule } from '../../base/config/auth-types.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
 import { BodyReader } from './endpoint/read-body.ts'
@@ -163,9 +164,14 @@ export class McpBackend implements Backend {
       read: (bytes) => {
         // The client may have left meanwhile.
         if (exchange.phase === 'settled') return
-        const posted = messagesIn(bytes)
-        if ('code' in posted) attempt.answer(refusal(400, posted))
-        else then(posted)
+        try {
+          const posted = messagesIn(bytes)
+          if ('code' in posted) attempt.answer(refusal(400, posted))
+          else then(posted)
+        } catch (cause) {
+          // The body may have come long after the head, when nobody else is there to catch it.
+          attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
+        }
       },
       tooLarge: (bytes) => {
         const bound = `the limit is ${limit} bytes (config.mcp.maxRequestBytes)`

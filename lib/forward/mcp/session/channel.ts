@@ -247,6 +247,13 @@ export class Channel implements StreamOwner {
 const ONLY = Buffer.from('event: message\ndata: ')
 const END = Buffer.from('\n\n')
 
+/** Channel and order of an event's id; what is none leads nowhere. */
+export function placeOf(lastEventId: string | undefined): [number, number] {
+  if (lastEventId === undefined) return [ALONE, 0]
+  const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
+  return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
+}
+
 /** The rest of a channel that is over, for a client that missed it. */
 export function replay(attempt: Attempt, events: readonly Buffer[]): void {
   const stream = new EventStream(NOBODY)

@@ -15,7 +15,7 @@ import { initialize } from '../several/initialize.ts'
 import type { SentFields } from '../types.ts'
 import { Call } from './call.ts'
 import type { CallOwner, Visit } from './call.ts'
-import { ALONE, Channel, replay } from './channel.ts'
+import { ALONE, Channel, placeOf, replay } from './channel.ts'
 import type { ChannelOwner } from './channel.ts'
 import { dispatch } from './dispatch.ts'
 import { Ear } from './ear.ts'
@@ -254,6 +254,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   sweep(now: number): void {
+    try {
+      this.#sweep(now)
+    } catch (error) {
+      this.#broke(error)
+    }
+  }
+
+  #sweep(now: number): void {
     const { keepAlive, sessionTtl, goneTtl } = this.group.limits
     this.alone.sweep(now, keepAlive)
     for (const channel of this.#channels.values()) channel.sweep(now, keepAlive)
@@ -336,11 +344,4 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
 function tooManyCalls() {
   return { code: CODES.server, message: `more than ${MAX_CALLS} calls wait for an answer` } as const
-}
-
-/** Channel and order of an event's id; what is none leads nowhere. */
-function placeOf(lastEventId: string | undefined): [number, number] {
-  if (lastEventId === undefined) return [ALONE, 0]
-  const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
-  return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
 }

@@ -159,26 +159,28 @@ export class Target {
   #ear(): LinkOwner {
     const generation = ++this.#generation
     const isCurrent = (): boolean => generation === this.#generation
+    const guarded = (act: () => void): void => {
+      try {
+        act()
+      } catch (error) {
+        // A fault of ours costs this session, and no other.
+        this.#owner.broke(error)
+      }
+    }
     return {
       label: this.#owner.label,
       received: (message, number) => {
-        if (!isCurrent()) return
-        try {
-          this.#received(message, number)
-        } catch (error) {
-          // A fault of ours costs this session, and no other.
-          this.#owner.broke(error)
-        }
+        if (isCurrent()) guarded(() => this.#received(message, number))
       },
       failed: (number, reason, reply) => {
-        if (isCurrent()) this.#failed(number, reason, reply)
+        if (isCurrent()) guarded(() => this.#failed(number, reason, reply))
         else reply?.body.cancel()
       },
       expired: (number) => {
-        if (isCurrent()) this.#expired(number)
+        if (isCurrent()) guarded(() => this.#expired(number))
       },
       closed: (reason) => {
-        if (isCurrent()) this.#closed(reason)
+        if (isCurrent()) guarded(() => this.#closed(reason))
       },
     }
   }
