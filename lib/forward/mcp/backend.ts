@@ -11,7 +11,8 @@ import type { Posted } from './endpoint/messages.ts'
 import { rebindingFault } from './endpoint/rebinding.ts'
 import type { Protection } from './endpoint/rebinding.ts'
 import { stateless } from './endpoint/stateless.ts'
-import { getFault, methodFault, postFault, refused } from './endpoint/transport.ts'
+import { routingFault } from './endpoint/routing-headers.ts'
+import { getFault, methodFault, postFault, refused, repeatedFault } from './endpoint/transport.ts'
 import { versionFault, versionOf } from './endpoint/versions.ts'
 import type { Group } from './group.ts'
 import type { Message } from './message.ts'
@@ -53,6 +54,8 @@ export class McpBackend implements Backend {
     if (fault !== null) return attempt.answer(refused(403, fault))
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
     if (request.path.includes('/.well-known/')) return this.#document(visit)
+    const twice = repeatedFault(request)
+    if (twice !== null) return attempt.answer(twice)
     if (request.method === 'POST') return this.#post(visit)
     if (this.group.config.statefulMode === 'stateless') return attempt.answer(methodFault(['POST']))
     if (request.method === 'GET') this.#get(visit)
@@ -88,6 +91,8 @@ export class McpBackend implements Backend {
     if (fault !== null) return visit.attempt.answer(fault)
     this.#read(visit, (posted) => {
       const [first] = posted.messages
+      const mismatch = posted.isBatch ? null : routingFault(visit.exchange.request, first!)
+      if (mismatch !== null) return visit.attempt.answer(refusal(400, mismatch, first!.idText))
       if (this.group.config.statefulMode === 'stateless') return stateless(this, visit, posted)
       if (first?.kind === 'request' && first.method === 'initialize') this.#initialize(visit, first)
       else this.#pass(visit, posted)
@@ -134,10 +139,10 @@ export class McpBackend implements Backend {
       attempt.answer(refusal(status, error, idText))
       return null
     }
-    if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
-    const session = this.group.find(id)
+    const session = id === undefined ? undefined : this.group.find(id)
     const fault = versionFault(versionOf(request), session?.version)
     if (fault !== null) return refuse(400, fault)
+    if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
     if (session === undefined) return refuse(404, NOT_FOUND)
     exchange.facts = { ...exchange.facts, mcp: { sessionId: session.id } }
     return session

@@ -45,6 +45,8 @@ export class Channel implements StreamOwner {
   fields: MoreFields = []
   /** `cut`: its reader can ask for the rest again, and calls of the session must not wait for it. */
   whenSlow: 'press' | 'cut' = 'press'
+  /** Whether its events have ids, by which a client could ask for them again. */
+  memory: 'kept' | 'none' = 'kept'
   #state: State = 'parted'
   #attempt: Attempt | null = null
   #headBy = 0
@@ -134,6 +136,7 @@ export class Channel implements StreamOwner {
 
   post(message: Buffer): void {
     if (this.#state === 'over') return
+    if (this.memory === 'none') return this.#send(Buffer.concat([ONLY, message, END]))
     const event = this.#event(message)
     this.#owner.history.add(this.number, this.#count, event)
     this.#send(event)

@@ -143,6 +143,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.#stream = 'open'
     // Everything comes by it, and there is no other way to the rest.
     this.alone.whenSlow = 'press'
+    this.alone.memory = 'none'
     this.alone.attach(attempt)
     this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
