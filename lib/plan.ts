@@ -162,7 +162,7 @@ class Planner {
         (one) => one?.rules ?? [],
       ),
       protection: protectionOf(mcp.dnsRebindingProtection, address),
-      credentials: isOpen || auth !== null ? 'keep' : 'drop',
+      credentials: isOpen || auth !== null ? 'all' : 'passthrough',
       documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }

@@ -1,6 +1,7 @@
 // An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
 
 import type { Rule } from '../../base/config/auth-types.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
 import { WholeReader } from '../../base/read-whole.ts'
@@ -10,12 +11,14 @@ import type { Posted } from './endpoint/messages.ts'
 import { rebindingFault } from './endpoint/rebinding.ts'
 import type { Protection } from './endpoint/rebinding.ts'
 import { stateless } from './endpoint/stateless.ts'
-import { getFault, methodFault, postFault, refused } from './endpoint/transport.ts'
+import { routingFault } from './endpoint/routing-headers.ts'
+import { getFault, methodFault, postFault, refused, repeatedFault } from './endpoint/transport.ts'
 import { versionFault, versionOf } from './endpoint/versions.ts'
 import type { Group } from './group.ts'
 import type { Message } from './message.ts'
 import { principalOf } from './principal.ts'
 import { sentFields } from './remote/fields.ts'
+import type { Credentials } from './remote/fields.ts'
 import { accepted, CODES, refusal } from './rpc.ts'
 import type { RpcError } from './rpc.ts'
 import type { Visit } from './session/call.ts'
@@ -26,7 +29,7 @@ export interface McpRouting {
   readonly rules: readonly Rule[]
   readonly protection: Protection
   /** Whether the client's own credentials are meant for the targets: one target, and nobody here who reads them. */
-  readonly credentials: 'keep' | 'drop'
+  readonly credentials: Credentials
   /** Who knows about authorization when it is the only target's own business. */
   readonly documents: Backend | null
 }
@@ -53,6 +56,8 @@ export class McpBackend implements Backend {
     if (fault !== null) return attempt.answer(refused(403, fault))
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
     if (request.path.includes('/.well-known/')) return this.#document(visit)
+    const twice = repeatedFault(request)
+    if (twice !== null) return attempt.answer(twice)
     if (request.method === 'POST') return this.#post(visit)
     if (this.group.config.statefulMode === 'stateless') return attempt.answer(methodFault(['POST']))
     if (request.method === 'GET') this.#get(visit)
@@ -65,8 +70,12 @@ export class McpBackend implements Backend {
   }
 
   /** What remote targets may know of the client. */
-  fieldsOf({ request }: Exchange): SentFields {
-    return this.group.isRemote ? sentFields(request, this.#routing.credentials) : []
+  fieldsOf({ request, credential }: Exchange): SentFields {
+    if (!this.group.isRemote) return []
+    const fields = sentFields(request, this.#routing.credentials)
+    if (credential === null) return fields
+    // It was verified here and taken off the request.
+    return [...fields, [credential.name, credential.value, 'passthrough']]
   }
 
   #get(visit: Visit): void {
@@ -92,6 +101,8 @@ export class McpBackend implements Backend {
     if (fault !== null) return visit.attempt.answer(fault)
     this.#read(visit, (posted) => {
       const [first] = posted.messages
+      const mismatch = posted.isBatch ? null : routingFault(visit.exchange.request, first!)
+      if (mismatch !== null) return visit.attempt.answer(refusal(400, mismatch, first!.idText))
       if (this.group.config.statefulMode === 'stateless') return stateless(this, visit, posted)
       if (first?.kind === 'request' && first.method === 'initialize') this.#initialize(visit, first)
       else this.#pass(visit, posted)
@@ -139,10 +150,11 @@ export class McpBackend implements Backend {
       attempt.answer(refusal(status, error, idText))
       return null
     }
-    if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
-    const session = this.group.find(id, principalOf(exchange.facts))
+    const principal = principalOf(exchange.facts)
+    const session = id === undefined ? undefined : this.group.find(id, principal)
     const fault = versionFault(versionOf(request), session?.version)
     if (fault !== null) return refuse(400, fault)
+    if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
     if (session === undefined) return refuse(404, NOT_FOUND)
     exchange.facts = { ...exchange.facts, mcp: { sessionId: session.id } }
     return session
@@ -169,9 +181,14 @@ export class McpBackend implements Backend {
       read: (bytes) => {
         // The client may have left meanwhile.
         if (exchange.phase === 'settled') return
-        const posted = messagesIn(bytes)
-        if ('code' in posted) attempt.answer(refusal(400, posted))
-        else then(posted)
+        try {
+          const posted = messagesIn(bytes)
+          if ('code' in posted) attempt.answer(refusal(400, posted))
+          else then(posted)
+        } catch (cause) {
+          // The body may have come long after the head, when nobody else is there to catch it.
+          attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
+        }
       },
       tooLarge: (bytes) => {
         const bound = `the limit is ${limit} bytes (config.mcp.maxRequestBytes)`

@@ -18,6 +18,8 @@ import type { Session } from './session/session.ts'
 import { Children } from './stdio/children.ts'
 import type { Link, LinkOwner } from './types.ts'
 
+const STOPPING = 'the gateway is stopping'
+
 export class Groups implements Surroundings {
   readonly limits: McpLimits
   readonly log: Log
@@ -70,12 +72,12 @@ export class Groups implements Surroundings {
 
   /** The process stops: streams that would never end by themselves do. */
   drain(): void {
-    for (const session of this.sessions.members) session.alone.close()
+    for (const session of this.sessions.members) session.drain(STOPPING)
   }
 
   /** Ends every session, and resolves when the last child is gone. */
   async close(): Promise<void> {
-    for (const session of this.sessions.members) session.end('the gateway is stopping')
+    for (const session of this.sessions.members) session.end(STOPPING)
     await this.children.closeAll()
   }
 }

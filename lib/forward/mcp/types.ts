@@ -3,8 +3,11 @@
 import type { Reply } from '../../base/types.ts'
 import type { Message } from './message.ts'
 
-/** Headers of the client's that go to a remote target, in lower case. */
-export type SentFields = readonly (readonly [name: string, value: string])[]
+/**
+ * Headers of the client's that go to a remote target, in lower case. `passthrough`: a credential, only for targets that
+ * are to have it by their `backendAuth`.
+ */
+export type SentFields = readonly (readonly [name: string, value: string, only?: 'passthrough'])[]
 
 /** A message on its way to a target. */
 export interface Outgoing {

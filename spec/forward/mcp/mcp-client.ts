@@ -267,14 +267,18 @@ export interface Setting {
   readonly policies?: string
   /** More of `config`. */
   readonly config?: string
+  /** More sections. */
+  readonly sections?: string
 }
 
 /** A configuration with one MCP backend on every path. */
 export function mcpText(setting: Setting = {}): string {
-  const { targets = [server('one')], limits = '', more = '', policies = '', config = '' } = setting
+  const { targets = [server('one')], limits = '', more = '', policies = '' } = setting
+  const { config = '', sections = '' } = setting
   const mcp = `{ targets: [${targets.join(', ')}]${more === '' ? '' : `, ${more}`} }`
   return `config: { mcp: { ${limits} }${config === '' ? '' : `, ${config}`} }
 routes: [{ name: mcp, backends: [{ mcp: ${mcp} }], policies: { ${policies} } }]
+${sections}
 `
 }
 

@@ -27,6 +27,9 @@ export function messagesIn(bytes: Buffer): Posted | RpcError {
     if (typeof message === 'string') return invalid(message)
     if (message.kind === 'request' && message.idText === 'null')
       return invalid('not a JSON-RPC message: a request needs an id that is not null')
+    // Rules are for requests; what a lenient target would take for one must not get past them.
+    if (message.kind === 'notification' && !message.method.startsWith('notifications/'))
+      return invalid(`'${message.method}' needs an id`)
     if (isBatch && message.method === 'initialize')
       return invalid('initialize cannot be part of a batch')
     messages.push(message)

@@ -20,6 +20,13 @@ export function postFault(head: RequestHead): Reply | null {
     : refused(415, `client must send ${JSON_TYPE} without content-encoding`)
 }
 
+/** A header that must mean one thing, sent with two. */
+export function repeatedFault(head: RequestHead): Reply | null {
+  for (const name of ['mcp-session-id', 'mcp-protocol-version'])
+    if (new Set(head.all(name)).size > 1) return refused(400, `${name} is sent with two values`)
+  return null
+}
+
 export function getFault(head: RequestHead): Reply | null {
   return acceptOf(head).includes(EVENT_STREAM)
     ? null

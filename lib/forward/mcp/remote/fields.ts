@@ -28,13 +28,17 @@ const KEPT_BACK_PREFIXES = ['accept', 'access-control-', 'content-', 'if-', 'mcp
 
 const CREDENTIALS = new Set(['authorization', 'cookie'])
 
-/** `drop` the client's credentials unless they are meant for the target, too. */
-export function sentFields(head: RequestHead, credentials: 'keep' | 'drop'): SentFields {
-  const sent: [string, string][] = []
-  for (const field of head.entries()) {
-    const [name] = field
-    if (KEPT_BACK.has(name) || (credentials === 'drop' && CREDENTIALS.has(name))) continue
-    if (!KEPT_BACK_PREFIXES.some((prefix) => name.startsWith(prefix))) sent.push(field)
+/** The client's credentials go to every target, or only to those that ask for them. */
+export type Credentials = 'all' | 'passthrough'
+
+export function sentFields(head: RequestHead, credentials: Credentials): SentFields {
+  const sent: [string, string, 'passthrough'?][] = []
+  for (const [name, value] of head.entries()) {
+    if (KEPT_BACK.has(name)) continue
+    if (KEPT_BACK_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
+    if (credentials === 'passthrough' && CREDENTIALS.has(name))
+      sent.push([name, value, 'passthrough'])
+    else sent.push([name, value])
   }
   return sent
 }

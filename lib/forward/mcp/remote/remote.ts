@@ -37,7 +37,9 @@ export interface RemoteRequest {
 export function askRemote(remote: Remote, request: RemoteRequest, asker: Asker): Call {
   const { target, pool } = remote
   const path = request.path ?? target.path
-  const head = requestHead(request.method, authorizedPath(path, target), request.fields)
+  const isPassing = target.auth?.kind === 'passthrough'
+  const fields = request.fields.filter(([, , only]) => only === undefined || isPassing)
+  const head = requestHead(request.method, authorizedPath(path, target), fields)
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
   const { body = null, deadline } = request

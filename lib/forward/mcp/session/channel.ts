@@ -45,6 +45,8 @@ export class Channel implements StreamOwner {
   fields: MoreFields = []
   /** `cut`: its reader can ask for the rest again, and calls of the session must not wait for it. */
   whenSlow: 'press' | 'cut' = 'press'
+  /** Whether its events have ids, by which a client could ask for them again. */
+  memory: 'kept' | 'none' = 'kept'
   #state: State = 'parted'
   #attempt: Attempt | null = null
   #headBy = 0
@@ -134,6 +136,7 @@ export class Channel implements StreamOwner {
 
   post(message: Buffer): void {
     if (this.#state === 'over') return
+    if (this.memory === 'none') return this.#send(Buffer.concat([ONLY, message, END]))
     const event = this.#event(message)
     this.#owner.history.add(this.number, this.#count, event)
     this.#send(event)
@@ -246,6 +249,13 @@ export class Channel implements StreamOwner {
 
 const ONLY = Buffer.from('event: message\ndata: ')
 const END = Buffer.from('\n\n')
+
+/** Channel and order of an event's id; what is none leads nowhere. */
+export function placeOf(lastEventId: string | undefined): [number, number] {
+  if (lastEventId === undefined) return [ALONE, 0]
+  const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
+  return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
+}
 
 /** The rest of a channel that is over, for a client that missed it. */
 export function replay(attempt: Attempt, events: readonly Buffer[]): void {

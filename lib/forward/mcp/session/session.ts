@@ -15,7 +15,7 @@ import { initialize } from '../several/initialize.ts'
 import type { SentFields } from '../types.ts'
 import { Call } from './call.ts'
 import type { CallOwner, Visit } from './call.ts'
-import { ALONE, Channel, replay } from './channel.ts'
+import { ALONE, Channel, placeOf, replay } from './channel.ts'
 import type { ChannelOwner } from './channel.ts'
 import { dispatch } from './dispatch.ts'
 import { Ear } from './ear.ts'
@@ -152,6 +152,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.#stream = 'open'
     // Everything comes by it, and there is no other way to the rest.
     this.alone.whenSlow = 'press'
+    this.alone.memory = 'none'
     this.alone.attach(attempt)
     this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
@@ -212,6 +213,12 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     if (this.calls.size === 0) this.end(reason)
   }
 
+  /** The process stops: what would never end by itself does. An old client has its answers by that stream, too. */
+  drain(reason: string): void {
+    if (this.#transport === 'old') this.retire(reason)
+    else this.alone.close()
+  }
+
   /** Ends everything that belongs to it. */
   end(reason: string): void {
     if (this.#state === 'ended') return
@@ -240,7 +247,9 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   parted(channel: Channel): void {
     this.#used = performance.now()
     if (channel === this.alone) this.#aloneParted()
-    else if (channel.isResumable) this.#parted.set(channel, performance.now())
+    else if (channel.isResumable && this.#retired === '')
+      this.#parted.set(channel, performance.now())
+    // Nobody can come back: there is no event to name, or no session.
     else this.#cancel(channel)
   }
 
@@ -255,6 +264,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   sweep(now: number): void {
+    try {
+      this.#sweep(now)
+    } catch (error) {
+      this.#broke(error)
+    }
+  }
+
+  #sweep(now: number): void {
     const { keepAlive, sessionTtl, goneTtl } = this.group.limits
     this.alone.sweep(now, keepAlive)
     for (const channel of this.#channels.values()) channel.sweep(now, keepAlive)
@@ -337,11 +354,4 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
 function tooManyCalls() {
   return { code: CODES.server, message: `more than ${MAX_CALLS} calls wait for an answer` } as const
-}
-
-/** Channel and order of an event's id; what is none leads nowhere. */
-function placeOf(lastEventId: string | undefined): [number, number] {
-  if (lastEventId === undefined) return [ALONE, 0]
-  const [, channel, order] = /^(\d{1,15})-([1-9]\d{0,14})$/.exec(lastEventId) ?? []
-  return channel === undefined ? [-1, 0] : [Number(channel), Number(order)]
 }

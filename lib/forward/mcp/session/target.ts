@@ -135,7 +135,13 @@ export class Target {
   start(waiter: Waiter): void {
     this.#move('starting')
     const link = this.#owner.open(this.name, this.#ear())
-    if (typeof link === 'string') return this.#down(link, waiter)
+    if (typeof link === 'string') {
+      // Not the target's doing: it is not held against it.
+      this.#restarts = Math.max(0, this.#restarts - 1)
+      this.#down(link, waiter)
+      this.#notBefore = 0
+      return
+    }
     this.#link = link
     this.#greet(waiter)
   }
@@ -153,26 +159,28 @@ export class Target {
   #ear(): LinkOwner {
     const generation = ++this.#generation
     const isCurrent = (): boolean => generation === this.#generation
+    const guarded = (act: () => void): void => {
+      try {
+        act()
+      } catch (error) {
+        // A fault of ours costs this session, and no other.
+        this.#owner.broke(error)
+      }
+    }
     return {
       label: this.#owner.label,
       received: (message, number) => {
-        if (!isCurrent()) return
-        try {
-          this.#received(message, number)
-        } catch (error) {
-          // A fault of ours costs this session, and no other.
-          this.#owner.broke(error)
-        }
+        if (isCurrent()) guarded(() => this.#received(message, number))
       },
       failed: (number, reason, reply) => {
-        if (isCurrent()) this.#failed(number, reason, reply)
+        if (isCurrent()) guarded(() => this.#failed(number, reason, reply))
         else reply?.body.cancel()
       },
       expired: (number) => {
-        if (isCurrent()) this.#expired(number)
+        if (isCurrent()) guarded(() => this.#expired(number))
       },
       closed: (reason) => {
-        if (isCurrent()) this.#closed(reason)
+        if (isCurrent()) guarded(() => this.#closed(reason))
       },
     }
   }

@@ -144,6 +144,20 @@ legacy('a slow reader gets all of it', async () => {
   for (const message of messages.slice(1)) assert.is(textIn([message]).length, 4_000_000)
 })
 
+legacy('a gateway that stops lets calls end before the stream', async () => {
+  const [gateway, client] = await begin()
+  await client.accepted(INITIALIZE)
+  await client.first(1)
+  await client.accepted(INITIALIZED, call(1, 'slow', { ms: 500 }))
+  const idle = await OldClient.open(gateway)
+  await client.first(2)
+  const stopping = gateway.stop()
+  await idle.stream.whole()
+  assert.is(textIn(await client.first(3)), 'waited 500 ms')
+  await client.stream.whole()
+  await stopping
+})
+
 legacy('a client that leaves while its target starts leaves no child', async () => {
   const [gateway, client] = await begin({ targets: [puppet('one', '--greeting', 'never')] })
   await client.accepted(INITIALIZE)

@@ -121,14 +121,33 @@ children('a second death waits before it is started again, and says so', async (
 })
 
 children('a long good time makes up for deaths', async () => {
-  const [gateway, client] = await begin(stage)
-  for (let i = 0; i < MAX_RESTARTS * 2; i++) {
+  const [gateway, client] = await begin(stage, {
+    // A connection must live through a leap of the clock.
+    sections: 'frontendPolicies: { http: { headTimeout: 1h } }',
+  })
+  for (let i = 0; i <= MAX_RESTARTS; i++) {
     await failure(await client.call('crash'))
     ahead += RESTARTS_FORGIVEN_MS
     await client.textOf('echo', { text: 'a' })
     ahead += RESTARTS_FORGIVEN_MS
   }
-  assert.is(pidsOf(gateway).length, MAX_RESTARTS * 2 + 1)
+  assert.is(pidsOf(gateway).length, MAX_RESTARTS + 2)
+})
+
+children('a start that the gateway itself refuses is not counted', async () => {
+  const [gateway, client] = await begin(stage, { limits: 'maxChildren: 1' })
+  await failure(await client.call('crash'))
+  await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
+  const other = await McpClient.open(stage, gateway)
+  for (let i = 0; i < MAX_RESTARTS * 2; i++) {
+    const { message } = await failure(await client.call('echo'))
+    const bound = '1 child processes are running (config.mcp.maxChildren)'
+    assert.is(message, `target 'one' is not started: ${bound}`)
+  }
+  await other.delete()
+  const exits = (): number => gateway.lines.filter((line) => line.message === 'child exited').length
+  await until(() => exits() === 2, 'the end of the other')
+  assert.is(await client.textOf('echo', { text: 'x' }), 'x')
 })
 
 children('a child that cannot be started fails the session, by its name', async () => {
