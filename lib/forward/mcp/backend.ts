@@ -70,12 +70,12 @@ export class McpBackend implements Backend {
   }
 
   /** What remote targets may know of the client. */
-  fieldsOf({ request, credential }: Exchange): SentFields {
+  fieldsOf({ request, credentials }: Exchange): SentFields {
     if (!this.group.isRemote) return []
     const fields = sentFields(request, this.#routing.credentials)
-    if (credential === null) return fields
-    // It was verified here and taken off the request.
-    return [...fields, [credential.name, credential.value, 'passthrough']]
+    // Those were verified here and taken off the request.
+    const shown = credentials.filter(({ kind }) => kind === 'header')
+    return [...fields, ...shown.map(({ name, text }) => [name, text, 'passthrough'] as const)]
   }
 
   #get(visit: Visit): void {

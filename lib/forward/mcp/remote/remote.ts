@@ -38,7 +38,9 @@ export function askRemote(remote: Remote, request: RemoteRequest, asker: Asker):
   const { target, pool } = remote
   const path = request.path ?? target.path
   const isPassing = target.auth?.kind === 'passthrough'
-  const fields = request.fields.filter(([, , only]) => only === undefined || isPassing)
+  const fields = request.fields
+    .filter(([, , only]) => only === undefined || isPassing)
+    .map(([name, value]) => [name, value] as const)
   const head = requestHead(request.method, authorizedPath(path, target), fields)
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
