@@ -3,6 +3,7 @@
 import type { Log } from '../../base/log.ts'
 import type { Fetch } from '../fetch-text.ts'
 import type { Clock } from '../token/remote-keys.ts'
+import { objectIn } from './json-object.ts'
 import type { Metadata } from './types.ts'
 
 const FRESH_MS = 60_000
@@ -73,21 +74,32 @@ export class Documents {
   }
 
   async #fetchInto(url: string, kept: Kept): Promise<void> {
+    const found = await this.#ask(url, kept.reason)
+    if (typeof found === 'string') {
+      kept.failedAt = this.#clock.now()
+      kept.reason = found
+    } else {
+      kept.document = found
+      kept.fetchedAt = this.#clock.now()
+      kept.reason = ''
+    }
+  }
+
+  /** The document, or why there is none; the log hears of what it has not heard before. */
+  async #ask(url: string, before: string): Promise<Metadata | string> {
+    const { host } = new URL(url)
+    let reason = `${host} does not answer`
+    let why = ''
     try {
       const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
-      if (status !== 200) throw new Error(`status ${status}`)
-      const document: unknown = JSON.parse(text)
-      if (typeof document !== 'object' || document === null || Array.isArray(document))
-        throw new Error('no JSON object')
-      // An object by the check.
-      kept.document = document as Metadata
-      kept.fetchedAt = this.#clock.now()
+      const found = status === 200 ? objectIn(text) : null
+      if (found !== null) return found
+      reason = `${host} answers with ${status === 200 ? 'no JSON object' : `status ${status}`}`
     } catch (error) {
-      const { host } = new URL(url)
-      kept.failedAt = this.#clock.now()
-      kept.reason = `${host} does not say what it is`
-      const why = error instanceof Error ? error.message : String(error)
-      this.#log.line('warn', 'auth', 'cannot fetch document', ['url', url, 'error', why])
+      why = `: ${error instanceof Error ? error.message : String(error)}`
     }
+    if (reason !== before)
+      this.#log.line('warn', 'auth', 'cannot fetch document', ['url', url, 'error', reason + why])
+    return reason
   }
 }

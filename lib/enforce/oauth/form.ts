@@ -8,13 +8,12 @@ export interface Part {
 }
 
 export function partsOf(form: string): Part[] {
-  return form
-    .split('&')
-    .filter((text) => text !== '')
-    .map((text) => {
-      const [[name = '', value = ''] = []] = [...new URLSearchParams(text)]
-      return { name, value, text }
-    })
+  if (form === '') return []
+  return form.split('&').map((text) => {
+    const at = text.indexOf('=')
+    const [name, value] = at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+    return { name: decoded(name), value: decoded(value), text }
+  })
 }
 
 export function without(parts: readonly Part[], name: string): Part[] {
@@ -27,6 +26,22 @@ export function textOf(parts: readonly Part[]): string {
 
 /** The value of a parameter that stands there exactly once; null otherwise. */
 export function onlyValue(parts: readonly Part[], name: string): string | null {
-  const found = parts.filter((part) => part.name === name)
-  return found.length === 1 ? found[0]!.value : null
+  const found = parts.filter((part) => mayMean(part, name))
+  const [only] = found
+  return only !== undefined && found.length === 1 && only.name === name ? only.value : null
+}
+
+/** Whether somebody who reads forms loosely could take this part for the parameter. */
+export function mayMean({ name }: Part, meant: string): boolean {
+  return name.replace(/[\s\0]/g, '').toLowerCase() === meant
+}
+
+/** What is no proper escape stays as it is. */
+function decoded(text: string): string {
+  const spaced = text.replaceAll('+', ' ')
+  try {
+    return decodeURIComponent(spaced)
+  } catch {
+    return spaced
+  }
 }

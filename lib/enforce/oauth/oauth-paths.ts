@@ -1,81 +1,118 @@
 // The paths of a protected MCP route that need no token: its documents, registration, and where the gateway stands
-// between client and provider, authorize and token (reference.md §2.4, components of real clients' discovery).
+// between client and provider, authorize and token.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
 import type { Exchange } from '../../base/exchange.ts'
+import { replyOf } from '../../base/reply.ts'
 import type { Reply, Verdict } from '../../base/types.ts'
 import type { Identity } from '../identity.ts'
-import { OPENID, REGISTRATION, RESOURCE, SERVER } from './own-urls.ts'
+import { ownOf } from './own-urls.ts'
+import { placeOf } from './place-of.ts'
+import type { Form, Kind, Place } from './place-of.ts'
+import { ProviderCalls } from './provider-calls.ts'
 import { providerOf } from './provider-of.ts'
-import { register } from './registration.ts'
-import { downReply, jsonReply, methodReply, preflightReply } from './replies.ts'
+import { clientReply, register } from './registration.ts'
+import { downReply, errorReply, jsonReply, methodReply, shared } from './replies.ts'
 import { resourceMetadata } from './resource-metadata.ts'
 import { serverMetadata } from './server-metadata.ts'
-import type { Form } from './server-metadata.ts'
 import { authorize, token } from './tenant-endpoints.ts'
 import type { Endpoints, Provider } from './types.ts'
 
-type Kind = 'resource' | 'server' | 'registration' | 'authorize' | 'token'
+const READ = 'GET, HEAD'
+const WRITE = 'POST'
 
-const READ = 'GET, OPTIONS'
-const WRITE = 'POST, OPTIONS'
+const METHODS: Readonly<Record<Kind, string>> = {
+  resource: READ,
+  server: READ,
+  registration: WRITE,
+  client: READ,
+  authorize: READ,
+  token: WRITE,
+  unknown: READ,
+}
+
+export interface OAuthOptions {
+  /** How many protected resources share the host: a document without a path is only the one's. */
+  readonly resources: 'one' | 'several'
+}
 
 export class OAuthPaths {
   readonly #config: McpAuthenticationConfig
   readonly #identity: Identity
+  readonly #options: OAuthOptions
+  readonly #own: string
   readonly #provider: Provider
   readonly #endpoints: Endpoints | null
+  readonly #calls: ProviderCalls
 
-  constructor(config: McpAuthenticationConfig, identity: Identity) {
+  constructor(
+    config: McpAuthenticationConfig,
+    identity: Identity,
+    options: OAuthOptions = { resources: 'one' },
+  ) {
     this.#config = config
     this.#identity = identity
+    this.#options = options
+    this.#own = ownOf(config).path
     this.#provider = providerOf(config)
     this.#endpoints = this.#provider.endpoints(config.issuer)
+    this.#calls = new ProviderCalls(identity.fetch, identity.log)
   }
 
   /** Undefined when the request is for none of them. */
   answer(exchange: Exchange): Verdict {
     const { path, method } = exchange.request
     if (!path.includes('/.well-known/')) return undefined
-    const kind = this.#kindOf(path)
-    if (kind === null) return undefined
-    const isRead = kind === 'resource' || kind === 'server' || kind === 'authorize'
-    if (method === 'OPTIONS') return preflightReply(isRead ? READ : WRITE)
-    if (isRead && method !== 'GET' && method !== 'HEAD') return methodReply(READ)
+    const place = placeOf(path, this.#own)
+    if (place === null) return undefined
+    const methods = METHODS[place.kind]
+    const reply = this.#replyTo(exchange, place, method)
+    if (reply instanceof Promise) return reply.then((one) => shared(exchange, one, methods))
+    return shared(exchange, reply, methods)
+  }
+
+  #replyTo(exchange: Exchange, { kind, form }: Place, method: string): Reply | Promise<Reply> {
+    const methods = METHODS[kind]
+    if (kind === 'unknown') return notFound()
+    if (method === 'OPTIONS') return replyOf(204, [['access-control-max-age', '86400']])
+    if (!methods.split(', ').includes(method)) return methodReply(methods)
     switch (kind) {
       case 'resource':
-        return jsonReply(200, resourceMetadata(this.#config))
+        return this.#resource(form)
       case 'server':
-        return this.#server(path)
+        return this.#server(form)
       case 'registration':
-        return register(exchange, this.#config, this.#provider, this.#identity)
+        return register(exchange, this.#config, {
+          provider: this.#provider,
+          documents: this.#identity.documents,
+          calls: this.#calls,
+        })
+      case 'client':
+        return clientReply(exchange.request.path, this.#config) ?? notFound()
       case 'authorize':
-        return authorize(exchange, this.#endpoints!.authorize)
-      case 'token':
-        return token(exchange, this.#endpoints!.token, this.#config, this.#identity.fetch)
+        return this.#endpoints === null
+          ? notFound()
+          : authorize(exchange, this.#endpoints.authorize)
+      case 'token': {
+        if (this.#endpoints === null) return notFound()
+        return token(exchange, this.#endpoints.token, this.#config, this.#calls)
+      }
     }
   }
 
-  #kindOf(path: string): Kind | null {
-    if (path === RESOURCE || path.startsWith(`${RESOURCE}/`)) return 'resource'
-    if (path === SERVER || path.startsWith(`${SERVER}/`)) {
-      if (path.endsWith(REGISTRATION)) return 'registration'
-      if (this.#endpoints !== null && path.endsWith('/authorize')) return 'authorize'
-      if (this.#endpoints !== null && path.endsWith('/token')) return 'token'
-      return 'server'
-    }
-    const isOpenId = path === OPENID || path.startsWith(`${OPENID}/`)
-    // Older clients append the well-known part instead of putting it in front.
-    const isAppended = path.endsWith(SERVER) || path.endsWith(OPENID)
-    return isOpenId || isAppended ? 'server' : null
+  #resource(form: Form): Reply {
+    if (form === 'bare' && this.#options.resources === 'several') return notFound()
+    return jsonReply(200, resourceMetadata(this.#config))
   }
 
-  async #server(path: string): Promise<Reply> {
-    const found = await this.#identity.documents.first(
-      this.#provider.discoveryUrls(this.#config.issuer),
-    )
+  async #server(form: Form): Promise<Reply> {
+    const urls = this.#provider.discoveryUrls(this.#config.issuer)
+    const found = await this.#identity.documents.first(urls)
     if (typeof found === 'string') return downReply(found)
-    const form: Form = path === SERVER || path === OPENID ? 'bare' : 'resource'
     return jsonReply(200, serverMetadata(this.#config, this.#provider, found, form))
   }
+}
+
+function notFound(): Reply {
+  return errorReply(404, 'not_found', 'nothing is served here')
 }

@@ -1,29 +1,16 @@
 // Answers of the OAuth side: JSON for any page to read, since these documents are public.
 
+import type { Exchange } from '../../base/exchange.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply } from '../../base/types.ts'
 
-/** A `cors` policy of the route has the last word, as it sets these anew for origins it lets in. */
-export function jsonReply(status: number, value: unknown, methods = 'GET, OPTIONS'): Reply {
-  return openReply(status, JSON.stringify(value), methods, [['content-type', 'application/json']])
-}
-
-export function openReply(
-  status: number,
-  text: string,
-  methods: string,
-  fields: readonly (readonly [string, string])[],
-): Reply {
-  return replyOf(status, [...fields, ...sharing(methods)], text)
+export function jsonReply(status: number, value: unknown): Reply {
+  return replyOf(status, [['content-type', 'application/json']], JSON.stringify(value))
 }
 
 /** RFC 6749 5.2, RFC 7591 3.2.2 */
 export function errorReply(status: number, error: string, description: string): Reply {
-  return jsonReply(status, { error, error_description: description }, 'GET, POST, OPTIONS')
-}
-
-export function preflightReply(methods: string): Reply {
-  return replyOf(204, [...sharing(methods), ['access-control-max-age', '86400']])
+  return jsonReply(status, { error, error_description: description })
 }
 
 export function methodReply(methods: string): Reply {
@@ -32,15 +19,17 @@ export function methodReply(methods: string): Reply {
   return reply
 }
 
-/** The provider does not answer: not the client's fault, and not ours. */
+/** The provider does not answer, or not as it should: not the client's fault, and not ours. */
 export function downReply(reason: string): Reply {
   return errorReply(502, 'temporarily_unavailable', `the identity provider is down: ${reason}`)
 }
 
-function sharing(methods: string): (readonly [string, string])[] {
-  return [
-    ['access-control-allow-origin', '*'],
-    ['access-control-allow-methods', methods],
-    ['access-control-allow-headers', 'authorization, content-type, mcp-protocol-version'],
-  ]
+/** Lets every page read the answer, unless a `cors` policy says who may. */
+export function shared(exchange: Exchange, reply: Reply, methods: string): Reply {
+  if (exchange.policies.some(({ kind }) => kind === 'cors')) return reply
+  const { head } = reply
+  head.add('access-control-allow-origin', '*')
+  head.add('access-control-allow-methods', `${methods}, OPTIONS`)
+  head.add('access-control-allow-headers', 'authorization, content-type, mcp-protocol-version')
+  return reply
 }

@@ -3,11 +3,10 @@
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
 import { ownOf, registrationUrl, SERVER } from './own-urls.ts'
+import type { Form } from './place-of.ts'
 import type { Metadata, Provider } from './types.ts'
 
 /** A document says who it is of; RFC 8414 3.3: that is the URL it was looked up by. */
-export type Form = 'bare' | 'resource'
-
 export function serverMetadata(
   config: McpAuthenticationConfig,
   provider: Provider,
@@ -25,5 +24,7 @@ export function serverMetadata(
   if (config.clientId !== null) edited['registration_endpoint'] = own.registration
   // The provider's answer carries the provider's own `iss`, which is not the issuer here (RFC 9207).
   delete edited['authorization_response_iss_parameter_supported']
+  // The same members, signed by the provider: they would count for more than what stands here.
+  delete edited['signed_metadata']
   return edited
 }

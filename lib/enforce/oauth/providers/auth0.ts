@@ -1,24 +1,19 @@
 // auth0: a provider that issues tokens for an API only to those who name it as `audience`.
 
 import type { Provider } from '../types.ts'
+import { plain } from './plain.ts'
+import { ownUrl, trimmed } from './urls.ts'
 
 export const auth0: Provider = {
-  keysUrl: (issuer) => `${trimmed(issuer)}/.well-known/jwks.json`,
+  ...plain,
   discoveryUrls: (issuer) => [`${trimmed(issuer)}/.well-known/openid-configuration`],
-  edits({ authorization_endpoint: written }, own, { audiences }) {
-    const [audience] = audiences
-    if (typeof written !== 'string' || audience === undefined) return {}
+  edits(found, own, config) {
+    const edits = plain.edits(found, own, config)
+    const written = ownUrl(found['authorization_endpoint'], config.issuer)
+    const [audience] = config.audiences
+    if (written === null || audience === undefined) return edits
     const url = new URL(written)
     url.searchParams.set('audience', audience)
-    return { authorization_endpoint: url.href, registration_endpoint: own.registration }
+    return { ...edits, authorization_endpoint: url.href }
   },
-  registrationUrl({ registration_endpoint: written }, issuer) {
-    const isOwn = typeof written === 'string' && written.startsWith(`${trimmed(issuer)}/`)
-    return isOwn ? written : null
-  },
-  endpoints: () => null,
-}
-
-function trimmed(issuer: string): string {
-  return issuer.replace(/\/$/, '')
 }

@@ -1,24 +1,22 @@
 // No provider named: whatever the issuer says of itself, by RFC 8414 or as an OpenID provider.
 
 import type { Provider } from '../types.ts'
+import { ownUrl, trimmed } from './urls.ts'
 
 export const plain: Provider = {
-  keysUrl: (issuer) => `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
+  keysUrl: (issuer) => `${trimmed(issuer)}/.well-known/jwks.json`,
   discoveryUrls(issuer) {
     const { origin, pathname } = new URL(issuer)
-    const path = pathname.replace(/\/$/, '')
+    const path = trimmed(pathname)
     return [
       `${origin}/.well-known/oauth-authorization-server${path}`,
       `${origin}${path}/.well-known/openid-configuration`,
     ]
   },
-  edits: (found, own) =>
-    found['registration_endpoint'] === undefined ? {} : { registration_endpoint: own.registration },
-  registrationUrl: ({ registration_endpoint: written }, issuer) =>
-    typeof written === 'string' && sameOrigin(written, issuer) ? written : null,
+  edits({ registration_endpoint: written }, own, { issuer }) {
+    const isOffered = ownUrl(written, issuer) !== null
+    return { registration_endpoint: isOffered ? own.registration : undefined }
+  },
+  registrationUrl: ({ registration_endpoint: written }, issuer) => ownUrl(written, issuer),
   endpoints: () => null,
-}
-
-function sameOrigin(url: string, other: string): boolean {
-  return URL.canParse(url) && new URL(url).origin === new URL(other).origin
 }

@@ -13,7 +13,9 @@ export const tenant: Provider = {
   edits: (_found, own) => ({
     authorization_endpoint: `${own.document}/authorize`,
     token_endpoint: `${own.document}/token`,
-    registration_endpoint: own.registration,
+    registration_endpoint: undefined,
+    // They would lead past the gateway.
+    mtls_endpoint_aliases: undefined,
     code_challenge_methods_supported: ['S256'],
     // MCP clients are public ones (spec.md §5.7).
     token_endpoint_auth_methods_supported: ['none'],

@@ -1,0 +1,190 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RunningGateway } from '../../support/gateway.ts'
+import { Stage } from '../../support/gateway.ts'
+import { ask, BASE, OPENID, protectedBy, read, RESOURCE, SERVER } from './asking.ts'
+import { ProviderServer } from './provider-server.ts'
+
+const servers = suite('authorization server metadata')
+const stage = new Stage()
+servers.after.each(() => stage.clear())
+
+const FORMS = [
+  [SERVER, BASE],
+  [`${SERVER}/mcp`, `${BASE}/mcp`],
+  [`/mcp${SERVER}`, `${BASE}/mcp`],
+  [OPENID, BASE],
+  [`${OPENID}/mcp`, `${BASE}/mcp`],
+  [`/mcp${OPENID}`, `${BASE}/mcp`],
+] as const
+
+const REGISTRATION = `${BASE}${SERVER}/client-registration`
+
+/** What a realm says of itself, as far as it matters here. */
+function realmDocument(issuer: string): Record<string, unknown> {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/protocol/openid-connect/auth`,
+    token_endpoint: `${issuer}/protocol/openid-connect/token`,
+    jwks_uri: `${issuer}/protocol/openid-connect/certs`,
+    registration_endpoint: `${issuer}/clients-registrations/openid-connect`,
+    code_challenge_methods_supported: ['plain', 'S256'],
+    authorization_response_iss_parameter_supported: true,
+    signed_metadata: 'a.b.c',
+    custom: { kept: [1, null, 'é'] },
+  }
+}
+
+async function realm(more = ''): Promise<[RunningGateway, ProviderServer, string]> {
+  const provider = stage.add(await ProviderServer.start())
+  const issuer = `${provider.origin}/realms/r`
+  provider.offer('/realms/r/.well-known/openid-configuration', realmDocument(issuer))
+  const fields = `issuer: "${issuer}", provider: { idp_realm: {} }, ${more}`
+  return [await stage.gateway(protectedBy(fields)), provider, issuer]
+}
+
+servers('of a realm: its own words under the name of the gateway', async () => {
+  const [gateway, , issuer] = await realm()
+  const {
+    authorization_response_iss_parameter_supported: _,
+    signed_metadata: __,
+    ...rest
+  } = realmDocument(issuer)
+  const expected = { ...rest, issuer: BASE, registration_endpoint: REGISTRATION }
+  assert.equal(await read(gateway, SERVER), expected)
+})
+
+servers('says at every place the name by which that place is found', async () => {
+  const [gateway, provider] = await realm()
+  for (const [path, issuer] of FORMS) {
+    const document = await read(gateway, path)
+    assert.is(document['issuer'], issuer, path)
+    assert.is(document['registration_endpoint'], REGISTRATION, path)
+  }
+  assert.is(provider.heard.length, 1, 'the document is kept')
+})
+
+servers('is advertised, found and named alike for any path of the resource', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  provider.offer('/realms/r/.well-known/openid-configuration', {})
+  const fields = `issuer: "${provider.origin}/realms/r", provider: { idp_realm: {} }`
+  for (const path of ['', '/', '/mcp', '/mcp/', '/a/b', '/a%20b']) {
+    const gateway = await stage.gateway(protectedBy(fields, '', BASE + path))
+    const { authorization_servers: advertised } = await read(gateway, RESOURCE)
+    const [server] = advertised as [string]
+    // RFC 8414 3.1: the well-known part goes between host and path.
+    const { origin, pathname } = new URL(server)
+    assert.is(origin, BASE)
+    const found = await read(gateway, `${SERVER}${pathname === '/' ? '' : pathname}`)
+    assert.is(found['issuer'], server, path)
+    const appended = await read(gateway, `${server.slice(BASE.length)}${OPENID}`)
+    assert.is(appended['issuer'], server, path)
+  }
+})
+
+servers('takes nothing from the request', async () => {
+  const [gateway] = await realm()
+  const { body } = await ask(gateway, `GET ${SERVER}/mcp`)
+  const poisoned = await ask(gateway, `GET ${SERVER}/mcp?issuer=https://evil.example`, [
+    'host: evil.example',
+    'x-forwarded-host: evil.example',
+    'x-forwarded-proto: http',
+    'forwarded: host=evil.example',
+  ])
+  assert.is(poisoned.body, body)
+})
+
+servers('is not there behind a suffix that was never advertised', async () => {
+  const [gateway, provider] = await realm()
+  for (const path of [`${SERVER}/other`, `${OPENID}/x`, `${SERVER}/authorize`, `${SERVER}/mcp/x`]) {
+    const { status, headers } = await ask(gateway, `GET ${path}`)
+    assert.equal([status, headers['access-control-allow-origin']], [404, '*'], path)
+  }
+  assert.is(provider.heard.length, 0)
+})
+
+servers('answers preflights and wrong methods without the provider', async () => {
+  const [gateway, provider] = await realm()
+  for (const [path] of FORMS) {
+    const fields = ['origin: https://a.example', 'access-control-request-method: GET']
+    assert.is((await ask(gateway, `OPTIONS ${path}`, fields)).status, 204, path)
+    assert.is((await ask(gateway, `DELETE ${path}`)).status, 405, path)
+  }
+  assert.is(provider.heard.length, 0)
+})
+
+const TENANT_SAYS = {
+  issuer: 'https://login.example/t1/v2.0',
+  authorization_endpoint: 'https://login.example/t1/oauth2/v2.0/authorize',
+  token_endpoint: 'https://login.example/t1/oauth2/v2.0/token',
+  token_endpoint_auth_methods_supported: ['client_secret_post'],
+  mtls_endpoint_aliases: { token_endpoint: 'https://mtls.example/token' },
+  scopes_supported: ['openid'],
+}
+
+async function tenant(version: string, more: string): Promise<[RunningGateway, ProviderServer]> {
+  const provider = stage.add(await ProviderServer.start())
+  provider.offer('/t1/v2.0/.well-known/openid-configuration', TENANT_SAYS)
+  const fields = `issuer: "${provider.origin}/t1${version}", provider: { idp_tenant: {} }, ${more}`
+  return [await stage.gateway(protectedBy(fields)), provider]
+}
+
+servers('of a tenant: logins and tokens go through the gateway', async () => {
+  for (const version of ['/v2.0', '/']) {
+    const [gateway] = await tenant(version, 'clientId: abc')
+    for (const [path, issuer, document] of [
+      [SERVER, BASE, `${BASE}${SERVER}`],
+      [`${SERVER}/mcp`, `${BASE}/mcp`, `${BASE}${SERVER}/mcp`],
+      [`/mcp${OPENID}`, `${BASE}/mcp`, `${BASE}${SERVER}/mcp`],
+    ] as const)
+      assert.equal(await read(gateway, path), {
+        issuer,
+        authorization_endpoint: `${document}/authorize`,
+        token_endpoint: `${document}/token`,
+        registration_endpoint: REGISTRATION,
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['none'],
+        scopes_supported: ['openid'],
+      })
+  }
+})
+
+servers('of a tenant without a client to offer: no registration', async () => {
+  const [gateway] = await tenant('/v2.0', '')
+  assert.not.ok('registration_endpoint' in (await read(gateway, SERVER)))
+})
+
+servers('without a provider: by RFC 8414 first, then as OpenID', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const issuer = `${provider.origin}/idp`
+  const gateway = await stage.gateway(protectedBy(`issuer: "${issuer}"`))
+  provider.offer('/idp/.well-known/openid-configuration', { token_endpoint: 't' })
+  const expected = { token_endpoint: 't', issuer: `${BASE}/mcp` }
+  assert.equal(await read(gateway, `${SERVER}/mcp`), expected)
+  assert.equal(provider.lines, [
+    'GET /.well-known/oauth-authorization-server/idp',
+    'GET /idp/.well-known/openid-configuration',
+  ])
+  const other = await stage.gateway(protectedBy(`issuer: "${issuer}"`))
+  provider.offer('/.well-known/oauth-authorization-server/idp', {
+    registration_endpoint: `${provider.origin}/register`,
+  })
+  const { registration_endpoint: endpoint } = await read(other, `${SERVER}/mcp`)
+  assert.is(endpoint, REGISTRATION)
+})
+
+servers('of auth0: the audience is asked for', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  provider.offer('/.well-known/openid-configuration', {
+    authorization_endpoint: `${provider.origin}/authorize?a=b`,
+    registration_endpoint: 'https://elsewhere.example/register',
+  })
+  const fields = `issuer: "${provider.origin}/", provider: { auth0: {} }`
+  const gateway = await stage.gateway(protectedBy(fields))
+  assert.equal(await read(gateway, SERVER), {
+    authorization_endpoint: `${provider.origin}/authorize?a=b&audience=aud`,
+    issuer: BASE,
+  })
+})
+
+servers.run()

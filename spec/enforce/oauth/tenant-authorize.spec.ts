@@ -1,0 +1,86 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../support/gateway.ts'
+import { ask, protectedBy, SERVER } from './asking.ts'
+
+const authorize = suite('authorize at a tenant')
+const stage = new Stage()
+authorize.after.each(() => stage.clear())
+
+const PATH = `${SERVER}/authorize`
+const TENANT = 'http://login.example:8080/t1/oauth2/v2.0/authorize'
+const FIELDS = 'issuer: "http://login.example:8080/t1/v2.0", provider: { idp_tenant: {} }'
+
+/** Where a query leads to. */
+async function locationOf(query: string, ...fields: string[]): Promise<string | undefined> {
+  const gateway = await stage.gateway(protectedBy(FIELDS))
+  const { status, headers, body } = await ask(gateway, `GET ${PATH}${query}`, fields)
+  assert.equal([status, body, headers['cache-control']], [302, '', 'no-store'])
+  return headers['location']
+}
+
+authorize('leads to the tenant without resource, and with all else byte for byte', async () => {
+  const kept =
+    'response_type=code&client_id=abc&code_challenge=E9Mel-hoa2_Ow~.&code_challenge_method=S256' +
+    '&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb&state=a%2Fb+c%20%7E!%27()*&scope=api://x/.default'
+  assert.is(await locationOf(`?${kept}`), `${TENANT}?${kept}`)
+  const resource = 'resource=https%3A%2F%2Fgateway.example%2Fmcp'
+  assert.is(await locationOf(`?${resource}&${kept}`), `${TENANT}?${kept}`)
+  assert.is(await locationOf(`?${kept}&${resource}&${resource}`), `${TENANT}?${kept}`)
+  assert.is(await locationOf(`?${kept}&re%73ource=x&resource`), `${TENANT}?${kept}`)
+  assert.is(await locationOf(`?${resource}`), TENANT)
+  assert.is(await locationOf(''), TENANT)
+})
+
+authorize('leads nowhere else, whatever is asked', async () => {
+  for (const query of [
+    '?redirect_uri=https://evil.example',
+    '?//evil.example',
+    '?@evil.example/',
+    '?issuer=https://evil.example&authorization_endpoint=https://evil.example',
+    '?state=%0d%0alocation:%20https://evil.example%0d%0a%0d%0a<script>',
+    '??https://evil.example',
+  ]) {
+    const location = await locationOf(
+      query,
+      'host: evil.example',
+      'x-forwarded-host: evil.example',
+      'referer: https://evil.example/',
+    )
+    assert.is(location, TENANT + query)
+    assert.is(new URL(location!).host, 'login.example:8080')
+  }
+})
+
+authorize('refuses a query with a line end in it', async () => {
+  const gateway = await stage.gateway(protectedBy(FIELDS))
+  const { status, headers } = await ask(gateway, `GET ${PATH}?state=a\r\nset-cookie: a=b\r\nx: `)
+  assert.is(status, 400)
+  assert.is(headers['location'], undefined)
+})
+
+authorize('is there below every form of the metadata', async () => {
+  const gateway = await stage.gateway(protectedBy(FIELDS))
+  for (const path of [PATH, `${SERVER}/mcp/authorize`, `/mcp${SERVER}/authorize`]) {
+    const { status, headers } = await ask(gateway, `GET ${path}?a=b`)
+    assert.equal([status, headers['location']], [302, `${TENANT}?a=b`], path)
+  }
+  const { status, headers } = await ask(gateway, `POST ${PATH}`, [], 'a=b')
+  assert.equal([status, headers['allow']], [405, 'GET, HEAD'])
+})
+
+authorize('is not there for other providers', async () => {
+  const fields = 'issuer: "http://idp.example/realms/r", provider: { idp_realm: {} }'
+  const gateway = await stage.gateway(protectedBy(fields))
+  for (const line of [`GET ${PATH}?a=b`, `POST ${SERVER}/token`])
+    assert.is((await ask(gateway, line)).status, 404)
+})
+
+authorize('goes to the login pages for tokens of version 1', async () => {
+  const fields = 'issuer: "https://sts.windows.net/t1/", provider: { idp_tenant: {} }'
+  const gateway = await stage.gateway(protectedBy(fields))
+  const { headers } = await ask(gateway, `GET ${PATH}?a=b`)
+  assert.is(headers['location'], 'https://login.microsoftonline.com/t1/oauth2/v2.0/authorize?a=b')
+})
+
+authorize.run()
