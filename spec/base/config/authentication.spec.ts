@@ -46,6 +46,7 @@ auth('takes every field of mcpAuthentication', () => {
     mode: 'strict',
     location: { kind: 'header', name: 'authorization', prefix: 'Bearer ' },
     provider: 'idp_tenant',
+    issuerMode: 'gateway',
     clientId: 'c',
     resourceMetadata: {
       resource: 'http://g/mcp',
@@ -68,6 +69,19 @@ auth('is strict about tokens, and derives where the keys are', () => {
   assert.is(mcpAuthentication!.mode, 'strict')
   assert.is(mcpAuthentication!.provider, 'idp_realm')
   assert.equal(mcpAuthentication!.jwks, { kind: 'derived' })
+})
+
+auth('takes any of the providers, and the provider as the issuer', () => {
+  for (const name of ['idp_realm', 'idp_tenant', 'auth0']) {
+    const { mcpAuthentication } = policiesOf(
+      mcpAuth(`${TOKEN}, provider: { ${name}: {} }, issuerMode: provider, ${META}`),
+    )
+    assert.is(mcpAuthentication!.provider, name)
+    assert.is(mcpAuthentication!.issuerMode, 'provider')
+  }
+  assert.equal(problems(mcpAuth(`${TOKEN}, ${META}, issuerMode: idp`)), [
+    "mcpAuthentication.issuerMode: got 'idp', expected one of 'gateway', 'provider'",
+  ])
 })
 
 auth('refuses mcpAuthentication that could not work', () => {

@@ -55,7 +55,8 @@ const provider = z
     ...unsupported('okta', 'descope', 'authentik', 'keycloak', 'entra'),
   })
   .refine((value) => Object.keys(value).length < 2, {
-    error: 'got several providers, expected at most one of them',
+    error: ({ input }) =>
+      `got ${Object.keys(input as object).join(' and ')}, expected at most one of them`,
   })
   .transform(({ idp_realm, idp_tenant, auth0 }) => {
     if (idp_realm !== undefined) return 'idp_realm'
