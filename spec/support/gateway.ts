@@ -43,9 +43,7 @@ export class RunningGateway {
 
   private constructor(text: string, port: number) {
     this.port = port
-    const env = { PORT: String(port) }
-    // What is built may be tried before all of it is let loose.
-    const config = parseConfig(text, { file: 'c.yaml', env, gate: 'off' })
+    const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
     this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)))
   }
 
