@@ -21,6 +21,7 @@ const INITIALIZE = JSON.stringify({
     clientInfo: { name: 'judge', version: '1' },
   },
 })
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 3, method: 'ping' })
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' })
 const INITIALIZED = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
 
@@ -51,6 +52,12 @@ export async function post(
 
 export async function initialize(url: URL, token: string): Promise<Answer> {
   return post(url, INITIALIZE, { authorization: `Bearer ${token}` })
+}
+
+/** Asks for nothing that would start a server: who is let in is only told that there is no session. */
+export async function knock(url: URL, token: string): Promise<'let in' | number> {
+  const { status, text } = await post(url, PING, { authorization: `Bearer ${token}` })
+  return status === 400 && /session/i.test(text) ? 'let in' : status
 }
 
 /** Whether a session can be had and used with it. */

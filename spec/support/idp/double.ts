@@ -149,7 +149,7 @@ export abstract class Double {
     const provider = this.#provider!
     if (request.url.startsWith(`${this.#mount}/interaction/`)) {
       const login = { accountId: this.person }
-      void provider.interactionFinished(request, response, { login })
+      void provider.interactionFinished(request, response, { login, consent: {} })
       return
     }
     // koa-mount's way: the whole address in one place, the rest of it in the other.

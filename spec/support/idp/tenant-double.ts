@@ -59,6 +59,10 @@ export class TenantDouble extends Double {
     return new TenantDouble(known, { platform: 'web', version: 'v2', ...options }).up()
   }
 
+  get platform(): TenantOptions['platform'] {
+    return this.#options.platform
+  }
+
   /** Of its access tokens, and so what the gateway is told. */
   get issuer(): string {
     return `${this.host.origin}${MOUNT}/${this.#options.version === 'v1' ? '' : 'v2.0'}`

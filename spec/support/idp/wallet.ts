@@ -1,0 +1,105 @@
+// What a client keeps of its logins: its registration, its tokens, and the verifier of the one under way. Serves both SDKs.
+
+import { randomUUID } from 'node:crypto'
+import { CALLBACK } from './double.ts'
+
+/** Takes someone from the authorization endpoint to the callback. */
+export type Browse = (url: URL) => Promise<URL>
+
+export interface Tokens {
+  access_token: string
+  token_type: string
+  refresh_token?: string | undefined
+  id_token?: string | undefined
+  expires_in?: number | undefined
+  scope?: string | undefined
+}
+
+export interface Registration {
+  client_id: string
+  client_secret?: string | undefined
+}
+
+/** What it is made of differs between the SDKs, and is their own business. */
+interface Discovery {
+  authorizationServerUrl: string
+}
+
+export class Wallet {
+  registration: Registration | undefined
+  current: Tokens | undefined
+  /** Where the browser was sent, and what it came back with. */
+  asked: URL | undefined
+  callback: URLSearchParams | undefined
+  logins = 0
+  readonly redirectUrl = CALLBACK
+  readonly clientMetadata = {
+    client_name: 'judge',
+    redirect_uris: [CALLBACK],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  }
+  readonly #browse: Browse
+  #state = ''
+  #verifier = ''
+  #discovery: Discovery | undefined
+
+  constructor(browse: Browse) {
+    this.#browse = browse
+  }
+
+  /** The answer to the login under way; a code without its state is somebody else's. */
+  get code(): string {
+    const code = this.callback?.get('code')
+    if (code === null || code === undefined)
+      throw new Error(`no code came back: ${this.callback?.toString()}`)
+    return code
+  }
+
+  /** Which server it is that the login is under way at; it must be the same one that the code goes to. */
+  saveDiscoveryState(state: Discovery): void {
+    this.#discovery = state
+  }
+
+  discoveryState(): Discovery | undefined {
+    return this.#discovery
+  }
+
+  state(): string {
+    this.#state = randomUUID()
+    return this.#state
+  }
+
+  clientInformation(): Registration | undefined {
+    return this.registration
+  }
+
+  saveClientInformation(registration: Registration): void {
+    this.registration = registration
+  }
+
+  tokens(): Tokens | undefined {
+    return this.current
+  }
+
+  saveTokens(tokens: Tokens): void {
+    this.current = tokens
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier
+  }
+
+  codeVerifier(): string {
+    return this.#verifier
+  }
+
+  async redirectToAuthorization(url: URL): Promise<void> {
+    this.logins++
+    this.asked = url
+    this.callback = (await this.#browse(url)).searchParams
+    if (this.callback.get('state') !== this.#state)
+      throw new Error(`the state came back as ${this.callback.get('state')}`)
+  }
+}
