@@ -191,6 +191,17 @@ auth('keeps hashes of API keys, not the keys', () => {
   ])
 })
 
+auth('refuses fields of a key that no expression could read', () => {
+  const metadata = (depth: number) =>
+    problems(
+      `apiKey: { keys: [{ key: k, metadata: { a: ${'['.repeat(depth)}${']'.repeat(depth)} } }] }`,
+    )
+  assert.equal(metadata(63), [])
+  assert.equal(metadata(64), [
+    'apiKey.keys[0].metadata: got fields within fields within fields, expected at most 64 of them',
+  ])
+})
+
 auth('reads users from lines or a file', () => {
   const lines =
     'a:$$apr1$$a$$PtM1vJaZieHDFk40mKMu6/\\r\\n# no\\n\\nb b:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\\n'

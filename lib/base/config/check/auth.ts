@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
+import { MAX_JSON_DEPTH } from '../../cel/bounds.ts'
+import { fromJson } from '../../cel/json.ts'
 import type {
   ApiKeyConfig,
   BasicAuthConfig,
@@ -142,9 +144,24 @@ export function apiKeyOf(
     if (before !== undefined)
       context.problem([...path, 'keys', at], `got the key of keys[${before}], expected another`)
     seen.set(hash, at)
+    if (!isReadable(metadata))
+      context.problem(
+        [...path, 'keys', at, 'metadata'],
+        `got fields within fields within fields, expected at most ${MAX_JSON_DEPTH} of them`,
+      )
     return { hash, metadata, allowedModels }
   })
   return { mode: shape.mode, location: shape.location ?? BEARER, keys }
+}
+
+/** By expressions. */
+function isReadable(metadata: unknown): boolean {
+  try {
+    fromJson(metadata)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export function basicAuthOf(
