@@ -13,7 +13,7 @@ import { downReply, errorReply, jsonReply } from './replies.ts'
 import type { Provider } from './types.ts'
 
 /** Names, redirect URIs, perhaps a logo. */
-export const MAX_REGISTRATION_BYTES = 65_536
+const MAX_REGISTRATION_BYTES = 65_536
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token']
 const RESPONSE_TYPES = ['code']

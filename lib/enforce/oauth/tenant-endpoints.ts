@@ -13,7 +13,7 @@ import type { ProviderCalls } from './provider-calls.ts'
 import { errorReply } from './replies.ts'
 
 /** A form of an authorization code, a verifier and little else. */
-export const MAX_FORM_BYTES = 65_536
+const MAX_FORM_BYTES = 65_536
 
 const FORM = 'application/x-www-form-urlencoded'
 const SECRET_GRANTS = ['authorization_code', 'refresh_token']

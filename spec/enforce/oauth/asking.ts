@@ -57,7 +57,7 @@ export async function read(
   return JSON.parse(Buffer.from(body, 'latin1').toString())
 }
 
-export function answerOf(text: string): Answer {
+function answerOf(text: string): Answer {
   const at = text.indexOf('\r\n\r\n')
   const [first = '', ...fields] = text.slice(0, at).split('\r\n')
   const headers = Object.fromEntries(
