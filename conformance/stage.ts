@@ -37,7 +37,7 @@ export class Stage {
     for (const backend of this.#backends.values()) await backend.restart([])
     for (const { info, text } of blocksOf(this.#file, aCase, 'backend')) {
       const backend = await this.backend(info === '' ? '1' : info)
-      await backend.restart(...backendScripts(text))
+      await backend.restart(...backendScripts(await this.fill(text)))
     }
     const env = await this.fill(blocksOf(this.#file, aCase, 'env')[0]?.text ?? '')
     const config = await this.fill(blocksOf(this.#file, aCase, 'config')[0]?.text ?? '')
