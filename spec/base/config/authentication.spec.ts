@@ -119,6 +119,24 @@ auth('refuses mcpAuthentication that could not work', () => {
   ])
 })
 
+auth('refuses names that clients could not use as they are', () => {
+  const resource = (fields: string) =>
+    problems(mcpAuth(`${TOKEN}, resourceMetadata: { resource: "http://g/mcp", ${fields} }`))
+  const scopes = (...list: string[]) => resource(`scopesSupported: ${JSON.stringify(list)}`)
+  assert.equal(scopes('mcp:read', 'api://c/.default', "!#[]~'"), [])
+  for (const odd of ['a b', 'a"b', 'a\\b', '', 'a\nb', 'ä'])
+    assert.match(scopes('ok', odd)[0]!, 'scopesSupported[1]: got ', odd)
+  const EXTRA = 'got a URL with a query or fragment, expected none: others are made from it'
+  for (const url of ['http://g/mcp?a=b', 'http://g/mcp#a', 'http://g/mcp?', 'http://g/#']) {
+    assert.equal(problems(mcpAuth(`${TOKEN}, resourceMetadata: { resource: "${url}" }`)), [
+      `mcpAuthentication.resourceMetadata.resource: ${EXTRA}`,
+    ])
+    assert.equal(problems(mcpAuth(`issuer: "${url}", audiences: [a], ${META}`)), [
+      `mcpAuthentication.issuer: ${EXTRA}`,
+    ])
+  }
+})
+
 const KEYS = { keys: [{ kid: 'k', kty: 'RSA', n: 'x', e: 'AQAB' }] }
 
 auth('reads key sets from a file, from JSON and by URL', () => {

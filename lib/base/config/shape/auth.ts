@@ -47,6 +47,17 @@ function mode<Default extends 'strict' | 'optional'>(preset: Default) {
     )
 }
 
+/** Other URLs are made from it, and documents name it byte for byte (RFC 8414 2, RFC 9728 1.2). */
+const identifier = httpUrl.refine((value) => !/[?#]/.test(value), {
+  error: 'got a URL with a query or fragment, expected none: others are made from it',
+})
+
+/** RFC 6749 3.3; it also stands in a quoted part of a header. */
+const scope = z.string().regex(/^[!#-[\]-~]+$/, {
+  error: ({ input }) =>
+    `got '${String(input)}', expected a scope: letters and signs without space, quote or backslash`,
+})
+
 const provider = z
   .strictObject({
     idp_realm: z.strictObject({}).optional().describe('Provider with realms'),
@@ -66,8 +77,8 @@ const provider = z
   .describe('Adapter for the identity provider: `idp_realm: {}`, `idp_tenant: {}` or `auth0: {}`')
 
 const resourceMetadata = z.strictObject({
-  resource: httpUrl.describe('Canonical URL of the protected MCP resource'),
-  scopesSupported: orNull(z.array(text)).describe('Scopes advertised to clients'),
+  resource: identifier.describe('Canonical URL of the protected MCP resource'),
+  scopesSupported: orNull(z.array(scope)).describe('Scopes advertised to clients'),
   bearerMethodsSupported: orNull(z.array(z.literal('header'))).describe('How tokens are sent'),
   resourceName: orNull(text).describe('Name for people'),
   resourceDocumentation: orNull(httpUrl).describe('Page for developers'),
@@ -78,7 +89,7 @@ const resourceMetadata = z.strictObject({
 export const MCP_AUTHENTICATION = z
   .strictObject({
     mode: mode('strict'),
-    issuer,
+    issuer: identifier.describe('Equals the `iss` claim of accepted tokens'),
     audiences,
     provider: provider.optional(),
     issuerMode: z
