@@ -4,7 +4,7 @@
 export type HashKind = 'bcrypt' | 'apr1' | 'sha' | 'plain'
 
 /** Each step doubles the time of a check: this one takes seconds. */
-export const MAX_BCRYPT_COST = 14
+const MAX_BCRYPT_COST = 14
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 const APR1 = /^\$apr1\$[^$]{0,8}\$[./A-Za-z0-9]{22}$/

@@ -4,7 +4,7 @@ import { Agent, request } from 'undici'
 import type { Dispatcher } from 'undici'
 
 /** A provider must answer within this, or counts as down. */
-export const FETCH_TIMEOUT_MS = 5_000
+const FETCH_TIMEOUT_MS = 5_000
 
 /** Key sets and discovery documents have some kilobytes. */
 export const MAX_DOCUMENT_BYTES = 1_048_576
