@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { isLoopback } from './base/loopback.ts'
+import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
 import { RouteTable } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
@@ -80,6 +81,13 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   return { config, generation, loadedAt: new Date(), ports, origins, groups }
 }
 
+/** What a listener has for its routes. */
+interface Around {
+  readonly address: string
+  readonly policies: readonly Policy[]
+  readonly documents: DocumentRoutes
+}
+
 class Planner {
   readonly origins = new Set<string>()
   readonly groups = new Set<Group>()
@@ -98,19 +106,23 @@ class Planner {
   #listener(listener: ListenerConfig, address: string): PlannedListener {
     const { key, hostname } = listener
     const policies = this.#policies.ofListener(listener.policies)
+    const documents = new DocumentRoutes(listener.routes)
+    const around = { address, policies, documents }
     const entries = listener.routes.map((route) => ({
       ...route,
-      value: this.#route(route, policies, address),
+      matches: [...route.matches, ...documents.matchesOf(route)],
+      value: this.#route(route, around),
     }))
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
     return { key, hostname, policies, routes: new RouteTable(entries, scheme) }
   }
 
-  #route(route: RouteConfig, outer: readonly Policy[], address: string): Route {
+  #route(route: RouteConfig, { address, policies: outer, documents }: Around): Route {
     const { key, backends } = route
     const { timeout, retry } = route.policies
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
-    const policies = this.#policies.ofRoute(isMcp ? exposing(route.policies) : route.policies)
+    const written = isMcp ? exposing(route.policies) : route.policies
+    const policies = this.#policies.ofRoute(written, documents.rootsOf(route))
     return {
       key,
       policies,

@@ -8,12 +8,17 @@ import type { Identity } from './identity.ts'
 import { challengeOf } from './oauth/challenge.ts'
 import { OAuthPaths } from './oauth/oauth-paths.ts'
 import { providerOf } from './oauth/provider-of.ts'
+import type { RootForms } from './oauth/root-forms.ts'
 import { checkToken } from './token/check-token.ts'
 import type { TokenCheck } from './token/check-token.ts'
 import type { TokenFault } from './token/types.ts'
 
-export function mcpAuthentication(config: McpAuthenticationConfig, identity: Identity): Policy {
-  const paths = new OAuthPaths(config, identity)
+export function mcpAuthentication(
+  config: McpAuthenticationConfig,
+  identity: Identity,
+  roots: RootForms,
+): Policy {
+  const paths = new OAuthPaths(config, identity, roots)
   const unauthorized = (description: string, fault: TokenFault | null) =>
     replyOf(
       401,

@@ -1,6 +1,7 @@
 // Policies made from their configuration, in the order in which they run. `timeout`, `retry` and `backendTLS` are not
 // among them: they say how `forward` calls, and decide nothing themselves.
 
+import type { McpAuthenticationConfig } from '../base/config/auth-types.ts'
 import type { BackendPolicies, GatewayPolicies, RoutePolicies } from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
 import { apiKey } from './api-key.ts'
@@ -13,6 +14,8 @@ import { requestHeaderModifier, responseHeaderModifier } from './header-modifier
 import type { Identity } from './identity.ts'
 import { jwtAuth } from './jwt-auth.ts'
 import { mcpAuthentication } from './mcp-authentication.ts'
+import { OWN_ROOTS } from './oauth/root-forms.ts'
+import type { RootForms } from './oauth/root-forms.ts'
 import { requestRedirect } from './redirect.ts'
 import { transformations } from './transformations.ts'
 import { urlRewrite } from './url-rewrite.ts'
@@ -28,9 +31,10 @@ export class PolicyMaker {
     return [...this.#admission(config, null), ...made(config.transformations, transformations)]
   }
 
-  ofRoute(config: RoutePolicies): Policy[] {
+  /** `roots` are the documents without a path that are this route's. */
+  ofRoute(config: RoutePolicies, roots = OWN_ROOTS): Policy[] {
     return [
-      ...this.#admission(config, config.mcpAuthentication),
+      ...this.#admission(config, config.mcpAuthentication, roots),
       ...made(config.transformations, transformations),
       ...made(config.responseHeaderModifier, responseHeaderModifier),
       ...made(config.requestHeaderModifier, requestHeaderModifier),
@@ -52,11 +56,15 @@ export class PolicyMaker {
   }
 
   /** `cors` is first, so that a browser may read every refusal behind it. */
-  #admission(config: GatewayPolicies, mcp: RoutePolicies['mcpAuthentication']): Policy[] {
+  #admission(
+    config: GatewayPolicies,
+    mcp: McpAuthenticationConfig | null,
+    roots: RootForms = OWN_ROOTS,
+  ): Policy[] {
     const identity = this.#identity
     return [
       ...made(config.cors, cors),
-      ...made(mcp, (one) => mcpAuthentication(one, identity)),
+      ...made(mcp, (one) => mcpAuthentication(one, identity, roots)),
       ...made(config.jwtAuth, (one) => jwtAuth(one, identity)),
       ...made(config.basicAuth, (one) => basicAuth(one, identity.passwords)),
       ...made(config.apiKey, apiKey),

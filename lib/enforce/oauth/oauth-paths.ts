@@ -6,7 +6,7 @@ import type { Exchange } from '../../base/exchange.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply, Verdict } from '../../base/types.ts'
 import type { Identity } from '../identity.ts'
-import { ownOf } from './own-urls.ts'
+import { ownOf, registrationUrl, serverUrls } from './own-urls.ts'
 import { placeOf } from './place-of.ts'
 import type { Form, Kind, Place } from './place-of.ts'
 import { ProviderCalls } from './provider-calls.ts'
@@ -14,6 +14,7 @@ import { providerOf } from './provider-of.ts'
 import { clientReply, register } from './registration.ts'
 import { downReply, errorReply, jsonReply, methodReply, shared } from './replies.ts'
 import { resourceMetadata } from './resource-metadata.ts'
+import type { RootForms } from './root-forms.ts'
 import { serverMetadata } from './server-metadata.ts'
 import { authorize, token } from './tenant-endpoints.ts'
 import type { Endpoints, Provider } from './types.ts'
@@ -31,28 +32,19 @@ const METHODS: Readonly<Record<Kind, string>> = {
   unknown: READ,
 }
 
-export interface OAuthOptions {
-  /** How many protected resources share the host: a document without a path is only the one's. */
-  readonly resources: 'one' | 'several'
-}
-
 export class OAuthPaths {
   readonly #config: McpAuthenticationConfig
   readonly #identity: Identity
-  readonly #options: OAuthOptions
+  readonly #roots: RootForms
   readonly #own: string
   readonly #provider: Provider
   readonly #endpoints: Endpoints | null
   readonly #calls: ProviderCalls
 
-  constructor(
-    config: McpAuthenticationConfig,
-    identity: Identity,
-    options: OAuthOptions = { resources: 'one' },
-  ) {
+  constructor(config: McpAuthenticationConfig, identity: Identity, roots: RootForms) {
     this.#config = config
     this.#identity = identity
-    this.#options = options
+    this.#roots = roots
     this.#own = ownOf(config).path
     this.#provider = providerOf(config)
     this.#endpoints = this.#provider.endpoints(config.issuer)
@@ -73,12 +65,12 @@ export class OAuthPaths {
 
   #replyTo(exchange: Exchange, { kind, form }: Place, method: string): Reply | Promise<Reply> {
     const methods = METHODS[kind]
-    if (kind === 'unknown') return notFound()
+    if (kind === 'unknown' || this.#isAmbiguous(kind, form)) return notFound()
     if (method === 'OPTIONS') return replyOf(204, [['access-control-max-age', '86400']])
     if (!methods.split(', ').includes(method)) return methodReply(methods)
     switch (kind) {
       case 'resource':
-        return this.#resource(form)
+        return jsonReply(200, resourceMetadata(this.#config))
       case 'server':
         return this.#server(form)
       case 'registration':
@@ -86,9 +78,10 @@ export class OAuthPaths {
           provider: this.#provider,
           documents: this.#identity.documents,
           calls: this.#calls,
+          url: this.#registration,
         })
       case 'client':
-        return clientReply(exchange.request.path, this.#config) ?? notFound()
+        return clientReply(exchange.request.path, this.#config, this.#registration) ?? notFound()
       case 'authorize':
         return this.#endpoints === null
           ? notFound()
@@ -100,16 +93,22 @@ export class OAuthPaths {
     }
   }
 
-  #resource(form: Form): Reply {
-    if (form === 'bare' && this.#options.resources === 'several') return notFound()
-    return jsonReply(200, resourceMetadata(this.#config))
+  /** What is at the host's root could as well be somebody else's. */
+  #isAmbiguous(kind: Kind, form: Form): boolean {
+    const { resource, server } = this.#roots
+    return form === 'bare' && (kind === 'resource' ? resource : server) === 'ambiguous'
+  }
+
+  get #registration(): string {
+    return registrationUrl(this.#config, this.#roots)
   }
 
   async #server(form: Form): Promise<Reply> {
     const urls = this.#provider.discoveryUrls(this.#config.issuer)
     const found = await this.#identity.documents.first(urls)
     if (typeof found === 'string') return downReply(found)
-    return jsonReply(200, serverMetadata(this.#config, this.#provider, found, form))
+    const own = serverUrls(this.#config, form, this.#roots)
+    return jsonReply(200, serverMetadata(this.#config, this.#provider, found, own))
   }
 }
 

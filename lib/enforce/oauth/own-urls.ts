@@ -2,6 +2,9 @@
 // client sent as Host: metadata that somebody else can bend would send people to log in elsewhere.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
+import type { Form } from './place-of.ts'
+import type { RootForms } from './root-forms.ts'
+import type { OwnUrls } from './types.ts'
 
 export const RESOURCE = '/.well-known/oauth-protected-resource'
 export const SERVER = '/.well-known/oauth-authorization-server'
@@ -26,7 +29,24 @@ export function resourceMetadataUrl(config: McpAuthenticationConfig): string {
   return `${base}${RESOURCE}${path}`
 }
 
-/** spec.md §2.5 */
-export function registrationUrl(config: McpAuthenticationConfig): string {
-  return `${ownOf(config).base}${SERVER}${REGISTRATION}`
+/** The gateway as an authorization server: what is advertised, and what its document says (RFC 8414 3.3). */
+export function issuerUrl(config: McpAuthenticationConfig, form: Form): string {
+  const { base, path } = ownOf(config)
+  return form === 'bare' ? base : `${base}${path}`
+}
+
+/** What the document of that server says, by the form in which it was looked up. */
+export function serverUrls(config: McpAuthenticationConfig, form: Form, roots: RootForms): OwnUrls {
+  const { base, path } = ownOf(config)
+  return {
+    issuer: issuerUrl(config, form),
+    document: `${base}${SERVER}${form === 'bare' ? '' : path}`,
+    registration: registrationUrl(config, roots),
+  }
+}
+
+/** spec.md §2.5, unless that could be the registration of another server. */
+export function registrationUrl(config: McpAuthenticationConfig, { server }: RootForms): string {
+  const { base, path } = ownOf(config)
+  return `${base}${SERVER}${server === 'own' ? '' : path}${REGISTRATION}`
 }

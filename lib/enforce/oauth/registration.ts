@@ -6,7 +6,6 @@ import { readWhole } from '../../base/read-whole.ts'
 import type { Reply } from '../../base/types.ts'
 import type { Documents } from './documents.ts'
 import { objectIn } from './json-object.ts'
-import { registrationUrl } from './own-urls.ts'
 import type { ProviderCalls } from './provider-calls.ts'
 import { isRedirectUri } from './redirect-uri.ts'
 import { downReply, errorReply, jsonReply } from './replies.ts'
@@ -22,19 +21,21 @@ export interface Registrars {
   readonly provider: Provider
   readonly documents: Documents
   readonly calls: ProviderCalls
+  /** Where this is. */
+  readonly url: string
 }
 
 export async function register(
   { body }: Exchange,
   config: McpAuthenticationConfig,
-  { provider, documents, calls }: Registrars,
+  { provider, documents, calls, url: own }: Registrars,
 ): Promise<Reply> {
   const bytes = await readWhole(body, MAX_REGISTRATION_BYTES)
   if (bytes === null) {
     const bound = `the registration has more than ${MAX_REGISTRATION_BYTES} bytes`
     return errorReply(413, 'invalid_client_metadata', bound)
   }
-  if (config.clientId !== null) return answered(bytes.toString(), config)
+  if (config.clientId !== null) return answered(bytes.toString(), config, own)
   const found = await documents.first(provider.discoveryUrls(config.issuer))
   if (typeof found === 'string') return downReply(found)
   const url = provider.registrationUrl(found, config.issuer)
@@ -49,14 +50,18 @@ export async function register(
 }
 
 /** What can be read again of the operator's client; null where a path names another. */
-export function clientReply(path: string, config: McpAuthenticationConfig): Reply | null {
+export function clientReply(
+  path: string,
+  config: McpAuthenticationConfig,
+  own: string,
+): Reply | null {
   const { clientId } = config
   if (clientId === null || !path.endsWith(`/${encodeURIComponent(clientId)}`)) return null
-  return jsonReply(200, clientOf(config, {}))
+  return jsonReply(200, clientOf(config, {}, own))
 }
 
 /** The operator's own client for everybody: its id, and never its secret. */
-function answered(text: string, config: McpAuthenticationConfig): Reply {
+function answered(text: string, config: McpAuthenticationConfig, own: string): Reply {
   const asked = objectIn(text)
   if (asked === null)
     return errorReply(400, 'invalid_client_metadata', 'the registration is no JSON object')
@@ -73,12 +78,13 @@ function answered(text: string, config: McpAuthenticationConfig): Reply {
       'invalid_redirect_uri',
       'a redirect URI is neither https, loopback nor of an app',
     )
-  return jsonReply(201, clientOf(config, asked))
+  return jsonReply(201, clientOf(config, asked, own))
 }
 
 function clientOf(
   config: McpAuthenticationConfig,
   asked: Readonly<Record<string, unknown>>,
+  own: string,
 ): Record<string, unknown> {
   const clientId = config.clientId ?? ''
   const scopes = config.resourceMetadata.scopesSupported
@@ -92,7 +98,7 @@ function clientOf(
     ...(typeof asked['client_name'] === 'string' ? { client_name: asked['client_name'] } : {}),
     ...(scopes === null ? {} : { scope: scopes.join(' ') }),
     // There are clients that go no further without it.
-    registration_client_uri: `${registrationUrl(config)}/${encodeURIComponent(clientId)}`,
+    registration_client_uri: `${own}/${encodeURIComponent(clientId)}`,
   }
 }
 

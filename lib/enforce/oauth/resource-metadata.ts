@@ -1,14 +1,13 @@
 // What clients learn of the protected resource: spec.md §2.4, RFC 9728.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { ownOf } from './own-urls.ts'
+import { issuerUrl } from './own-urls.ts'
 
 const MCP_PROTOCOL_VERSION = '2025-06-18'
 
 export function resourceMetadata(config: McpAuthenticationConfig): Record<string, unknown> {
   const { resource, ...rest } = config.resourceMetadata
-  const { base, path } = ownOf(config)
-  const server = config.issuerMode === 'provider' ? config.issuer : `${base}${path}`
+  const server = config.issuerMode === 'provider' ? config.issuer : issuerUrl(config, 'resource')
   const fields = {
     resource,
     authorization_servers: [server],

@@ -2,23 +2,18 @@
 // the gateway's name on it (spec.md §2.5, RFC 8414).
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { ownOf, registrationUrl, SERVER } from './own-urls.ts'
-import type { Form } from './place-of.ts'
-import type { Metadata, Provider } from './types.ts'
+import type { Metadata, OwnUrls, Provider } from './types.ts'
 
 /** A document says who it is of; RFC 8414 3.3: that is the URL it was looked up by. */
 export function serverMetadata(
   config: McpAuthenticationConfig,
   provider: Provider,
   found: Metadata,
-  form: Form,
+  own: OwnUrls,
 ): Record<string, unknown> {
-  const { base, path } = ownOf(config)
-  const suffix = form === 'bare' ? '' : path
-  const own = { document: `${base}${SERVER}${suffix}`, registration: registrationUrl(config) }
   const edited: Record<string, unknown> = {
     ...found,
-    issuer: `${base}${suffix}`,
+    issuer: own.issuer,
     ...provider.edits(found, own, config),
   }
   if (config.clientId !== null) edited['registration_endpoint'] = own.registration

@@ -7,6 +7,7 @@ export type Metadata = Readonly<Record<string, unknown>>
 
 /** URLs of the gateway itself that a document names. */
 export interface OwnUrls {
+  readonly issuer: string
   /** Where this document is found: authorize and token requests go below it, where the gateway stands in between. */
   readonly document: string
   readonly registration: string

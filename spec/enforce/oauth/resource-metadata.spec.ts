@@ -143,7 +143,8 @@ resources('has no root form where several resources share the host', () => {
   ).routes
   const identity = stage.add(new Identity(new Ear(() => {})))
   const paths = new OAuthPaths(route!.policies.mcpAuthentication!, identity, {
-    resources: 'several',
+    resource: 'ambiguous',
+    server: 'ambiguous',
   })
   const statusOf = (path: string): number =>
     (paths.answer(exchangeOf(requestOf(`GET ${path} HTTP/1.1`, 'host: a'))) as Reply).head.status
