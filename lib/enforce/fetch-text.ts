@@ -12,6 +12,7 @@ export const MAX_DOCUMENT_BYTES = 1_048_576
 export interface Fetched {
   readonly status: number
   readonly headers: Dispatcher.ResponseData['headers']
+  readonly bytes: Buffer
   readonly text: string
 }
 
@@ -31,13 +32,13 @@ export function fetcher(): { fetch: Fetch; close: () => void } {
     const { method = 'GET', headers = {}, body = null, timeout = FETCH_TIMEOUT_MS } = options
     const signal = AbortSignal.timeout(timeout)
     const answer = await request(url, { method, headers, body, signal, dispatcher })
-    const text = await textOf(answer.body)
-    return { status: answer.statusCode, headers: answer.headers, text }
+    const bytes = await bytesOf(answer.body)
+    return { status: answer.statusCode, headers: answer.headers, bytes, text: bytes.toString() }
   }
   return { fetch, close: () => void dispatcher.destroy() }
 }
 
-async function textOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function bytesOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of body as AsyncIterable<Buffer>) {
@@ -45,5 +46,5 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string> {
     if (size > MAX_DOCUMENT_BYTES) throw new Error(`more than ${MAX_DOCUMENT_BYTES} bytes`)
     parts.push(part)
   }
-  return Buffer.concat(parts).toString()
+  return Buffer.concat(parts)
 }

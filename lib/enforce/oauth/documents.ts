@@ -37,7 +37,8 @@ export class Documents {
   /** The first of these documents that is there; a text says why none is. */
   async first(urls: readonly string[]): Promise<Metadata | string> {
     let reason = ''
-    for (const url of urls) {
+    // Where it was before it is asked for first, so that a place without one is not tried again and again.
+    for (const url of new Set([...urls.filter((one) => this.#has(one)), ...urls])) {
       const found = await this.#get(url)
       if (typeof found !== 'string') return found
       reason = found
@@ -55,11 +56,16 @@ export class Documents {
     return kept.document !== null && age() < STALE_MS ? kept.document : kept.reason
   }
 
+  #has(url: string): boolean {
+    const kept = this.#kept.get(url)
+    return kept?.document != null && this.#clock.now() - kept.fetchedAt < STALE_MS
+  }
+
   #entry(url: string): Kept {
     let kept = this.#kept.get(url)
     if (kept === undefined) {
       if (this.#kept.size >= MAX_DOCUMENTS) this.#kept.clear()
-      kept = { document: null, fetchedAt: 0, failedAt: 0, reason: '', fetching: null }
+      kept = { document: null, fetchedAt: 0, failedAt: -Infinity, reason: '', fetching: null }
       this.#kept.set(url, kept)
     }
     return kept

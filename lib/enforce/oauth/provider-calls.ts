@@ -13,7 +13,14 @@ export const MAX_CALLS = 64
 const LOOKED_AT = 4_096
 
 /** What is passed on; cookies and everything of the connection are not. */
-const PASSED = ['content-type', 'cache-control', 'pragma', 'www-authenticate', 'retry-after']
+const PASSED = [
+  'content-type',
+  'content-encoding',
+  'cache-control',
+  'pragma',
+  'www-authenticate',
+  'retry-after',
+]
 
 /** A page of the provider's must not act as one of the gateway's. */
 const GUARDS = [
@@ -71,11 +78,11 @@ export class ProviderCalls {
   }
 }
 
-function passedOn({ status, headers, text }: Fetched): Reply {
+function passedOn({ status, headers, bytes }: Fetched): Reply {
   const fields = PASSED.flatMap((name) =>
     [headers[name] ?? []].flat().map((value) => [name, value] as const),
   )
-  return replyOf(status, [...fields, ...GUARDS], text)
+  return replyOf(status, [...fields, ...GUARDS], bytes)
 }
 
 /** The codes of a refusal; its words may repeat what the client sent. */

@@ -109,6 +109,21 @@ documents('takes the first that is there', async () => {
   assert.equal(provider.lines, ['GET /a', 'GET /b'])
 })
 
+documents('looks first where it found one before', async () => {
+  const { provider, clock, first, settled } = await scene()
+  provider.offer('/b', { b: 1 })
+  assert.equal(await first('/a', '/b'), { b: 1 })
+  provider.offer('/a', { a: 1 })
+  for (let minutes = 0; minutes < 3; minutes++) {
+    clock.time += MINUTE
+    assert.equal(await first('/a', '/b'), { b: 1 })
+    await settled()
+  }
+  assert.equal(provider.lines, ['GET /a', 'GET /b', 'GET /b', 'GET /b', 'GET /b'])
+  clock.time += 60 * MINUTE
+  assert.equal(await first('/a', '/b'), { a: 1 })
+})
+
 documents('says which host failed and how, and keeps the details for the log', async () => {
   const { provider, lines, first } = await scene(200)
   const { host } = provider

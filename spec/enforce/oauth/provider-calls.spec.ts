@@ -75,6 +75,16 @@ calls('follow no redirect, and send nobody on', async () => {
   assert.is(provider.heard.length, 5)
 })
 
+calls('bring back every byte', async () => {
+  const { provider, post } = await scene()
+  const body = Buffer.from([...Array(256).keys()])
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'br' }
+  provider.says.set('POST /bytes', { status: 400, headers, body })
+  const reply = await post('/bytes')
+  assert.is(contentOf(reply), body.toString('latin1'))
+  assert.is(reply.head.get('content-encoding'), 'br')
+})
+
 calls('give a page of the provider no power here', async () => {
   const { provider, post } = await scene()
   const body = '<script>alert(1)</script>'

@@ -16,7 +16,7 @@ export interface Heard {
 export interface Said {
   readonly status?: number
   readonly headers?: Record<string, string | string[]>
-  readonly body?: string
+  readonly body?: string | Buffer
 }
 
 export class ProviderServer {
