@@ -163,7 +163,8 @@ export class McpBackend implements Backend {
   }
 
   /** The messages of a POST, once they are whole. */
-  #read({ exchange, attempt }: Visit, then: (posted: Posted) => void): void {
+  #read(visit: Visit, then: (posted: Posted) => void): void {
+    const { exchange, attempt } = visit
     const limit = this.group.limits.maxRequestBytes
     const reader = new BodyReader(attempt.body, limit, {
       read: (bytes) => {
@@ -175,7 +176,7 @@ export class McpBackend implements Backend {
           else then(posted)
         } catch (cause) {
           // The body may have come long after the head, when nobody else is there to catch it.
-          attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
+          this.#broke(visit, cause)
         }
       },
       tooLarge: (bytes) => {
@@ -185,6 +186,14 @@ export class McpBackend implements Backend {
       },
     })
     reader.start()
+  }
+
+  #broke({ exchange, attempt }: Visit, cause: unknown): void {
+    const stack = cause instanceof Error ? cause.stack : undefined
+    // Behind an answer, nobody else would tell.
+    if (exchange.phase !== 'forward')
+      this.group.log.line('error', 'mcp', 'internal error', ['cause', stack ?? String(cause)])
+    attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
   }
 }
 
