@@ -155,7 +155,7 @@ cancelling('calls of one batch are cancelled together', async () => {
 cancelling('a request time-out of the route cancels', async () => {
   const [, client] = await begin(stage, {
     targets: [puppet('one')],
-    policies: 'timeout: { requestTimeout: 1s }',
+    policies: 'timeout: { requestTimeout: 2s }',
   })
   const [answer, id] = await held(client)
   assert.is((await answer.only())['id'], null)
