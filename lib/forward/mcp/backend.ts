@@ -11,6 +11,7 @@ import type { Posted } from './endpoint/messages.ts'
 import { rebindingFault } from './endpoint/rebinding.ts'
 import type { Protection } from './endpoint/rebinding.ts'
 import { stateless } from './endpoint/stateless.ts'
+import { asksDocument } from './endpoint/well-known.ts'
 import { routingFault } from './endpoint/routing-headers.ts'
 import { getFault, methodFault, postFault, refused, repeatedFault } from './endpoint/transport.ts'
 import { versionFault, versionOf } from './endpoint/versions.ts'
@@ -124,8 +125,7 @@ export class McpBackend implements Backend {
     const idText = posted.messages[0]?.idText
     const session = this.#sessionOf(visit, missing, idText)
     if (session === null) return
-    const version = versionOf(visit.exchange.request) ?? session.version
-    const fault = batchFault(posted, version)
+    const fault = batchFault(posted, session.version)
     if (fault !== null) return visit.attempt.answer(refusal(400, fault))
     session.fields = this.fieldsOf(visit.exchange)
     session.receive(posted.messages, visit)
@@ -151,7 +151,8 @@ export class McpBackend implements Backend {
   /** Clients look here for an authorization server; without one they must hear 404. */
   #document({ exchange, attempt }: Visit): void {
     const { documents } = this.#routing
-    if (documents === null) attempt.answer(refused(404, 'not found'))
+    if (documents === null || !asksDocument(exchange.request))
+      attempt.answer(refused(404, 'not found'))
     else documents.call(exchange, attempt)
   }
 
@@ -166,10 +167,10 @@ export class McpBackend implements Backend {
   #read(visit: Visit, then: (posted: Posted) => void): void {
     const { exchange, attempt } = visit
     const limit = this.group.limits.maxRequestBytes
-    const reader = new BodyReader(attempt.body, limit, {
+    const bounds = { most: limit, together: this.group.bodies }
+    const reader = new BodyReader(attempt.body, bounds, {
       read: (bytes) => {
-        // The client may have left meanwhile.
-        if (exchange.phase === 'settled') return
+        exchange.call = null
         try {
           const posted = messagesIn(bytes)
           if ('code' in posted) attempt.answer(refusal(400, posted))
@@ -184,7 +185,12 @@ export class McpBackend implements Backend {
         const message = `message of ${bytes} bytes or more is too large: ${bound}`
         attempt.answer(refusal(413, { code: CODES.invalidRequest, message }))
       },
+      noRoom: () => {
+        const message = 'too much is being read from other clients: try again later'
+        attempt.answer(refusal(503, { code: CODES.server, message }))
+      },
     })
+    exchange.call = { cancel: () => reader.abandon() }
     reader.start()
   }
 

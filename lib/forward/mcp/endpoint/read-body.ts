@@ -1,5 +1,8 @@
-// A client's message, read whole: JSON-RPC cannot be decided on before its end. Bounded by config.mcp.maxRequestBytes.
+// A client's message, read whole: JSON-RPC cannot be decided on before its end. Bounded by config.mcp.maxRequestBytes,
+// and by what all of them together may hold.
 
+import type { Budget } from '../../../base/budget.ts'
+import { Pile } from '../../../base/pile.ts'
 import type { Body, Outcome, Sink } from '../../../base/types.ts'
 import type { Fields } from '../../../base/wire/head.ts'
 
@@ -7,54 +10,67 @@ export interface BodyOwner {
   read(bytes: Buffer): void
   /** It is longer than allowed: at least so many bytes. */
   tooLarge(bytes: number): void
+  /** Too much of others' is being read. */
+  noRoom(): void
+}
+
+export interface BodyBounds {
+  readonly most: number
+  readonly together: Budget
 }
 
 export class BodyReader implements Sink {
   readonly #body: Body
-  readonly #limit: number
+  readonly #bounds: BodyBounds
   readonly #owner: BodyOwner
-  #parts: Buffer[] = []
-  #size = 0
+  readonly #pile = new Pile()
   #state: 'reading' | 'over' = 'reading'
 
-  constructor(body: Body, limit: number, owner: BodyOwner) {
+  constructor(body: Body, bounds: BodyBounds, owner: BodyOwner) {
     this.#body = body
-    this.#limit = limit
+    this.#bounds = bounds
     this.#owner = owner
   }
 
   start(): void {
-    if (this.#body.length > this.#limit) this.#refuse(this.#body.length)
-    else this.#body.start(this, 'content')
+    const { length } = this.#body
+    if (length <= this.#bounds.most) return this.#body.start(this, 'content')
+    this.#state = 'over'
+    this.#owner.tooLarge(length)
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    this.#size += to - from
     if (this.#state === 'over') return true
-    if (this.#size > this.#limit) this.#refuse(this.#size)
-    // The bytes are the reader's own buffer: what is kept must be copied.
-    else this.#parts.push(Buffer.from(bytes.subarray(from, to)))
+    const size = this.#pile.length + to - from
+    if (size > this.#bounds.most) {
+      this.#finish()
+      this.#owner.tooLarge(size)
+    } else if (this.#bounds.together.take(to - from)) this.#pile.add(bytes, from, to)
+    else {
+      this.#finish()
+      this.#owner.noRoom()
+    }
     return true
   }
 
   end(_trailers: Fields | null): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
-    const [only] = this.#parts
-    const bytes = only !== undefined && this.#parts.length === 1 ? only : Buffer.concat(this.#parts)
-    this.#parts = []
-    this.#owner.read(bytes)
+    if (this.#state === 'reading') this.#owner.read(this.#finish())
   }
 
   /** The client is gone, and with it the exchange. */
   cut(_outcome: Outcome): void {
-    this.#state = 'over'
-    this.#parts = []
+    this.abandon()
   }
 
-  #refuse(bytes: number): void {
+  /** Nobody waits for it any more. */
+  abandon(): void {
+    if (this.#state === 'reading') this.#finish()
+  }
+
+  /** What was read; its share is free again. */
+  #finish(): Buffer {
     this.#state = 'over'
-    this.#parts = []
-    this.#owner.tooLarge(bytes)
+    this.#bounds.together.give(this.#pile.length)
+    return this.#pile.take()
   }
 }
