@@ -125,7 +125,8 @@ export class McpBackend implements Backend {
     const idText = posted.messages[0]?.idText
     const session = this.#sessionOf(visit, missing, idText)
     if (session === null) return
-    const fault = batchFault(posted, session.version)
+    const said = versionOf(visit.exchange.request) ?? session.version
+    const fault = batchFault(posted, session.version) ?? batchFault(posted, said)
     if (fault !== null) return visit.attempt.answer(refusal(400, fault))
     session.fields = this.fieldsOf(visit.exchange)
     session.receive(posted.messages, visit)
