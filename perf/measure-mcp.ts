@@ -14,8 +14,8 @@ import { Latencies, percentile, type Sample } from './stats.ts'
 
 const IN_FLIGHT = 32
 const WARM_SECONDS = 0.5
-/** Between two sessions, so that the end of one is not measured as part of the next. */
-const PAUSE_MS = 30
+/** Between two sessions: the end of a server takes the core of the load a while, after its session was answered. */
+const PAUSE_MS = 200
 const FEWEST_SESSIONS = 3
 
 const COLUMNS: readonly Column[] = [

@@ -1,5 +1,8 @@
-// A request body read whole, for what can be decided only at its end: a JSON-RPC message, a form, a registration.
+// A request body read whole, for what can be decided only at its end: a JSON-RPC message, a form, a registration. Each is
+// bounded, and so is what all of a kind may hold together.
 
+import type { Budget } from './budget.ts'
+import { Pile } from './pile.ts'
 import type { Body, Outcome, Sink } from './types.ts'
 import type { Fields } from './wire/head.ts'
 
@@ -7,65 +10,81 @@ export interface WholeOwner {
   read(bytes: Buffer): void
   /** It is longer than allowed: at least so many bytes. */
   tooLarge(bytes: number): void
+  /** Too much of others' is being read. */
+  noRoom(): void
+}
+
+export interface WholeBounds {
+  readonly most: number
+  /** null where few are read at a time. */
+  readonly together: Budget | null
 }
 
 export class WholeReader implements Sink {
   readonly #body: Body
-  readonly #limit: number
+  readonly #bounds: WholeBounds
   readonly #owner: WholeOwner
-  #parts: Buffer[] = []
-  #size = 0
+  readonly #pile = new Pile()
   #state: 'reading' | 'over' = 'reading'
 
-  constructor(body: Body, limit: number, owner: WholeOwner) {
+  constructor(body: Body, bounds: WholeBounds, owner: WholeOwner) {
     this.#body = body
-    this.#limit = limit
+    this.#bounds = bounds
     this.#owner = owner
   }
 
   start(): void {
-    if (this.#body.length > this.#limit) this.#refuse(this.#body.length)
-    else this.#body.start(this, 'content')
+    const { length } = this.#body
+    if (length <= this.#bounds.most) return this.#body.start(this, 'content')
+    this.#state = 'over'
+    this.#owner.tooLarge(length)
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    this.#size += to - from
     if (this.#state === 'over') return true
-    if (this.#size > this.#limit) this.#refuse(this.#size)
-    // The bytes are the reader's own buffer: what is kept must be copied.
-    else this.#parts.push(Buffer.from(bytes.subarray(from, to)))
+    const { most, together } = this.#bounds
+    const size = this.#pile.length + to - from
+    if (size > most) {
+      this.#finish()
+      this.#owner.tooLarge(size)
+    } else if (together === null || together.take(to - from)) this.#pile.add(bytes, from, to)
+    else {
+      this.#finish()
+      this.#owner.noRoom()
+    }
     return true
   }
 
   end(_trailers: Fields | null): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
-    const [only] = this.#parts
-    const bytes = only !== undefined && this.#parts.length === 1 ? only : Buffer.concat(this.#parts)
-    this.#parts = []
-    this.#owner.read(bytes)
+    if (this.#state === 'reading') this.#owner.read(this.#finish())
   }
 
   /** The client is gone, and with it the exchange. */
   cut(_outcome: Outcome): void {
-    this.#state = 'over'
-    this.#parts = []
+    this.abandon()
   }
 
-  #refuse(bytes: number): void {
+  /** Nobody waits for it any more. */
+  abandon(): void {
+    if (this.#state === 'reading') this.#finish()
+  }
+
+  /** What was read; its share is free again. */
+  #finish(): Buffer {
     this.#state = 'over'
-    this.#parts = []
-    this.#owner.tooLarge(bytes)
+    this.#bounds.together?.give(this.#pile.length)
+    return this.#pile.take()
   }
 }
 
 /** The same as a promise; null for one that is too large. Of a client that left nothing is heard any more. */
 export function readWhole(body: Body, limit: number): Promise<Buffer | null> {
   return new Promise((resolve) => {
-    const reader = new WholeReader(body, limit, {
-      read: resolve,
-      tooLarge: () => resolve(null),
-    })
+    const reader = new WholeReader(
+      body,
+      { most: limit, together: null },
+      { read: resolve, tooLarge: () => resolve(null), noRoom: () => resolve(null) },
+    )
     reader.start()
   })
 }

@@ -39,12 +39,12 @@ export function valueOf(bytes: Buffer): Span | null {
   return { from, to }
 }
 
-/** The members of the object there, [] for any other value; the bytes have passed `valueOf`. */
-export function membersOf(bytes: Buffer, { from, to }: Span): Member[] {
+/** The members of the object there, no more than `most`, [] for any other value; the bytes have passed `valueOf`. */
+export function membersOf(bytes: Buffer, { from, to }: Span, most = Infinity): Member[] {
   const members: Member[] = []
   if (byteAt(bytes, from) !== OPEN_BRACE) return members
   let at = spaceEnd(bytes, from + 1)
-  while (at < to && bytes[at] === QUOTE) {
+  while (at < to && bytes[at] === QUOTE && members.length < most) {
     const keyEnd = skipString(bytes, at + 1)
     const key = textOf(bytes, at + 1, keyEnd - 1)
     const colon = spaceEnd(bytes, keyEnd)
@@ -56,12 +56,12 @@ export function membersOf(bytes: Buffer, { from, to }: Span): Member[] {
   return members
 }
 
-/** The items of the array there, [] for any other value; the bytes have passed `valueOf`. */
-export function itemsOf(bytes: Buffer, { from, to }: Span): Span[] {
+/** The items of the array there, no more than `most`, [] for any other value; the bytes have passed `valueOf`. */
+export function itemsOf(bytes: Buffer, { from, to }: Span, most = Infinity): Span[] {
   const items: Span[] = []
   if (byteAt(bytes, from) !== OPEN_BRACKET) return items
   let at = spaceEnd(bytes, from + 1)
-  while (at < to && bytes[at] !== CLOSE_BRACKET) {
+  while (at < to && bytes[at] !== CLOSE_BRACKET && items.length < most) {
     const end = skipValue(bytes, at)
     items.push({ from: at, to: end })
     at = nextAt(bytes, end)

@@ -1,6 +1,6 @@
 // Finds the events in a text/event-stream, by the letter of the WHATWG's HTML standard, wherever its bytes are cut.
 
-import { Pile } from './pile.ts'
+import { Pile } from '../pile.ts'
 
 /** Who reads the stream; called from within `write`. */
 export interface EventOwner {

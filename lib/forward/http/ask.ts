@@ -15,6 +15,8 @@ export interface Question {
   readonly body: Buffer | null
   /** Milliseconds to the answer's head, or 0. */
   readonly deadline: number
+  /** `once`: what may have been done must not be done again, even on a connection that looks stale. */
+  readonly sending: 'once' | 'again'
 }
 
 /** Who asks: hears one of the two, once, never before `ask` has returned and never after `cancel`. */
@@ -49,12 +51,12 @@ class Asked implements Attempt, Call {
   readonly #call: HttpCall
   #state: 'open' | 'over' = 'open'
 
-  constructor(pool: Pool, { head, body, deadline }: Question, asker: Asker) {
+  constructor(pool: Pool, { head, body, deadline, sending }: Question, asker: Asker) {
     this.#asker = asker
     this.body = body === null ? EMPTY_BODY : new BytesBody(body)
     if (body !== null) head.set('content-length', String(body.length))
     head.authority = authorityOf(pool.origin)
-    this.#call = new HttpCall({ request: head, client: NOBODY }, this, head.authority)
+    this.#call = new HttpCall({ request: head, client: NOBODY, sending }, this, head.authority)
     if (deadline > 0) this.#call.limit(deadline)
     try {
       pool.take(this.#call)

@@ -10,6 +10,8 @@ import { backendTimeout } from './fault.ts'
 export interface Asking {
   readonly request: RequestHead
   readonly client: Pick<Client, 'inform'>
+  /** `once`: never again on another connection, whatever became of the first. */
+  readonly sending?: 'once' | 'again'
 }
 
 /** Something that carries a call and can be told to stop. */

@@ -95,7 +95,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#begin(call)
     const { body } = call.attempt
     const mode = modeOf(body)
-    if (this.#carried > 1) this.#writer.remember()
+    if (this.#carried > 1 && call.exchange.sending !== 'once') this.#writer.remember()
     this.#writer.send(requestText(call.exchange.request, call.host, mode), body, mode)
   }
 

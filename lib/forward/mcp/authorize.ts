@@ -2,7 +2,7 @@
 
 import { objectionOf } from '../../base/cel/rules.ts'
 import { View } from '../../base/cel/view.ts'
-import type { Visit } from './session/call.ts'
+import type { Call } from './session/call.ts'
 import type { ItemKind, Owned } from './several/names.ts'
 
 /** An item as rules see it; `arguments` are a called tool's. */
@@ -11,15 +11,11 @@ export interface Item extends Owned {
   readonly arguments?: unknown
 }
 
-export function isPermitted({ rules, exchange }: Visit, { kind, ...item }: Item): boolean {
+export function isPermitted({ visit, message }: Call, { kind, ...item }: Item): boolean {
+  const { rules, exchange } = visit
   if (rules.length === 0) return true
   const { facts } = exchange
-  const mcp = {
-    ...facts?.mcp,
-    tool: undefined,
-    prompt: undefined,
-    resource: undefined,
-    [kind]: item,
-  }
+  // Of this message alone: another one of the same batch must not lend it anything.
+  const mcp = { sessionId: facts?.mcp?.sessionId, methodName: message.method, [kind]: item }
   return objectionOf(rules, new View(exchange, { ...facts, mcp })) === null
 }

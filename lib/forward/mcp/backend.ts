@@ -11,6 +11,7 @@ import type { Posted } from './endpoint/messages.ts'
 import { rebindingFault } from './endpoint/rebinding.ts'
 import type { Protection } from './endpoint/rebinding.ts'
 import { stateless } from './endpoint/stateless.ts'
+import { asksDocument } from './endpoint/well-known.ts'
 import { routingFault } from './endpoint/routing-headers.ts'
 import { getFault, methodFault, postFault, refused, repeatedFault } from './endpoint/transport.ts'
 import { versionFault, versionOf } from './endpoint/versions.ts'
@@ -135,8 +136,8 @@ export class McpBackend implements Backend {
     const idText = posted.messages[0]?.idText
     const session = this.#sessionOf(visit, missing, idText)
     if (session === null) return
-    const version = versionOf(visit.exchange.request) ?? session.version
-    const fault = batchFault(posted, version)
+    const said = versionOf(visit.exchange.request) ?? session.version
+    const fault = batchFault(posted, session.version) ?? batchFault(posted, said)
     if (fault !== null) return visit.attempt.answer(refusal(400, fault))
     session.fields = this.fieldsOf(visit.exchange)
     session.receive(posted.messages, visit)
@@ -163,7 +164,8 @@ export class McpBackend implements Backend {
   /** Clients look here for an authorization server; without one they must hear 404. */
   #document({ exchange, attempt }: Visit): void {
     const { documents } = this.#routing
-    if (documents === null) attempt.answer(refused(404, 'not found'))
+    if (documents === null || !asksDocument(exchange.request))
+      attempt.answer(refused(404, 'not found'))
     else documents.call(exchange, attempt)
   }
 
@@ -175,19 +177,20 @@ export class McpBackend implements Backend {
   }
 
   /** The messages of a POST, once they are whole. */
-  #read({ exchange, attempt }: Visit, then: (posted: Posted) => void): void {
+  #read(visit: Visit, then: (posted: Posted) => void): void {
+    const { exchange, attempt } = visit
     const limit = this.group.limits.maxRequestBytes
-    const reader = new WholeReader(attempt.body, limit, {
+    const bounds = { most: limit, together: this.group.bodies }
+    const reader = new WholeReader(attempt.body, bounds, {
       read: (bytes) => {
-        // The client may have left meanwhile.
-        if (exchange.phase === 'settled') return
+        exchange.call = null
         try {
           const posted = messagesIn(bytes)
           if ('code' in posted) attempt.answer(refusal(400, posted))
           else then(posted)
         } catch (cause) {
           // The body may have come long after the head, when nobody else is there to catch it.
-          attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
+          this.#broke(visit, cause)
         }
       },
       tooLarge: (bytes) => {
@@ -195,8 +198,21 @@ export class McpBackend implements Backend {
         const message = `message of ${bytes} bytes or more is too large: ${bound}`
         attempt.answer(refusal(413, { code: CODES.invalidRequest, message }))
       },
+      noRoom: () => {
+        const message = 'too much is being read from other clients: try again later'
+        attempt.answer(refusal(503, { code: CODES.server, message }))
+      },
     })
+    exchange.call = { cancel: () => reader.abandon() }
     reader.start()
+  }
+
+  #broke({ exchange, attempt }: Visit, cause: unknown): void {
+    const stack = cause instanceof Error ? cause.stack : undefined
+    // Behind an answer, nobody else would tell.
+    if (exchange.phase !== 'forward')
+      this.group.log.line('error', 'mcp', 'internal error', ['cause', stack ?? String(cause)])
+    attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
   }
 }
 

@@ -11,7 +11,7 @@ export const MAX_BATCH = 100
 
 /** Events of one session that can be sent again after a broken connection. */
 export const MAX_HISTORY_EVENTS = 256
-export const MAX_HISTORY_BYTES = 262_144
+export const MAX_HISTORY_BYTES = 1_048_576
 
 /** What may wait for a slow reader of one stream. */
 export const MAX_QUEUED_BYTES = 1_048_576
@@ -35,3 +35,12 @@ export const MAX_NAMES = 10_000
 
 /** Resource subscriptions that are made again when a target is started again. */
 export const MAX_SUBSCRIPTIONS = 256
+
+/** What the waiting calls of one session may hold together. */
+export const MAX_CALL_BYTES = 67_108_864
+
+/** Letters of a client's or a target's words in one field of the log. */
+export const MAX_LOGGED = 256
+
+/** What may be read of clients' messages at a time, over all routes. */
+export const MAX_BODY_BYTES = 268_435_456

@@ -1,6 +1,7 @@
 // One MCP backend beyond any plan: its targets and the sessions of its clients, which outlive a reload that leaves it
 // as it was.
 
+import type { Budget } from '../../base/budget.ts'
 import type { McpConfig } from '../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
@@ -15,6 +16,7 @@ import type { Link, LinkOwner } from './types.ts'
 export interface Surroundings {
   readonly limits: McpLimits
   readonly log: Log
+  readonly bodies: Budget
   /** Sessions of all groups together. */
   readonly sessions: Sweeper<Session>
   /** Room for so many more child processes. */
@@ -34,6 +36,8 @@ export class Group implements SessionOwner {
   readonly limits: McpLimits
   readonly log: Log
   readonly names: Names
+  /** What may be read of clients' messages at a time, over all groups. */
+  readonly bodies: Budget
   /** Whether some target is reached by HTTP, and hears headers of the client's. */
   readonly isRemote: boolean
   readonly #around: Surroundings
@@ -46,6 +50,7 @@ export class Group implements SessionOwner {
     this.config = config
     this.limits = around.limits
     this.log = around.log
+    this.bodies = around.bodies
     this.#around = around
     const names = config.targets.map(({ name }) => name)
     this.names = new Names(config.prefixMode, names)
@@ -59,14 +64,15 @@ export class Group implements SessionOwner {
 
   /** A session its client may use. */
   find(id: string, principal: string): Session | undefined {
-    const session = this.findOld(id, principal)
-    return session?.state === 'open' ? session : undefined
+    const session = this.#sessions.get(id)
+    return session?.state === 'open' && session.principal === principal ? session : undefined
   }
 
   /** One of the older transport, which its client knows before it began. */
   findOld(id: string, principal: string): Session | undefined {
     const session = this.#sessions.get(id)
-    return session?.principal === principal ? session : undefined
+    const isOld = session?.transport === 'old' && session.principal === principal
+    return isOld ? session : undefined
   }
 
   /** A new session; a text says why there is none. */

@@ -2,6 +2,7 @@
 // sessions, any other lets them end.
 
 import { createHash } from 'node:crypto'
+import { Budget } from '../../base/budget.ts'
 import type { McpConfig, McpTarget } from '../../base/config/mcp-types.ts'
 import { Secret } from '../../base/config/secret.ts'
 import type { McpLimits } from '../../base/limits.ts'
@@ -9,7 +10,7 @@ import type { Log } from '../../base/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import { originOf } from '../http/origin.ts'
 import type { Pools } from '../http/pools.ts'
-import { HEAD_DELAY_MS } from './bounds.ts'
+import { HEAD_DELAY_MS, MAX_BODY_BYTES } from './bounds.ts'
 import { Group } from './group.ts'
 import type { Surroundings } from './group.ts'
 import { LegacyLink } from './remote/legacy.ts'
@@ -25,6 +26,7 @@ export class Groups implements Surroundings {
   readonly log: Log
   readonly sessions: Sweeper<Session>
   readonly children: Children
+  readonly bodies = new Budget(MAX_BODY_BYTES)
   readonly #pools: Pools
   readonly #groups = new Map<string, Group>()
 

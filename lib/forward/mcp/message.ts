@@ -11,6 +11,9 @@ export type MessageKind = 'request' | 'notification' | 'response'
 /** Members that decide what a message is; a second one, or one in other letters, could mean another thing elsewhere. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
+/** Of the envelope; five are known. */
+const MAX_MEMBERS = 64
+
 export class Message {
   readonly bytes: Buffer
   readonly kind: MessageKind
@@ -45,7 +48,8 @@ export class Message {
   static at(all: Buffer, { from, to }: Span): Message | string {
     if (all[from] !== OPEN_BRACE) return 'not a JSON-RPC message: expected an object'
     const bytes = onOneLine(all.subarray(from, to))
-    const members = membersOf(bytes, { from: 0, to: bytes.length })
+    const members = membersOf(bytes, { from: 0, to: bytes.length }, MAX_MEMBERS + 1)
+    if (members.length > MAX_MEMBERS) return 'not a JSON-RPC message: too many members'
     const envelope = envelopeOf(bytes, members)
     return typeof envelope === 'string' ? envelope : new Message(bytes, envelope)
   }

@@ -76,7 +76,12 @@ class Ear implements Asker {
 }
 
 function question(method = 'GET', body: Buffer | null = null, ms = 0) {
-  return { head: requestHead(method, '/a?b', [['x-c', 'd']]), body, deadline: ms }
+  return {
+    head: requestHead(method, '/a?b', [['x-c', 'd']]),
+    body,
+    deadline: ms,
+    sending: 'again' as const,
+  }
 }
 
 asking('sends method, target, fields, Host and the body with its length', async () => {

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { accepted } from '../../../lib/forward/mcp/rpc.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
@@ -40,6 +41,18 @@ backend('a fault while a message is taken is told to its client, over either HTT
   assert.is(http2.status, 500)
   assert.equal(faultsOf(gateway), ['Error: a fault of ours', 'Error: a fault of ours'])
   assert.is(await client.textOf('echo', { text: 'x' }), 'x')
+})
+
+backend('a fault behind the answer is told in the log', async () => {
+  const [gateway, client] = await beginOpenly(stage)
+  const [session] = sessionsOf(gateway)
+  session!.receive = (_messages, { attempt }) => {
+    attempt.answer(accepted())
+    broken()
+  }
+  assert.is((await (await client.ask('ping')).whole()).status, 202)
+  assert.equal(faultsOf(gateway), ['Error: a fault of ours'])
+  assert.is(gateway.lines.filter(({ message }) => message === 'request').length, 3)
 })
 
 backend('a fault in the care of one session ends it, and the others are cared for', async () => {

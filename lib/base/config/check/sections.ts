@@ -65,6 +65,12 @@ function place(
     context.problem([name, 'address'], 'got address and gateways, expected one of them', 'key')
   const isAttached =
     gateways !== undefined || (port === undefined && to.names.includes(DEFAULT_GATEWAY))
+  if (!isAttached && port === undefined && to.names.length > 0)
+    context.problem(
+      [name],
+      `got neither port nor gateways, expected one of them: no gateway is called '${DEFAULT_GATEWAY}'`,
+      'key',
+    )
   const route = routeOf(context, name, section, target)
   if (isAttached) {
     const { prefixes } = SECTIONS[name]

@@ -18,7 +18,7 @@ export function messagesIn(bytes: Buffer): Posted | RpcError {
   const whole = valueOf(bytes)
   if (whole === null) return { code: CODES.parse, message: unreadable('not valid JSON') }
   const isBatch = bytes[whole.from] === OPEN_BRACKET
-  const spans = isBatch ? itemsOf(bytes, whole) : [whole]
+  const spans = isBatch ? itemsOf(bytes, whole, MAX_BATCH + 1) : [whole]
   if (spans.length === 0 || spans.length > MAX_BATCH)
     return invalid(`a batch holds 1 to ${MAX_BATCH} messages`)
   const messages: Message[] = []

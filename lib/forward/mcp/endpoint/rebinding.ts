@@ -15,9 +15,9 @@ export function rebindingFault(exchange: Exchange, protection: Protection): stri
   const { request, source, allowedOrigin } = exchange
   if (protection === 'strict' && !isLoopback(hostOf(request.authority)))
     return `Host '${request.authority}' is no loopback name: see dnsRebindingProtection`
-  const origin = request.get('origin')
-  if (origin === undefined || origin === allowedOrigin || isLoopbackOrigin(origin)) return null
-  if (protection === 'pages' && !isLoopback(source.address)) return null
+  const isKnown = (origin: string): boolean => origin === allowedOrigin || isLoopbackOrigin(origin)
+  const origin = request.all('origin').find((one) => one === '' || !isKnown(one))
+  if (origin === undefined || (protection === 'pages' && !isLoopback(source.address))) return null
   return `Origin '${origin}' is not let in: name it in cors, or see dnsRebindingProtection`
 }
 

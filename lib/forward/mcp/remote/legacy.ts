@@ -16,7 +16,7 @@ import { askRemote, note } from './remote.ts'
 import type { Remote } from './remote.ts'
 
 /** Messages that wait for the address, or for the end of the handshake. */
-const MAX_HELD = 64
+const MAX_HELD = 1_024
 /** Messages whose POST was not answered yet. */
 const MAX_UNDER_WAY = 1_024
 /** A POST is answered at once: what it brings about comes on the stream. */

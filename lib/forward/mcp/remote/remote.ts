@@ -45,7 +45,9 @@ export function askRemote(remote: Remote, request: RemoteRequest, asker: Asker):
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
   const { body = null, deadline } = request
-  return ask(pool, { head, body, deadline }, asker)
+  // A call that a server has begun and died of must not run a second time.
+  const sending = request.method === 'POST' ? 'once' : 'again'
+  return ask(pool, { head, body, deadline, sending }, asker)
 }
 
 /** Says at debug what went wrong with something nobody waits for. */

@@ -1,7 +1,7 @@
 // An answer's content gathered to its end, within a bound.
 
+import { Pile } from '../../../base/pile.ts'
 import type { Body, Sink } from '../../../base/types.ts'
-import { copyOf } from '../../../base/wire/socket.ts'
 
 /** Hears one of the three, once, unless it cancelled. */
 export interface WholeOwner {
@@ -14,8 +14,7 @@ export class Whole implements Sink {
   readonly #body: Body
   readonly #owner: WholeOwner
   readonly #maxBytes: number
-  readonly #parts: Buffer[] = []
-  #length = 0
+  readonly #pile = new Pile()
   #state: 'open' | 'over' = 'open'
 
   constructor(body: Body, owner: WholeOwner, maxBytes: number) {
@@ -32,16 +31,13 @@ export class Whole implements Sink {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     if (this.#state === 'over') return true
-    this.#length += to - from
-    if (this.#length > this.#maxBytes) this.#overflow()
-    else this.#parts.push(copyOf(bytes.subarray(from, to)))
+    if (this.#pile.length + to - from > this.#maxBytes) this.#overflow()
+    else this.#pile.add(bytes, from, to)
     return true
   }
 
   end(): void {
-    if (!this.#finish()) return
-    const [first = Buffer.alloc(0)] = this.#parts
-    this.#owner.whole(this.#parts.length > 1 ? Buffer.concat(this.#parts, this.#length) : first)
+    if (this.#finish()) this.#owner.whole(this.#pile.take())
   }
 
   cut(): void {

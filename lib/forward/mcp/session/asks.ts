@@ -52,8 +52,12 @@ export class Asks {
     return undefined
   }
 
-  /** A target is gone: nobody waits for these answers. */
-  drop(target: Target): void {
-    for (const [number, ask] of this.#open) if (ask.target === target) this.#open.delete(number)
+  /** A target is gone: nobody waits for the answers to these. */
+  drop(target: Target): { number: number; channel: Channel }[] {
+    const dropped: { number: number; channel: Channel }[] = []
+    for (const [number, ask] of this.#open)
+      if (ask.target === target && this.#open.delete(number))
+        dropped.push({ number, channel: ask.channel })
+    return dropped
   }
 }

@@ -6,6 +6,7 @@ import { stringAt } from '../../../base/json/scan.ts'
 import type { Span } from '../../../base/json/scan.ts'
 import type { Rule } from '../../../base/config/auth-types.ts'
 import type { Attempt, Reply } from '../../../base/types.ts'
+import { MAX_LOGGED } from '../bounds.ts'
 import type { Message } from '../message.ts'
 import { CODES, errorText, notificationBytes, refusal, resultBytes } from '../rpc.ts'
 import type { RpcError } from '../rpc.ts'
@@ -21,6 +22,8 @@ export interface Visit {
 }
 
 export interface CallOwner {
+  /** With several targets the refusal of one is no answer to the client, who does not know them apart. */
+  readonly hasOneTarget: boolean
   /** Its answer, or null when it was cancelled and gets none. */
   answered(call: Call, answer: Buffer | null): void
 }
@@ -123,8 +126,12 @@ export class Call {
 
   failed(reason: string, reply: Reply | null, target: string): void {
     const error = { code: CODES.server, message: reason, data: { target } }
-    if (reply === null) this.error(error)
-    else this.relay(reply, error)
+    if (reply === null) return this.error(error)
+    // 404 would tell the client that its session here is gone.
+    if (this.#owner.hasOneTarget && reply.head.status !== 404)
+      return this.relay(withoutSession(reply), error)
+    reply.body.cancel()
+    this.error(error)
   }
 
   /** Nobody waits for the answer any more. */
@@ -135,8 +142,9 @@ export class Call {
   }
 
   /** For the log; the target's own words stay out of it. */
-  #note(errorCode: number | undefined, errorText?: string): void {
+  #note(errorCode: number | undefined, text?: string): void {
     const { exchange } = this.visit
+    const errorText = text?.slice(0, MAX_LOGGED)
     exchange.facts = { ...exchange.facts, mcp: { ...exchange.facts?.mcp, errorCode, errorText } }
   }
 
@@ -147,6 +155,15 @@ export class Call {
     this.#owner.answered(this, answer)
   }
 }
+
+/** What belongs between the gateway and its target is not for the client. */
+function withoutSession(reply: Reply): Reply {
+  for (const [name] of [...reply.head.entries()])
+    if (NOT_RELAYED.includes(name) || name.startsWith('access-control-')) reply.head.remove(name)
+  return reply
+}
+
+const NOT_RELAYED = ['mcp-session-id', 'mcp-protocol-version', 'set-cookie']
 
 function codeOf(message: Message, error: Span): number | undefined {
   const { code }: { code?: unknown } = JSON.parse(message.text(error)) ?? {}

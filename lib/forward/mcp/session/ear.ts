@@ -66,8 +66,12 @@ export class Ear {
     this.#client = 'initialized'
   }
 
+  /** A target is gone, and its questions with it. */
   forget(target: Target): void {
-    this.#asks.drop(target)
+    for (const { number, channel } of this.#asks.drop(target)) {
+      const params = JSON.stringify({ requestId: number, reason: target.reason })
+      this.#open(channel).post(notificationBytes(CANCELLED, params))
+    }
   }
 
   #asked(target: Target, message: Message, number: number): void {
@@ -104,9 +108,13 @@ export class Ear {
     if (span === undefined) return
     const ask = this.#asks.takeBack(target, message.text(span))
     if (ask === undefined) return
-    // The client may still be at it when the call is over that brought it.
-    const channel = ask.channel.state === 'over' ? this.#session.alone : ask.channel
-    channel.post(edited(message.bytes, [{ ...span, text: String(ask.number) }]))
+    const edit = { ...span, text: String(ask.number) }
+    this.#open(ask.channel).post(edited(message.bytes, [edit]))
+  }
+
+  /** The client may still be at a question when the call is over that brought it. */
+  #open(channel: Channel): Channel {
+    return channel.state === 'over' ? this.#session.alone : channel
   }
 
   #cancel(message: Message): void {

@@ -12,10 +12,12 @@ export class History {
   readonly #past: Past[] = []
   #bytes = 0
 
+  /** One that is larger than all of it is not kept. */
   add(channel: number, order: number, event: Buffer): void {
+    if (event.length > MAX_HISTORY_BYTES) return
     this.#past.push({ channel, order, event })
     this.#bytes += event.length
-    while (this.#isFull && this.#past.length > 1) this.#bytes -= this.#past.shift()!.event.length
+    while (this.#isFull) this.#bytes -= this.#past.shift()!.event.length
   }
 
   /** What is left of what a channel sent behind its event of this order. */

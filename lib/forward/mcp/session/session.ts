@@ -6,20 +6,23 @@ import type { Level } from '../../../base/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
 import type { Attempt } from '../../../base/types.ts'
 import type { Item } from '../authorize.ts'
-import { HEAD_DELAY_MS, MAX_CALLS, RESUME_GRACE_MS } from '../bounds.ts'
+import { HEAD_DELAY_MS } from '../bounds.ts'
 import type { Group } from '../group.ts'
 import type { Message } from '../message.ts'
 import { accepted, CODES, refusal } from '../rpc.ts'
 import { Directory } from '../several/directory.ts'
+import type { Failure } from '../several/gather.ts'
 import { initialize } from '../several/initialize.ts'
 import type { SentFields } from '../types.ts'
 import { Call } from './call.ts'
+import { Calls } from './calls.ts'
 import type { CallOwner, Visit } from './call.ts'
-import { ALONE, Channel, placeOf, replay } from './channel.ts'
-import type { ChannelOwner } from './channel.ts'
+import { ALONE, placeOf, replay } from './channel.ts'
+import type { Channel } from './channel.ts'
+import { Channels } from './channels.ts'
+import type { ChannelsOwner } from './channels.ts'
 import { dispatch } from './dispatch.ts'
 import { Ear } from './ear.ts'
-import { History } from './history.ts'
 import { Memory } from './memory.ts'
 import { Target } from './target.ts'
 import type { TargetOwner } from './target.ts'
@@ -41,17 +44,15 @@ type State = 'new' | 'greeting' | 'open' | 'ended'
 /** The first version whose clients know events without data. */
 const PRIMING_VERSION = '2025-11-25'
 
-export class Session implements CallOwner, ChannelOwner, Swept {
+export class Session implements CallOwner, ChannelsOwner, Swept {
   readonly id = randomUUID()
   readonly group: Group
   /** The client's `initialize`, with which every start of a target begins. */
   greeting: Message
   readonly targets: readonly Target[]
-  readonly history = new History()
   readonly memory = new Memory()
   readonly directory = new Directory()
-  readonly alone: Channel = new Channel(ALONE, this)
-  readonly calls = new Set<Call>()
+  readonly calls = new Calls()
   readonly started = performance.now()
   /** Who may use it: see principal.ts. */
   readonly principal: string
@@ -61,16 +62,12 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   version = ''
   readonly #owner: SessionOwner
   readonly #ear: Ear
-  readonly #channels = new Map<number, Channel>()
-  /** Channels whose client is gone and may come back, and when that was. */
-  readonly #parted = new Map<Channel, number>()
-  readonly #pressed = new Set<Channel>()
+  readonly #channels = new Channels(this)
   #state: State = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
   /** Why it ends with its last call, or ''. */
   #retired = ''
   #lastNumber = 0
-  #lastChannel = ALONE
   #used = performance.now()
   /** What became of the client's stand-alone stream. */
   #stream: 'none' | 'open' | 'gone' = 'none'
@@ -82,12 +79,15 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.principal = about.principal
     this.#owner = owner
     this.#ear = new Ear(this)
-    this.alone.whenSlow = 'cut'
     this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
   }
 
   get state(): State {
     return this.#state
+  }
+
+  get transport(): 'streamable' | 'old' {
+    return this.#transport
   }
 
   /** For the log: enough to tell sessions apart, too little to use one. */
@@ -100,13 +100,21 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   }
 
   /** What it holds; nothing of it once it has ended. */
-  get counts(): Readonly<Record<'calls' | 'channels' | 'parted' | 'pressed', number>> {
-    return {
-      calls: this.calls.size,
-      channels: this.#channels.size,
-      parted: this.#parted.size,
-      pressed: this.#pressed.size,
-    }
+  get counts(): Channels['counts'] & { readonly calls: number } {
+    return { calls: this.calls.size, ...this.#channels.counts }
+  }
+
+  /** The stand-alone channel. */
+  get alone(): Channel {
+    return this.#channels.alone
+  }
+
+  get isLasting(): boolean {
+    return this.#retired === ''
+  }
+
+  get hasOneTarget(): boolean {
+    return this.targets.length === 1
   }
 
   target(name: string): Target | undefined {
@@ -137,6 +145,17 @@ export class Session implements CallOwner, ChannelOwner, Swept {
       'version',
       this.version,
     ])
+  }
+
+  /** A target that came up after the others had answered for all. */
+  joined(target: Target): void {
+    this.#ear.cameBack(target)
+  }
+
+  /** Targets whose part is missing from an answer. */
+  tellOf(failures: readonly Failure[]): void {
+    for (const { target, reason } of failures)
+      this.#say('warn', 'target left out', ['target', target, 'reason', reason])
   }
 
   /** Messages of a client that has no session: each target is started when it is needed. */
@@ -170,8 +189,8 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.#used = performance.now()
     this.note(exchange, null, messages[0]?.method || undefined)
     const requests = messages.filter(({ kind }) => kind === 'request')
-    if (this.calls.size + requests.length > MAX_CALLS)
-      return attempt.answer(refusal(503, tooManyCalls(), requests[0]?.idText))
+    const full = this.calls.refusalOf(requests)
+    if (full !== null) return attempt.answer(refusal(503, full, requests[0]?.idText))
     for (const message of messages) if (message.kind !== 'request') this.#ear.tell(message)
     if (requests.length === 0) return attempt.answer(accepted())
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
@@ -184,14 +203,14 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   listen(attempt: Attempt, lastEventId: string | undefined): void {
     this.#used = performance.now()
     const [number, order] = placeOf(lastEventId)
-    const channel = number === ALONE ? this.alone : this.#channels.get(number)
+    const channel = this.#channels.find(number)
     if (channel === undefined || (lastEventId !== undefined && !channel.hasSent(order))) {
-      const events = channel === undefined ? this.history.after(number, order) : []
+      const events = channel === undefined ? this.#channels.history.after(number, order) : []
       if (events.length > 0) return replay(attempt, events)
       const message = `nothing is known of Last-Event-ID ${lastEventId}`
       return attempt.answer(refusal(400, { code: CODES.server, message }))
     }
-    this.#parted.delete(channel)
+    this.#channels.rejoined(channel)
     if (number === ALONE) this.#stream = 'open'
     const lost =
       lastEventId === undefined ? channel.attach(attempt) : channel.resume(attempt, order)
@@ -236,30 +255,30 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     this.#used = performance.now()
     if (--channel.holds > 0 || channel === this.alone) {
       if (answer !== null) channel.post(answer)
-    } else {
-      this.#channels.delete(channel.number)
-      this.#parted.delete(channel)
-      channel.finish(answer)
-    }
+    } else this.#channels.finish(channel, answer)
     if (this.#retired !== '' && this.calls.size === 0) this.end(this.#retired)
   }
 
-  parted(channel: Channel): void {
+  /** The client closed a stream: the targets hear that nobody waits (demand 33). */
+  abandoned(channel: Channel): void {
     this.#used = performance.now()
-    if (channel === this.alone) this.#aloneParted()
-    else if (channel.isResumable && this.#retired === '')
-      this.#parted.set(channel, performance.now())
-    // Nobody can come back: there is no event to name, or no session.
-    else this.#cancel(channel)
+    for (const call of this.calls)
+      if (call.channel === channel) call.cancel('the client closed the stream')
+    // Without its first answer there is no session to come back to.
+    if (this.#state === 'greeting') this.end('its client left before it began')
   }
 
-  pressed(channel: Channel): void {
-    this.#pressed.add(channel)
+  aloneLeft(): void {
+    this.#used = performance.now()
+    this.#stream = 'gone'
+    if (this.#transport === 'old') this.end('its client closed the stream')
+  }
+
+  pressed(): void {
     for (const target of this.targets) target.pause()
   }
 
-  relieved(channel: Channel): void {
-    if (!this.#pressed.delete(channel) || this.#pressed.size > 0) return
+  relieved(): void {
     for (const target of this.targets) target.resume()
   }
 
@@ -273,10 +292,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
   #sweep(now: number): void {
     const { keepAlive, sessionTtl, goneTtl } = this.group.limits
-    this.alone.sweep(now, keepAlive)
-    for (const channel of this.#channels.values()) channel.sweep(now, keepAlive)
-    for (const [channel, since] of this.#parted)
-      if (now - since > RESUME_GRACE_MS) this.#cancel(channel)
+    this.#channels.sweep(now, keepAlive)
     if (this.calls.size > 0 || this.#stream === 'open') return
     const idle = now - this.#used
     if (idle > sessionTtl) this.end('idle')
@@ -285,9 +301,7 @@ export class Session implements CallOwner, ChannelOwner, Swept {
 
   #channelFor({ exchange, attempt }: Visit, patience: number): Channel {
     if (this.#transport === 'old') return this.alone
-    const channel = new Channel(++this.#lastChannel, this)
-    this.#channels.set(channel.number, channel)
-    channel.await(attempt, patience)
+    const channel = this.#channels.open(attempt, patience)
     exchange.call = { cancel: () => channel.abandon() }
     return channel
   }
@@ -299,23 +313,9 @@ export class Session implements CallOwner, ChannelOwner, Swept {
     return call
   }
 
-  /** The client closed a stream: the targets hear that nobody waits (demand 33). */
-  #cancel(channel: Channel): void {
-    this.#parted.delete(channel)
-    for (const call of this.calls)
-      if (call.channel === channel) call.cancel('the client closed the stream')
-    // Without its first answer there is no session to come back to.
-    if (this.#state === 'greeting') this.end('its client left before it began')
-  }
-
   #agreed(): string {
     const versions = this.targets.flatMap(({ profile }) => profile?.version ?? [])
     return versions.toSorted()[0] ?? ''
-  }
-
-  #aloneParted(): void {
-    this.#stream = 'gone'
-    if (this.#transport === 'old') this.end('its client closed the stream')
   }
 
   #targetOwner(): TargetOwner {
@@ -350,8 +350,4 @@ export class Session implements CallOwner, ChannelOwner, Swept {
   #say(level: Level, message: string, fields: (string | number)[]): void {
     this.group.log.line(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
   }
-}
-
-function tooManyCalls() {
-  return { code: CODES.server, message: `more than ${MAX_CALLS} calls wait for an answer` } as const
 }

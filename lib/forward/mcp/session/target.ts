@@ -50,7 +50,7 @@ interface Pending {
   readonly waiter: Waiter
   /** As it was sent, so that it can be sent again to a session that had expired. */
   readonly bytes: Buffer
-  readonly isSecond: boolean
+  readonly sent: 'first' | 'again'
 }
 
 export class Target {
@@ -70,7 +70,10 @@ export class Target {
   #timer: NodeJS.Timeout | null = null
   #greetingNumber = 0
   #generation = 0
-  #isListening: SentFields | null = null
+  /** With what to listen for messages of no call, once that was asked for. */
+  #listening: SentFields | null = null
+  /** Holds for a link that is opened meanwhile, too. */
+  #flow: 'running' | 'paused' = 'running'
 
   constructor(name: string, owner: TargetOwner) {
     this.name = name
@@ -100,7 +103,7 @@ export class Target {
       return number
     }
     const bytes = make(String(number))
-    this.#pending.set(number, { waiter, bytes, isSecond: false })
+    this.#pending.set(number, { waiter, bytes, sent: 'first' })
     if (this.#state === 'ready') this.#send(bytes, number)
     else this.#queue.push(number)
     return number
@@ -119,20 +122,27 @@ export class Target {
   }
 
   listen(fields: SentFields): void {
-    this.#isListening = fields
+    this.#listening = fields
     if (this.#state === 'ready') this.#link?.listen(fields)
   }
 
   pause(): void {
+    this.#flow = 'paused'
     this.#link?.pause()
   }
 
   resume(): void {
+    this.#flow = 'running'
     this.#link?.resume()
   }
 
   /** Starts it; `waiter` hears its answer to `initialize`. */
   start(waiter: Waiter): void {
+    this.#start(waiter)
+  }
+
+  /** Without a waiter it is one of its own accord, for the requests that wait. */
+  #start(waiter: Waiter | null): void {
     this.#move('starting')
     const link = this.#owner.open(this.name, this.#ear())
     if (typeof link === 'string') {
@@ -143,6 +153,7 @@ export class Target {
       return
     }
     this.#link = link
+    if (this.#flow === 'paused') link.pause()
     this.#greet(waiter)
   }
 
@@ -205,14 +216,14 @@ export class Target {
   /** The request was not done: it goes out again when the session there has begun anew, once. */
   #expired(number: number): void {
     const pending = this.#pending.get(number)
-    if (pending?.isSecond === true)
+    if (pending?.sent === 'again')
       return this.#failed(number, `target '${this.name}' knows no session`, null)
     if (this.#state === 'ready') {
       this.#move('starting')
-      this.#greet(this.#again())
+      this.#greet(null)
     }
     if (pending === undefined) return
-    this.#pending.set(number, { ...pending, isSecond: true })
+    this.#pending.set(number, { ...pending, sent: 'again' })
     this.#queue.push(number)
   }
 
@@ -226,19 +237,10 @@ export class Target {
     const now = performance.now()
     if (now < this.#notBefore) return
     this.#restarts++
-    this.start(this.#again())
+    this.#start(null)
   }
 
-  #again(): Waiter {
-    return {
-      answered: (message) => {
-        if (message.result !== null) this.#owner.cameBack(this)
-      },
-      failed: (_reason, reply) => reply?.body.cancel(),
-    }
-  }
-
-  #greet(waiter: Waiter): void {
+  #greet(waiter: Waiter | null): void {
     const number = this.#owner.nextNumber()
     this.#greetingNumber = number
     const bytes = this.#owner.greeting().withId(String(number))
@@ -251,23 +253,24 @@ export class Target {
       const within = `within ${startTimeout} ms (config.mcp.startTimeout)`
       this.#failed(number, `target '${this.name}' did not answer initialize ${within}`, null)
     }, startTimeout)
-    this.#pending.set(number, { waiter: greeted, bytes, isSecond: true })
+    this.#pending.set(number, { waiter: greeted, bytes, sent: 'again' })
     this.#send(bytes, number)
   }
 
-  #greeted(message: Message, waiter: Waiter): void {
+  #greeted(message: Message, waiter: Waiter | null): void {
     this.#stopClock()
     const profile = Profile.from(message)
     if (profile === null) {
       const reason = `target '${this.name}' refused initialize`
-      waiter.answered(message)
+      waiter?.answered(message)
       return this.#down(reason, null)
     }
     this.#profile = profile
     this.#since = performance.now()
     this.#move('ready')
-    waiter.answered(message)
-    if (this.#isListening !== null) this.#link?.listen(this.#isListening)
+    if (waiter === null) this.#owner.cameBack(this)
+    else waiter.answered(message)
+    if (this.#listening !== null) this.#link?.listen(this.#listening)
     const waiting = this.#queue
     this.#queue = []
     for (const number of waiting) {
@@ -291,7 +294,7 @@ export class Target {
     this.#move(this.#restarts >= MAX_RESTARTS ? 'lost' : 'down')
     this.#dropLink()
     waiter?.failed(reason, reply)
-    this.#failAll(reason)
+    this.#failAll(reason, waiter === null ? reply : null)
     this.#owner.wentDown(this, reason)
   }
 
@@ -302,11 +305,14 @@ export class Target {
     link?.close()
   }
 
-  #failAll(reason: string): void {
-    const pending = [...this.#pending.values()]
+  /** What a remote target said goes to the first who waits. */
+  #failAll(reason: string, reply: Reply | null = null): void {
+    const [first, ...others] = [...this.#pending.values()]
     this.#pending.clear()
     this.#queue = []
-    for (const { waiter } of pending) waiter.failed(reason, null)
+    if (first === undefined) reply?.body.cancel()
+    first?.waiter.failed(reason, reply)
+    for (const { waiter } of others) waiter.failed(reason, null)
   }
 
   #refusal(): string {

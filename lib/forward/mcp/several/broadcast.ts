@@ -25,6 +25,7 @@ export function broadcast(session: Session, call: Call): void {
         ),
     },
     ({ found, failures }) => {
+      session.tellOf(failures)
       const [first] = failures
       const isFailure = group.config.failureMode === 'failClosed' || found.length === 0
       if (first !== undefined && isFailure)

@@ -2,7 +2,6 @@
 
 import type { Message } from '../message.ts'
 import type { Call } from '../session/call.ts'
-import { objectOr } from '../session/profile.ts'
 import type { Target } from '../session/target.ts'
 
 export interface Failure {
@@ -97,8 +96,10 @@ function togetherOf<T>(inquiries: readonly Inquiry<T>[]): Gathered<T> {
   return { found, failures }
 }
 
-/** The target's own words go to the client, as they would without the gateway between. */
+/** By code: the target's own words may be long, and are not for the log. */
 function errorOf(target: string, message: Message): string {
-  const { message: text } = objectOr(JSON.parse(message.text(message.error!)))
-  return `target '${target}' answered: ${typeof text === 'string' ? text : 'an error'}`
+  const error: unknown = JSON.parse(message.text(message.error!))
+  const code: unknown =
+    typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined
+  return `target '${target}' answered error ${typeof code === 'number' ? code : 'without a code'}`
 }

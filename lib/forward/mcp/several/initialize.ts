@@ -7,6 +7,7 @@ import { objectOr } from '../session/profile.ts'
 import type { Profile } from '../session/profile.ts'
 import type { Session } from '../session/session.ts'
 import type { Target } from '../session/target.ts'
+import { FAILED_TARGETS } from './failures.ts'
 import type { Failure } from './gather.ts'
 
 /** Starts every target and answers; `begun` hears whether there is a session now. */
@@ -33,35 +34,75 @@ function alone(call: Call, target: Target, begun: (isThere: boolean) => void): v
 }
 
 function together(session: Session, call: Call, begun: (isThere: boolean) => void): void {
-  const { targets, group } = session
-  const failures: Failure[] = []
-  let open = targets.length
-  const settled = (): void => {
-    if (--open > 0) return
-    const ready = targets.filter(({ state }) => state === 'ready')
-    const isThere =
-      group.config.failureMode === 'failOpen' ? ready.length > 0 : failures.length === 0
-    begun(isThere)
-    if (isThere) return call.result(mergedText(session, call, ready, failures))
-    const [first] = failures
-    const message = first?.reason ?? 'no target'
-    call.refuse(500, { code: CODES.internal, message, data: { failures } })
+  new Greeting(session, call, begun).start()
+}
+
+/** All targets begin at once; one that takes its time does not hold up those that are there. */
+class Greeting {
+  readonly #session: Session
+  readonly #call: Call
+  readonly #begun: (isThere: boolean) => void
+  readonly #failures: Failure[] = []
+  /** Those that have neither answered nor failed. */
+  readonly #open: Set<Target>
+  #state: 'waiting' | 'impatient' | 'told' = 'waiting'
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(session: Session, call: Call, begun: (isThere: boolean) => void) {
+    this.#session = session
+    this.#call = call
+    this.#begun = begun
+    this.#open = new Set(session.targets)
   }
-  for (const target of targets) {
-    const fail = (reason: string): void => {
-      failures.push({ target: target.name, reason })
-      settled()
-    }
-    target.start({
-      answered: (message) => {
-        if (message.result === null) fail(`target '${target.name}' refused initialize`)
-        else settled()
-      },
-      failed: (reason, reply) => {
-        reply?.body.cancel()
-        fail(reason)
-      },
-    })
+
+  start(): void {
+    const { targets, group } = this.#session
+    const { listTimeout } = group.limits
+    if (group.config.failureMode === 'failOpen')
+      this.#timer = setTimeout(() => this.#hurry(), listTimeout)
+    this.#call.whenOver(() => clearTimeout(this.#timer))
+    for (const target of targets)
+      target.start({
+        answered: (message) => {
+          if (message.result === null) this.#missing(target, 'refused initialize')
+          else if (this.#state === 'told') return this.#session.joined(target)
+          this.#settle(target)
+        },
+        failed: (reason, reply) => {
+          reply?.body.cancel()
+          this.#failures.push({ target: target.name, reason })
+          this.#settle(target)
+        },
+      })
+  }
+
+  #hurry(): void {
+    this.#state = 'impatient'
+    this.#settle(null)
+  }
+
+  #settle(target: Target | null): void {
+    if (target !== null) this.#open.delete(target)
+    const ready = this.#session.targets.filter(({ state }) => state === 'ready')
+    const isEnough = this.#open.size === 0 || (this.#state === 'impatient' && ready.length > 0)
+    if (this.#state === 'told' || !isEnough) return
+    this.#state = 'told'
+    for (const slow of this.#open) this.#missing(slow, 'is still starting (config.mcp.listTimeout)')
+    this.#tell(ready)
+  }
+
+  #missing({ name }: Target, why: string): void {
+    this.#failures.push({ target: name, reason: `target '${name}' ${why}` })
+  }
+
+  #tell(ready: readonly Target[]): void {
+    const failures = this.#failures
+    const { failureMode } = this.#session.group.config
+    const isThere = failureMode === 'failOpen' ? ready.length > 0 : failures.length === 0
+    this.#begun(isThere)
+    if (isThere) return this.#call.result(mergedText(this.#session, this.#call, ready, failures))
+    const message = failures[0]?.reason ?? 'no target'
+    this.#call.refuse(500, { code: CODES.internal, message, data: { failures } })
   }
 }
 
@@ -87,7 +128,7 @@ function mergedText(
     capabilities: mergedCapabilities(profiles),
     serverInfo: { name: 'gateway', title: 'Gateway', version: VERSION },
     instructions: [...introduction, ...parts].join('\n\n'),
-    ...(failures.length === 0 ? {} : { _meta: { 'gateway/failedTargets': failures } }),
+    ...(failures.length === 0 ? {} : { _meta: { [FAILED_TARGETS]: failures } }),
   })
 }
 

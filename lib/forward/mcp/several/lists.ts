@@ -57,6 +57,7 @@ function join(session: Session, call: Call): void {
   const method = LISTS.get(name)!
   const { names, config } = session.group
   collect(session, call, { name, method }, ({ found, failures }) => {
+    session.tellOf(failures)
     const [first] = failures
     if (first !== undefined && (config.failureMode === 'failClosed' || found.length === 0))
       return call.error({ code: CODES.server, message: first.reason, data: { failures } })

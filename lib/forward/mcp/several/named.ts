@@ -1,6 +1,6 @@
 // The one thing a request names: a tool, a prompt, a resource or a task.
 
-import { membersOf, stringAt } from '../../../base/json/scan.ts'
+import { itemsOf, membersOf, stringAt } from '../../../base/json/scan.ts'
 import type { Span } from '../../../base/json/scan.ts'
 import { folded } from '../message.ts'
 import type { Message } from '../message.ts'
@@ -53,6 +53,19 @@ function namedAt(bytes: Buffer, span: Span, rest: Pick<Named, 'kind' | 'results'
 function onlyMember(bytes: Buffer, object: Span, name: string): Span | string {
   const span = memberAt(bytes, object, name)
   return span ?? `params: '${name}' is missing`
+}
+
+/** How deep arguments are looked into. */
+const MAX_ARGUMENT_DEPTH = 64
+
+/** Whether some object in there has a member twice, so that rules and the target may read different ones. */
+export function isAmbiguous(bytes: Buffer, value: Span, depth = 0): boolean {
+  if (depth > MAX_ARGUMENT_DEPTH) return true
+  const members = membersOf(bytes, value)
+  const names = new Set(members.map(({ key }) => folded(key)))
+  if (names.size < members.length) return true
+  const inner = members.length > 0 ? members : itemsOf(bytes, value)
+  return inner.some((one) => isAmbiguous(bytes, one, depth + 1))
 }
 
 /** The same for one that may be missing. */

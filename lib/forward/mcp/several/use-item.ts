@@ -8,7 +8,7 @@ import type { Call } from '../session/call.ts'
 import type { Session } from '../session/session.ts'
 import { learnNames } from './lists.ts'
 import { RELATED_TASK } from './methods.ts'
-import { memberAt, namedBy } from './named.ts'
+import { isAmbiguous, memberAt, namedBy } from './named.ts'
 import type { Named } from './named.ts'
 import type { ItemKind, Owned } from './names.ts'
 import { inwardEdits, outwardEdits } from './rename.ts'
@@ -36,7 +36,7 @@ function ask(session: Session, call: Call, named: Named, owned: Owned | undefine
   const written = argumentsOf(call)
   if (typeof written === 'string')
     return call.refuse(400, { code: CODES.invalidParams, message: written })
-  if (!isPermitted(visit, { kind, ...owned, ...written })) return unknown(call, kind, text)
+  if (!isPermitted(call, { kind, ...owned, ...written })) return unknown(call, kind, text)
   const edits = editsOf(session, message, named, owned)
   call.ask(target, (idText) => message.withId(idText, ...edits), {
     answered: (answer) => {
@@ -79,5 +79,6 @@ function argumentsOf({ visit, message }: Call): { arguments?: unknown } | string
   if (visit.rules.length === 0 || method !== 'tools/call' || params === null) return {}
   const span = memberAt(bytes, params, 'arguments')
   if (span === undefined || typeof span === 'string') return span ?? {}
+  if (isAmbiguous(bytes, span)) return "params: a member of 'arguments' is ambiguous"
   return { arguments: JSON.parse(message.text(span)) }
 }

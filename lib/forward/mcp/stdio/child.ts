@@ -35,6 +35,9 @@ export interface ChildHome {
 
 const NEWLINE = Buffer.from('\n')
 
+/** A read that fills its buffer by half: there is more where it came from. */
+const BIG_READ_BYTES = 32_768
+
 export class Child implements Link, LineOwner {
   readonly target: string
   readonly pid: number
@@ -152,10 +155,22 @@ export class Child implements Link, LineOwner {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#reading === 'flowing') return this.#lines.push(chunk)
+    if (this.#reading === 'flowing') {
+      if (chunk.length >= BIG_READ_BYTES) this.#breathe()
+      return this.#lines.push(chunk)
+    }
     // When a process exits, Node resumes its output, paused or not.
     this.#process.stdout.pause()
     this.#process.stdout.unshift(chunk)
+  }
+
+  /** One that talks without end must not keep the others waiting: node would read on within the same turn. */
+  #breathe(): void {
+    const { stdout } = this.#process
+    stdout.pause()
+    setImmediate(() => {
+      if (this.#reading === 'flowing') stdout.resume()
+    })
   }
 
   #outputClosed(): void {

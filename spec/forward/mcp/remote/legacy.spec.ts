@@ -169,9 +169,9 @@ legacy('tells of a message that was not taken, and stands', async () => {
 
 legacy('keeps what waits for the address within bounds', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, { send: EVENTS }]], SSE)
-  for (let number = 1; number <= 65; number++) link.send(request(number))
+  for (let number = 1; number <= 1_025; number++) link.send(request(number))
   assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 65: target 'x' has too many messages under way"])
+  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
   link.close()
   await ear.count(2)
   await allClosed(backend, remote)

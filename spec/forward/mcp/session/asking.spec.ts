@@ -100,6 +100,23 @@ asking('it does so also when the call is over whose stream brought the question'
   assert.is(requestId, call.messages[0]?.['id'])
 })
 
+asking('questions of a target that dies are taken back', async () => {
+  const [, client] = await begin(stage, { targets: [puppet('one')] })
+  const stream = await client.listen()
+  const call = await client.call('say', { text: roots('1') + roots('2'), code: 1 })
+  await call.whole()
+  const ids = call.messages.slice(0, 2).map(({ id }) => id)
+  const notices = await stream.first(2)
+  const reason = "target 'one' exited with code 1"
+  assert.equal(
+    notices.map(({ method, params }) => [method, params]),
+    ids.map((requestId) => ['notifications/cancelled', { requestId, reason }]),
+  )
+  // The new one has not asked.
+  await answerTo(client, ids[0], '"result":{}')
+  assert.equal(await heard(client), [])
+})
+
 asking('a question too many is answered with an error', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
   const text = Array.from({ length: MAX_ASKS + 1 }, (_, n) => roots(String(n))).join('')

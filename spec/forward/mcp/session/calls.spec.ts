@@ -5,7 +5,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../../support/gateway.ts'
 import { Http2Client } from '../../../support/http2-client.ts'
-import { begin, McpClient, puppet, textIn } from '../mcp-client.ts'
+import { begin, McpClient, puppet, server, textIn } from '../mcp-client.ts'
 import type { Answer } from '../mcp-client.ts'
 import { until } from '../stdio/owner.ts'
 
@@ -172,6 +172,40 @@ calls('the end of a session answers the calls that are under way', async () => {
   assert.is((await after.whole()).status, 404)
   assert.equal((await after.only())['error'], { code: -32001, message: 'session not found' })
   await until(() => gateway.lines.some(({ message }) => message === 'child exited'), 'its end')
+})
+
+calls('calls on one connection are answered one behind the other', async () => {
+  const [, client] = await begin(stage)
+  const raw = await stage.client({ port: client.port, host: '127.0.0.1' })
+  const texts = ['a', 'b', 'c']
+  for (const text of texts) {
+    const body = echo('1', text)
+    const fields = [
+      'POST /mcp HTTP/1.1',
+      'host: localhost',
+      `mcp-session-id: ${client.session}`,
+      'accept: application/json, text/event-stream',
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+    ]
+    raw.send(`${fields.join('\r\n')}\r\n\r\n${body}`)
+  }
+  await raw.until((text) => text.split('\r\n0\r\n\r\n').length === 4)
+  const found = [...raw.text.matchAll(/"text":"(.)"/g)].map(([, text]) => text)
+  assert.equal(found, texts)
+})
+
+calls('a session is known to its own backend only', async () => {
+  const route = (name: string): string =>
+    `{ name: ${name}, matches: [{ path: { exact: /${name} } }], backends: [{ mcp: { targets: [${server(name)}] } }] }`
+  const gateway = await stage.gateway(`routes: [${route('a')}, ${route('b')}]\n`)
+  const one = await McpClient.open(stage, gateway, { path: '/a' })
+  const other = new McpClient(stage, gateway, { path: '/b' })
+  other.session = one.session
+  assert.is((await (await other.ask('ping')).whole()).status, 404)
+  assert.is((await other.listen()).status, 404)
+  assert.is((await other.delete()).status, 404)
+  assert.is(await one.textOf('echo', { text: 'x' }), 'x')
 })
 
 calls('a client of HTTP/2 has the same session, streams and answers', async () => {

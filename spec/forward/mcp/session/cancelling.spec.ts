@@ -45,10 +45,6 @@ cancelling(
     const notices = JSON.parse(await client.textOf('heard')) as { method: string; params: Json }[]
     const [notice] = notices.filter(({ method }) => method === CANCELLED)
     assert.is(notice?.params['reason'], 'enough')
-    const stream = await client.listen()
-    const [message] = await stream.first(1)
-    // The fixture tells which call it was: the one it had.
-    assert.equal((message!['params'] as Json)['data'], { cancelled: 2, reason: 'enough' })
   },
 )
 
@@ -155,7 +151,7 @@ cancelling('calls of one batch are cancelled together', async () => {
 cancelling('a request time-out of the route cancels', async () => {
   const [, client] = await begin(stage, {
     targets: [puppet('one')],
-    policies: 'timeout: { requestTimeout: 1s }',
+    policies: 'timeout: { requestTimeout: 2s }',
   })
   const [answer, id] = await held(client)
   assert.is((await answer.only())['id'], null)

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../../support/gateway.ts'
-import type { Line, RunningGateway } from '../../../support/gateway.ts'
+import type { Line } from '../../../support/gateway.ts'
 import {
   begin,
   beginOpenly,
@@ -28,7 +28,7 @@ async function reasonOf(gateway: { lines: Line[] }): Promise<unknown> {
   return told(gateway, 'session ended')[0]?.['reason']
 }
 
-async function noChildLeft(gateway: RunningGateway): Promise<void> {
+async function noChildLeft(gateway: { lines: Line[] }): Promise<void> {
   const pids = told(gateway, 'started child').map(({ pid }) => Number(pid))
   assert.ok(pids.length > 0)
   await until(() => !pids.some(isRunning), 'every child to end')
@@ -44,41 +44,42 @@ ending('an idle session ends after its time, with its child', async () => {
 })
 
 ending('a session in use, with a call or an open stream, does not', async () => {
-  const limits = 'sessionTtl: 300ms, goneTtl: 300ms'
-  const [gateway, busy] = await begin(stage, { limits })
-  const call = await busy.call('slow', { ms: 1_000 })
-  const listening = await McpClient.open(stage, gateway)
-  const stream = await listening.listen()
-  await call.whole()
-  assert.equal(told(gateway, 'session ended'), [])
+  const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
+  const [session] = sessionsOf(gateway)
+  const { sessionTtl } = session!.group.limits
+  const call = await client.call('say')
+  await client.textOf('line')
+  session!.sweep(performance.now() + sessionTtl * 2)
+  const stream = await client.listen()
+  call.raw.destroy()
+  await until(() => session!.calls.size === 0, 'the end of the call')
+  session!.sweep(performance.now() + sessionTtl * 2)
+  assert.is(session!.state, 'open')
   assert.not.ok(stream.isWhole)
+  stream.raw.destroy()
+  await until(() => told(gateway, 'request').length === 5, 'the end of the stream')
+  session!.sweep(performance.now() + sessionTtl * 2)
   assert.is(await reasonOf(gateway), 'idle')
-  assert.is(await listening.textOf('echo', { text: 'a' }), 'a')
 })
 
 ending('a client that closed its stream for good is given less time', async () => {
-  const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 60s, goneTtl: 300ms' })
-  const stream = await client.listen()
-  await (await client.call('echo')).whole()
-  stream.raw.destroy()
-  assert.is(await reasonOf(gateway), 'its client is gone')
-  await noChildLeft(gateway)
-})
-
-ending('one that comes back in time keeps its session', async () => {
   const [gateway, client] = await beginOpenly(stage)
-  const { goneTtl } = sessionsOf(gateway)[0]!.group.limits
+  const [session] = sessionsOf(gateway)
+  const { goneTtl } = session!.group.limits
+  session!.sweep(performance.now() + goneTtl * 2)
+  assert.is(session!.state, 'open')
+  // One that comes back in time keeps it.
   for (let i = 0; i < 2; i++) {
     const stream = await client.listen()
+    session!.sweep(performance.now() + goneTtl * 2)
     stream.raw.destroy()
-    await until(
-      () => told(gateway, 'request').filter((line) => line['http.method'] === 'GET').length > i,
-      'its leave',
-    )
+    await until(() => told(gateway, 'request').length === 3 + i, 'its leave')
+    session!.sweep(performance.now() + goneTtl / 2)
+    assert.is(session!.state, 'open')
   }
-  await client.listen()
-  sessionsOf(gateway)[0]?.sweep(performance.now() + goneTtl * 2)
-  assert.is(sessionsOf(gateway).length, 1)
+  session!.sweep(performance.now() + goneTtl * 2)
+  assert.is(await reasonOf(gateway), 'its client is gone')
+  await noChildLeft(gateway)
 })
 
 ending('a client that leaves during initialize leaves no session and no child', async () => {
@@ -96,17 +97,6 @@ ending('a client that leaves during initialize leaves no session and no child', 
     assert.equal([line?.['http.status'], line?.['outcome']], [499, 'client_closed'])
   }
 })
-
-ending(
-  'a client that leaves with its answer to initialize in the air loses its session',
-  async () => {
-    const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 300ms, goneTtl: 10s' })
-    const { session } = client
-    assert.ok(session)
-    assert.is(await reasonOf(gateway), 'idle')
-    await noChildLeft(gateway)
-  },
-)
 
 ending('vanishing in every phase leaves neither calls nor channels behind', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })

@@ -47,16 +47,16 @@ crossing('their greetings become one', async () => {
 const DEAD = '{ name: dead, stdio: { cmd: /nowhere/at-all } }'
 
 crossing('a target that does not come up is named, and the others serve', async () => {
-  const limits = 'startTimeout: 1s'
-  const targets = [DEAD, puppet('mute', '--greeting', 'never'), server('a', '--tools', 'echo')]
-  const [gateway, client] = await begin(stage, { targets, limits })
+  const targets = [DEAD, puppet('rude', '--greeting', 'refuse'), server('a', '--tools', 'echo')]
+  const [gateway, client] = await begin(stage, { targets })
   const { _meta } = client.welcome['result'] as { _meta: Record<string, Json[]> }
   const failed = _meta['gateway/failedTargets']!
   assert.equal(
     failed.map(({ target }) => target),
-    ['dead', 'mute'],
+    ['dead', 'rude'],
   )
   assert.match(failed[0]!['reason'] as string, 'ENOENT')
+  assert.is(failed[1]!['reason'], "target 'rude' refused initialize")
   assert.is(await client.textOf('a_echo', { text: 'x' }), 'x')
   const call = await (await client.call('dead_echo')).only()
   assert.match((call['error'] as Json)['message'] as string, "target 'dead' could not be started")
@@ -67,7 +67,7 @@ crossing('a target that does not come up is named, and the others serve', async 
 crossing('with failClosed, or with nobody there, there is no session', async () => {
   for (const [targets, more] of [
     [[DEAD, server('a')], 'failureMode: failClosed'],
-    [[DEAD, puppet('mute', '--greeting', 'refuse')], 'failureMode: failOpen'],
+    [[DEAD, puppet('rude', '--greeting', 'refuse')], 'failureMode: failOpen'],
   ] as const) {
     const gateway = await stage.gateway(mcpText({ targets, more }))
     const answer = await (await new McpClient(stage, gateway).initialize()).whole()
@@ -156,10 +156,10 @@ crossing('ping and log levels are everybody’s, and answered once', async () =>
 
 crossing('a target that does not answer what is everybody’s is named', async () => {
   const targets = [server('a'), puppet('b', '--mute', 'ping')]
-  const limits = 'listTimeout: 300ms'
+  const limits = 'listTimeout: 1s'
   const [, client] = await begin(stage, { targets, limits })
   const { result } = await (await client.ask('ping')).only()
-  const reason = "target 'b' did not answer within 300 ms (config.mcp.listTimeout)"
+  const reason = "target 'b' did not answer within 1000 ms (config.mcp.listTimeout)"
   assert.equal(result, { _meta: { 'gateway/failedTargets': [{ target: 'b', reason }] } })
   const more = 'failureMode: failClosed'
   const [, strict] = await begin(stage, { targets, limits, more })

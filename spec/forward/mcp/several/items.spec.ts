@@ -81,6 +81,38 @@ items('URIs in results are those that clients know', async () => {
   assert.equal(answer.texts, [text(outside).replace('$ID', '1')])
 })
 
+items('tasks have owners, too', async () => {
+  const task = { taskId: 't+1', status: 'working' }
+  const answers = { 'tasks/get': task, 'tasks/result': { content: [], _meta: related('t+1') } }
+  const capabilities = '{"tools":{},"tasks":{}}'
+  const lists = { 'tasks/list': { tasks: [task] } }
+  const args = [
+    '--capabilities',
+    capabilities,
+    '--answers',
+    JSON.stringify({ ...answers, ...lists }),
+  ]
+  const [, client] = await begin(stage, { targets: [puppet('a'), puppet('b', ...args)] })
+  const stream = await client.listen()
+  const status = '{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t+1"}}'
+  const text = `${status}\n{"jsonrpc":"2.0","id":$ID,"result":{"task":{"taskId":"t+1"}}}\n`
+  const created = await resultOf(await client.call('b_say', { text }))
+  const taskId = 'b+t+1'
+  assert.equal(created, { task: { taskId } })
+  assert.equal((await stream.first(1))[0]?.['params'], { taskId })
+  assert.equal(await resultOf(await client.ask('tasks/get', { taskId })), { ...task, taskId })
+  const result = await resultOf(await client.ask('tasks/result', { taskId }))
+  assert.equal(result, { content: [], _meta: related(taskId) })
+  const list = await resultOf(await client.ask('tasks/list'))
+  assert.equal(list, { tasks: [{ ...task, taskId }] })
+  const unknown = await client.ask('tasks/cancel', { taskId: 't+1' })
+  assert.equal(await refusal(unknown), [400, -32602, 'Unknown task: t+1'])
+})
+
+function related(taskId: string): Json {
+  return { 'io.modelcontextprotocol/related-task': { taskId } }
+}
+
 items('a resource that was updated is named as the client subscribed to it', async () => {
   const [, client] = await begin(stage, { targets: TWO })
   const stream = await client.listen()

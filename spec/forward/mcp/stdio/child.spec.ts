@@ -51,7 +51,10 @@ test('drops lines that are no messages, and logs some without their content', as
   await family.logged('untold=13')
   const lines = family.log.split('\n').filter((line) => line.includes('is no message'))
   assert.is(lines.length, 11)
-  assert.match(lines[0]!, `target=one pid=${link.pid} bytes=14 reason="not valid JSON"`)
+  assert.match(
+    lines[0]!,
+    `target=one pid=${link.pid} mcp.session.id=spec bytes=14 reason="not valid JSON"`,
+  )
   assert.not.match(family.log, /Server started|secret/)
 })
 
@@ -64,7 +67,9 @@ test('fails a call at once when the child is killed in the middle of it', async 
   assert.is(await owner.end(), `target 'one' was killed by SIGKILL`)
   link.send(request(2))
   link.close()
-  await family.logged(/child exited target=one pid=\d+ signal=SIGKILL age=\d+ms/)
+  await family.logged(
+    /child exited target=one pid=\d+ mcp.session.id=spec signal=SIGKILL age=\d+ms/,
+  )
   assert.equal(owner.ends.length, 1)
   assert.equal(owner.failures, [])
 })
@@ -73,7 +78,7 @@ test('tells the code of a child that exits', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'exit', '3')
   assert.is(await owner.end(), `target 'one' exited with code 3`)
-  await family.logged(/child exited target=one pid=\d+ code=3 age=\d+ms/)
+  await family.logged(/child exited target=one pid=\d+ mcp.session.id=spec code=3 age=\d+ms/)
   assert.is(link.state, 'ended')
 })
 

@@ -41,7 +41,9 @@ test('a child that ignores SIGTERM, too, is killed', async (family) => {
   await until(() => family.children.count === 0, 'the end of the child')
   assert.ok(performance.now() - before >= QUICK.stdin + QUICK.term - 5, 'after both graces')
   assert.is(link.exitSignal, 'SIGKILL')
-  await family.logged(/child exited target=one pid=\d+ signal=SIGKILL age=\d+ms/)
+  await family.logged(
+    /child exited target=one pid=\d+ mcp.session.id=spec signal=SIGKILL age=\d+ms/,
+  )
 })
 
 test('what a wrapper has started ends with it, and counts until then', async (family) => {

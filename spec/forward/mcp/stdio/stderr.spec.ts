@@ -75,7 +75,10 @@ test('a child that floods its standard error is read, and works', async (family)
   assert.is(link.lastStderr[0], 'line 99981 of 100000')
   link.close()
   await family.logged('stderr lines dropped')
-  assert.match(family.log, `stderr target=one pid=${link.pid} line="line 0 of 100000"`)
+  assert.match(
+    family.log,
+    `stderr target=one pid=${link.pid} mcp.session.id=spec line="line 0 of 100000"`,
+  )
   const logged = family.log.split('\n').filter((line) => line.includes('\tstderr '))
   assert.ok(logged.length < 20 * STDERR_LINES, `${logged.length} lines`)
 })

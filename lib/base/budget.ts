@@ -1,0 +1,24 @@
+// Bytes that many may hold together: each takes its share and gives it back.
+
+export class Budget {
+  #left: number
+
+  constructor(bytes: number) {
+    this.#left = bytes
+  }
+
+  get left(): number {
+    return this.#left
+  }
+
+  /** False when there is not so much left; nothing was taken then. */
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false
+    this.#left -= bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#left += bytes
+  }
+}

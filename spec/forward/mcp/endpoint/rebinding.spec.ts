@@ -1,0 +1,68 @@
+// Who is served on a loopback listener, by Host and Origin.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { rebindingFault } from '../../../../lib/forward/mcp/endpoint/rebinding.ts'
+import type { Protection } from '../../../../lib/forward/mcp/endpoint/rebinding.ts'
+import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
+
+const rebinding = suite('mcp/endpoint/rebinding')
+
+/** What is wrong with a request over loopback, by its first word. */
+function fault(protection: Protection, host: string, origin = '', allowed = ''): string {
+  const fields = [`host: ${host}`, ...(origin === '' ? [] : [`origin: ${origin}`])]
+  const exchange = exchangeOf(requestOf('POST /mcp HTTP/1.1', ...fields))
+  exchange.allowedOrigin = allowed
+  return rebindingFault(exchange, protection)?.split(' ')[0] ?? ''
+}
+
+rebinding('strict serves loopback names only', () => {
+  for (const host of [
+    'localhost',
+    'localhost:3000',
+    '127.0.0.1:1',
+    '127.9.9.9',
+    '[::1]:3000',
+    'a.localhost',
+  ])
+    assert.is(fault('strict', host), '', host)
+  for (const host of [
+    'evil.test',
+    'localhost.evil.test',
+    '10.0.0.1',
+    '127.0.0.1.evil.test',
+    '[::2]',
+  ])
+    assert.is(fault('strict', host), 'Host', host)
+})
+
+rebinding('a page must be of loopback, or let in by cors', () => {
+  for (const protection of ['strict', 'pages'] as const) {
+    for (const origin of [
+      'http://localhost',
+      'http://localhost:5173',
+      'https://127.0.0.1',
+      'http://[::1]:1',
+    ])
+      assert.is(fault(protection, 'localhost', origin), '', origin)
+    for (const origin of [
+      'http://evil.test',
+      'null',
+      'http://localhost.evil.test',
+      'http://localhost/',
+      'http://localhost@evil.test',
+      'file://localhost',
+      'http://evil.test/localhost',
+    ])
+      assert.is(fault(protection, 'localhost', origin), 'Origin', origin)
+    assert.is(fault(protection, 'localhost', 'http://ok.test', 'http://ok.test'), '')
+    assert.is(fault(protection, 'localhost', 'http://no.test', 'http://ok.test'), 'Origin')
+  }
+})
+
+rebinding('pages does not mind names, and off nothing', () => {
+  assert.is(fault('pages', 'mcp.example.test'), '')
+  assert.is(fault('off', 'evil.test', 'http://evil.test'), '')
+})
+
+rebinding.run()
