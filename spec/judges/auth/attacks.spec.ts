@@ -6,7 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ask, inSession, initialize, knock } from '../../support/idp/ask-mcp.ts'
 import type { Guarded } from '../../support/idp/guarded.ts'
-import { guarding, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
+import { guardedFor, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
 import { rawAsk } from '../../support/idp/raw-ask.ts'
 import { RealmDouble } from '../../support/idp/realm-double.ts'
 import { SigningKeys } from '../../support/idp/signing-keys.ts'
@@ -23,11 +23,8 @@ const POSTED = [
 
 const keys = await SigningKeys.create()
 
-async function withRealm(
-  use: (guarded: Guarded, realm: RealmDouble) => Promise<void>,
-): Promise<void> {
-  await guarding(RealmDouble.start(keys), realmSetting(), use)
-}
+const withRealm = guardedFor(attacks, () => RealmDouble.start(keys), realmSetting())
+const withTenant = guardedFor(attacks, () => TenantDouble.start({}, keys), tenantSetting())
 
 /** What the challenge says is wrong. */
 async function faultOf({ url }: Guarded, token: string): Promise<string> {
@@ -242,8 +239,8 @@ for (const provider of ['realm', 'tenant'] as const)
       const absolute = `http://${EVIL}/.well-known/oauth-protected-resource/mcp`
       assert.not.match((await rawAsk(url, { target: absolute })).text, EVIL)
     }
-    if (provider === 'realm') await guarding(RealmDouble.start(keys), realmSetting(), use)
-    else await guarding(TenantDouble.start({}, keys), tenantSetting(), use)
+    if (provider === 'realm') await withRealm(use)
+    else await withTenant(use)
   })
 
 attacks('a page that had its own name point here, with a good token', async () => {

@@ -7,15 +7,14 @@ import { initialize } from '../../support/idp/ask-mcp.ts'
 import { browse } from '../../support/idp/browser.ts'
 import { CALLBACK } from '../../support/idp/double.ts'
 import type { Double } from '../../support/idp/double.ts'
-import type { Guarded, Setting } from '../../support/idp/guarded.ts'
-import { guarding, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
+import type { Guarded } from '../../support/idp/guarded.ts'
+import { guardedFor, guarding, realmSetting, tenantSetting } from '../../support/idp/guarding.ts'
 import { logInOpenid } from '../../support/idp/login-openid.ts'
 import { logInV1, logInV2 } from '../../support/idp/logins.ts'
 import type { LogIn } from '../../support/idp/logins.ts'
 import { RealmDouble } from '../../support/idp/realm-double.ts'
 import { SigningKeys } from '../../support/idp/signing-keys.ts'
 import { CLIENT_ID, TenantDouble } from '../../support/idp/tenant-double.ts'
-import type { TenantOptions } from '../../support/idp/tenant-double.ts'
 import type { Browse } from '../../support/idp/wallet.ts'
 
 const logins = suite('logins')
@@ -86,8 +85,11 @@ function nameOf({ name, code, message }: Error & { code?: string }): string {
   return code === 'OAUTH_INVALID_RESPONSE' ? code : `${name}: ${message}`
 }
 
+const withRealm = guardedFor(logins, () => RealmDouble.start(keys), realmSetting())
+const withTenant = guardedFor(logins, () => TenantDouble.start({}, keys), tenantSetting())
+
 logins('by the gateway at a realm', async () => {
-  await guarding(RealmDouble.start(keys), realmSetting(), async ({ url }) => {
+  await withRealm(async ({ url }) => {
     assert.equal(await outcomes(url), REALM_BY_GATEWAY)
   })
 })
@@ -99,21 +101,16 @@ logins('at the realm itself', async () => {
   })
 })
 
-const TENANTS: [Partial<TenantOptions>, Setting['layout']][] = [
-  [{ platform: 'web', version: 'v2' }, 'routes'],
-  [{ platform: 'public', version: 'v1' }, 'listener'],
-]
+logins('at a tenant, with a web client and v2 tokens', async () => {
+  await withTenant(async ({ url }) => assert.equal(await outcomes(url), ALL_IN))
+})
 
-for (const [options, layout = 'routes'] of TENANTS)
-  logins(
-    `at a tenant with a ${options.platform} client and ${options.version} tokens`,
-    async () => {
-      const setting = tenantSetting({ layout })
-      await guarding(TenantDouble.start(options, keys), setting, async ({ url }) => {
-        assert.equal(await outcomes(url), ALL_IN)
-      })
-    },
-  )
+logins('at a tenant, with a public client and v1 tokens', async () => {
+  const tenant = TenantDouble.start({ platform: 'public', version: 'v1' }, keys)
+  await guarding(tenant, tenantSetting({ layout: 'listener' }), async ({ url }) => {
+    assert.equal(await outcomes(url), ALL_IN)
+  })
+})
 
 logins('asks for the scopes that the resource names', async () => {
   const scopes = [`api://${CLIENT_ID}/mcp`, 'offline_access']
@@ -145,12 +142,12 @@ for (const [name, logIn] of REFRESHING)
         assert.is(wallet.logins, 1)
         await client.close()
       }
-      if (provider === 'realm') await guarding(RealmDouble.start(keys), realmSetting(), use)
-      else await guarding(TenantDouble.start({}, keys), tenantSetting(), use)
+      if (provider === 'realm') await withRealm(use)
+      else await withTenant(use)
     })
 
 logins('openid-client refreshes a token of a tenant', async () => {
-  await guarding(TenantDouble.start({}, keys), tenantSetting(), async ({ url }) => {
+  await withTenant(async ({ url }) => {
     const client = await logInOpenid(url, atBrowser, 'oauth2')
     const token = await client.refresh()
     assert.is.not(token, client.token)

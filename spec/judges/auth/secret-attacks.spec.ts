@@ -8,7 +8,7 @@ import type { Answer } from '../../support/idp/ask-mcp.ts'
 import { browse } from '../../support/idp/browser.ts'
 import { CALLBACK } from '../../support/idp/double.ts'
 import { Guarded } from '../../support/idp/guarded.ts'
-import { guarding, tenantSetting } from '../../support/idp/guarding.ts'
+import { guardedFor, tenantSetting } from '../../support/idp/guarding.ts'
 import { Host, answer } from '../../support/idp/host.ts'
 import { logInV1 } from '../../support/idp/logins.ts'
 import { rawAsk } from '../../support/idp/raw-ask.ts'
@@ -31,11 +31,7 @@ interface Seen {
   readonly sent: string | null
 }
 
-async function withTenant(
-  use: (guarded: Guarded, tenant: TenantDouble) => Promise<void>,
-): Promise<void> {
-  await guarding(TenantDouble.start({}, keys), tenantSetting(), use)
-}
+const withTenant = guardedFor(attacks, () => TenantDouble.start({}, keys), tenantSetting())
 
 async function tokenRequest(
   guarded: Guarded,

@@ -1,5 +1,6 @@
-// A double and a gateway that trusts it, for as long as a test lasts.
+// A double and a gateway that trusts it, for as long as a test or a suite lasts.
 
+import type { Test } from 'uvu'
 import type { Double } from './double.ts'
 import { Guarded } from './guarded.ts'
 import type { Authentication, Setting } from './guarded.ts'
@@ -7,10 +8,12 @@ import type { RealmDouble } from './realm-double.ts'
 import { CLIENT_ID, CLIENT_SECRET } from './tenant-double.ts'
 import type { TenantDouble } from './tenant-double.ts'
 
+type Use<One extends Double> = (guarded: Guarded, double: One) => Promise<void>
+
 export async function guarding<One extends Double>(
   starting: Promise<One>,
   settingOf: (double: One) => Setting,
-  use: (guarded: Guarded, double: One) => Promise<void>,
+  use: Use<One>,
 ): Promise<void> {
   const double = await starting
   let guarded: Guarded | null = null
@@ -20,6 +23,33 @@ export async function guarding<One extends Double>(
   } finally {
     await guarded?.stop()
     await double.down()
+  }
+}
+
+/** One of both for a whole suite. They start with the first test that asks: what `before` throws is told to nobody. */
+export function guardedFor<One extends Double>(
+  judge: Test,
+  start: () => Promise<One>,
+  settingOf: (double: One) => Setting,
+): (use: Use<One>) => Promise<void> {
+  let starting: Promise<[Guarded, One]> | undefined
+  const both = async (): Promise<[Guarded, One]> => {
+    const double = await start()
+    try {
+      return [await Guarded.start(settingOf(double)), double]
+    } catch (error) {
+      await double.down()
+      throw error
+    }
+  }
+  judge.after(async () => {
+    const started = await starting?.catch(() => null)
+    await started?.[0].stop()
+    await started?.[1].down()
+  })
+  return async (use) => {
+    starting ??= both()
+    await use(...(await starting))
   }
 }
 
