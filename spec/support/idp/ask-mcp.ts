@@ -34,11 +34,7 @@ export async function ask(url: URL | string, init: RequestInit = {}): Promise<An
   return deadline(asked(), WAIT_MS, `an answer of ${String(url)}`)
 }
 
-export async function post(
-  url: URL,
-  body: string,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
+async function post(url: URL, body: string, headers: Record<string, string> = {}): Promise<Answer> {
   return ask(url, {
     method: 'POST',
     body,

@@ -23,7 +23,7 @@ export interface Advertised {
 }
 
 /** From a 401 to the document it points at. */
-export async function resourceMetadata(url: URL): Promise<Advertised> {
+async function resourceMetadata(url: URL): Promise<Advertised> {
   const { status, headers } = await ask(url, { method: 'POST' })
   const challenge = headers.get('www-authenticate') ?? ''
   const [, where] = /resource_metadata="([^"]+)"/.exec(challenge) ?? []
