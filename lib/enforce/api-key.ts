@@ -30,7 +30,8 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
       if (found.kind === 'none') return mode === 'strict' ? refused('no API Key found') : undefined
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
       if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
-      exchange.facts = { ...exchange.facts, apiKey: key.metadata }
+      const apiKeyHash = key.hash.toString('base64')
+      exchange.facts = { ...exchange.facts, apiKey: key.metadata, apiKeyHash }
       removeCredential(exchange, location)
       return undefined
     },

@@ -8,6 +8,8 @@ export interface Facts {
   jwt?: Claims | undefined
   /** What is known about a verified API key. */
   apiKey?: Claims | undefined
+  /** Tells one key from another; not for expressions. */
+  apiKeyHash?: string | undefined
   basicAuth?: { username: string } | undefined
   mcp?: McpFacts | undefined
   llm?: LlmFacts | undefined
