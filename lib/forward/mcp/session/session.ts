@@ -1,11 +1,11 @@
 // One client's session: its targets, its calls, and the channels on which it is answered.
 
 import { randomUUID } from 'node:crypto'
+import type { McpFacts } from '../../../base/cel/facts.ts'
 import type { Exchange } from '../../../base/exchange.ts'
 import type { Level } from '../../../base/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
 import type { Attempt } from '../../../base/types.ts'
-import type { Item } from '../authorize.ts'
 import { HEAD_DELAY_MS } from '../bounds.ts'
 import type { Group } from '../group.ts'
 import type { Message } from '../message.ts'
@@ -124,7 +124,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
   begin(visit: Visit, fields: Channel['fields']): void {
     this.#state = 'greeting'
-    this.note(visit.exchange, null, this.greeting.method)
+    this.note(visit.exchange, { methodName: this.greeting.method })
     const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
     const call = this.#add(this.greeting, visit, channel)
     initialize(this, call, (isThere) => {
@@ -137,14 +137,10 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     })
   }
 
-  #begun(channel: Channel, fields: Channel['fields']): void {
-    channel.fields = fields
-    this.#say(this.#retired === '' ? 'info' : 'debug', 'session started', [
-      'backend',
-      this.group.key,
-      'version',
-      this.version,
-    ])
+  #begun(channel: Channel, sent: Channel['fields']): void {
+    channel.fields = sent
+    const fields = ['backend', this.group.key, 'version', this.version]
+    this.#say(this.isLasting ? 'info' : 'debug', 'session started', fields)
   }
 
   /** A target that came up after the others had answered for all. */
@@ -187,7 +183,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   receive(messages: readonly Message[], visit: Visit): void {
     const { exchange, attempt } = visit
     this.#used = performance.now()
-    this.note(exchange, null, messages[0]?.method || undefined)
+    this.note(exchange, { methodName: messages[0]?.method || undefined })
     const requests = messages.filter(({ kind }) => kind === 'request')
     const full = this.calls.refusalOf(requests)
     if (full !== null) return attempt.answer(refusal(503, full, requests[0]?.idText))
@@ -218,12 +214,12 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     if (number === ALONE) for (const target of this.targets) target.listen(this.fields)
   }
 
-  /** Facts for rules and the log. */
-  note(exchange: Exchange, item: Item | null, methodName?: string): void {
-    const mcp = { ...exchange.facts?.mcp, sessionId: this.id }
-    if (item === null) mcp.methodName = methodName
-    else mcp[item.kind] = { target: item.target, name: item.name }
-    exchange.facts = { ...exchange.facts, mcp }
+  /** Facts for the log. */
+  note(exchange: Exchange, more: Partial<McpFacts>): void {
+    exchange.facts = {
+      ...exchange.facts,
+      mcp: { ...exchange.facts?.mcp, sessionId: this.id, ...more },
+    }
   }
 
   /** It ends with its last call. */

@@ -32,7 +32,7 @@ function ask(session: Session, call: Call, named: Named, owned: Owned | undefine
   const { message, visit } = call
   const target = owned === undefined ? undefined : session.target(owned.target)
   if (owned === undefined || target === undefined) return unknown(call, kind, text)
-  session.note(visit.exchange, { kind, ...owned })
+  session.note(visit.exchange, { [kind]: owned })
   const written = argumentsOf(call)
   if (typeof written === 'string')
     return call.refuse(400, { code: CODES.invalidParams, message: written })
