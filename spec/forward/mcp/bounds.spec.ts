@@ -2,9 +2,12 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_BATCH, MAX_CALLS } from '../../../lib/forward/mcp/bounds.ts'
+import { MAX_BATCH, MAX_CALL_BYTES, MAX_CALLS } from '../../../lib/forward/mcp/bounds.ts'
+import { Message } from '../../../lib/forward/mcp/message.ts'
+import type { Call } from '../../../lib/forward/mcp/session/call.ts'
+import { Calls } from '../../../lib/forward/mcp/session/calls.ts'
 import { Stage } from '../../support/gateway.ts'
-import { begin, McpClient, mcpText, puppet, server } from './mcp-client.ts'
+import { begin, beginOpenly, groupOf, McpClient, mcpText, puppet, server } from './mcp-client.ts'
 import type { Answer } from './mcp-client.ts'
 import { until } from './stdio/owner.ts'
 
@@ -100,6 +103,49 @@ bounds('a request above its bound is refused, whether or not it says its length'
   assert.match(message, `1200 bytes or more ${bound}`)
   const fits = await client.post(say('1').padEnd(1024))
   assert.is((await fits.whole()).status, 200)
+})
+
+bounds(
+  'bodies that are read at a time have a bound together, and give their share back',
+  async () => {
+    const [gateway, client] = await beginOpenly(stage)
+    const { bodies } = groupOf(gateway)
+    const all = bodies.left
+    const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+    const body = say(1).padEnd(5_000)
+    const half = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+    await until(() => bodies.left === all - 3_000, 'half of it')
+    bodies.take(bodies.left - 1_000)
+    const other = await client.post(body)
+    const message = 'too much is being read from other clients: try again later'
+    assert.equal(await refusal(other), [503, -32000, message])
+    bodies.give(all - 3_000 - 1_000)
+    assert.is(bodies.left, all - 3_000)
+    half.raw.send(body.slice(3_000))
+    assert.is((await half.whole()).status, 200)
+    assert.is(bodies.left, all)
+    const cut = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+    await until(() => bodies.left < all, 'half of it')
+    cut.raw.destroy()
+    await until(() => bodies.left === all, 'its share')
+  },
+)
+
+bounds('calls that hold too much together are refused', () => {
+  const calls = new Calls()
+  const large = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"x":"${'x'.repeat(4_000_000)}"}}`
+  const message = Message.from(Buffer.from(large)) as Message
+  const open = Array.from({ length: 16 }, () => ({ message }) as Call)
+  for (const call of open) {
+    assert.is(calls.refusalOf([message]), null)
+    calls.add(call)
+  }
+  const bound = `calls of more than ${MAX_CALL_BYTES} bytes wait for an answer`
+  assert.equal(calls.refusalOf([message]), { code: -32000, message: bound })
+  calls.delete(open[0]!)
+  calls.delete(open[0]!)
+  assert.is(calls.refusalOf([message]), null)
+  assert.is(calls.refusalOf([message, message])?.message, bound)
 })
 
 bounds('a message of a child above its bound ends the child, and names the bound', async () => {

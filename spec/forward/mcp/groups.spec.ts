@@ -142,8 +142,8 @@ groups('what does not end in time is cut', async () => {
 /** Answers `initialize`, which is always the first of its requests, and nothing else: a start costs next to nothing. */
 const SHELL = `{ name: sh, stdio: { cmd: sh, args: [-c, 'read line; echo "$0"; exec cat >/dev/null', '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"sh","version":"1"}}}'] } }`
 
-const BATCH = 50
-const BATCHES = 10
+const BATCH = 100
+const BATCHES = 5
 
 /** Ways to leave a session, each in another phase. */
 const LEAVES: ((client: McpClient, answer: Answer) => Promise<unknown>)[] = [
@@ -167,7 +167,7 @@ groups('500 sessions that were opened and dropped leave nothing behind', async (
   const before = handles()
   const gateway = stage.add(
     await Reloading.start(
-      mcpText({ targets: [SHELL], limits: 'sessionTtl: 300ms, goneTtl: 200ms, maxChildren: 120' }),
+      mcpText({ targets: [SHELL], limits: 'sessionTtl: 300ms, goneTtl: 200ms' }),
     ),
   )
   const group = groupOf(gateway)

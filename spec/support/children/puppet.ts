@@ -1,6 +1,6 @@
 // An MCP server that says what it is told to, byte for byte, so that a spec can put any fault behind the gateway.
 //   node puppet.js [--answers '{"tools/list":{"tools":[]}}'] [--greeting answer|never|refuse|exit]
-//     [--list text] [--mute method] [--capabilities '{"tools":{}}']
+//     [--delay 1000] [--list text] [--mute method] [--capabilities '{"tools":{}}']
 // Its tools, beside those that `answers` lists:
 //   say    writes `text`, in which $ID is the id of this call; then exits, if `code` is given
 //   pour   writes `count` notifications of `bytes` bytes, progress unless `method` says otherwise, and answers
@@ -19,6 +19,8 @@ const { values } = parseArgs({
     /** Results by method, or by method and cursor. */
     answers: { type: 'string', default: '{}' },
     greeting: { type: 'string', default: 'answer' },
+    /** Milliseconds before it answers `initialize`. */
+    delay: { type: 'string', default: '0' },
     /** A method that it does not answer. */
     mute: { type: 'string', default: '' },
     /** What it writes when asked for tools, in which $ID is the id. */
@@ -72,7 +74,7 @@ function received(line: string): void {
   const { cursor, name } = given
   const prepared = answers[typeof cursor === 'string' ? `${method} ${cursor}` : method]
   const tool = method === 'tools/call' ? TOOLS[String(name)] : undefined
-  if (method === 'initialize') initialize(id, given)
+  if (method === 'initialize') setTimeout(initialize, Number(values.delay), id, given)
   else if (method === 'tools/list' && values.list !== undefined)
     process.stdout.write(filled(values.list, id))
   else if (tool !== undefined) tool((given['arguments'] ?? {}) as Json, id, line)

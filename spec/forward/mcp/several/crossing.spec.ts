@@ -64,6 +64,27 @@ crossing('a target that does not come up is named, and the others serve', async 
   assert.ok(down.length >= 2)
 })
 
+crossing('a target that takes its time to start joins later', async () => {
+  const targets = [puppet('slow', '--delay', '2500'), server('a', '--tools', 'echo')]
+  const [, client] = await begin(stage, { targets, limits: 'listTimeout: 1s' })
+  const { _meta, capabilities } = client.welcome['result'] as Json
+  const reason = "target 'slow' is still starting (config.mcp.listTimeout)"
+  assert.equal(_meta, { 'gateway/failedTargets': [{ target: 'slow', reason }] })
+  assert.ok('tools' in (capabilities as Json))
+  const stream = await client.listen()
+  const methods = (await stream.first(3)).map(({ method }) => method)
+  assert.ok(methods.includes('notifications/tools/list_changed'))
+  assert.equal(JSON.parse(await client.textOf('slow_lines')), [
+    '{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}',
+  ])
+})
+
+crossing('calls to a target that is still starting wait for it', async () => {
+  const targets = [puppet('slow', '--delay', '1500'), server('a', '--tools', 'echo')]
+  const [, client] = await begin(stage, { targets, limits: 'listTimeout: 700ms' })
+  assert.match(await client.textOf('slow_line'), '"name":"line"')
+})
+
 crossing('with failClosed, or with nobody there, there is no session', async () => {
   for (const [targets, more] of [
     [[DEAD, server('a')], 'failureMode: failClosed'],
