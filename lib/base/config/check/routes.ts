@@ -52,15 +52,15 @@ function routeOf(context: Context, path: Path, shape: RouteShape, named: NamedTa
   const policies = checkPolicies(context, place, written)
   checkPrefixes(context, place, policies, matches)
   const found: { target: Target; weight: number }[] = []
-  if (backends.length > 1 && backends.some((one) => one?.mcp !== undefined))
-    context.problem(
-      [...path, 'backends'],
-      'got an mcp backend beside others, expected it alone: its sessions are with it',
-    )
   for (const [at, backend] of backends.entries()) {
     const target = backendOf(context, [...path, 'backends', at], backend, named)
     if (target !== undefined) found.push({ target, weight: backend.weight ?? 1 })
   }
+  if (found.length > 1 && found.some(({ target }) => target.kind === 'mcp'))
+    context.problem(
+      [...path, 'backends'],
+      'got an mcp backend beside others, expected it alone: its sessions are with it',
+    )
   return {
     name: shape.name ?? `route${path[1]}`,
     hostnames,
