@@ -41,6 +41,8 @@ export class RemoteKeys implements KeySource {
   #fetchedAt = 0
   #freshUntil = 0
   #nextTry = 0
+  /** When a missing key may make it fetch again. */
+  #renewBy = 0
   #reason = ''
 
   constructor(url: string, fetch: Fetch, log: Log, clock: Clock) {
@@ -77,8 +79,11 @@ export class RemoteKeys implements KeySource {
   async renew(): Promise<boolean> {
     const before = this.#generation
     const now = this.#clock.now()
-    const isCool = now - this.#fetchedAt >= COOLDOWN_MS && now >= this.#nextTry
-    if (this.#fetching !== null || isCool) await this.#fetchOnce()
+    const isCool = now >= this.#renewBy && now >= this.#nextTry
+    if (this.#fetching === null && !isCool) return false
+    // From the last time a key was missed: a rotation right behind a regular fetch is seen at once.
+    this.#renewBy = now + COOLDOWN_MS
+    await this.#fetchOnce()
     return this.#generation !== before
   }
 

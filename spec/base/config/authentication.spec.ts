@@ -73,12 +73,17 @@ auth('is strict about tokens, and derives where the keys are', () => {
 
 auth('takes any of the providers, and the provider as the issuer', () => {
   for (const name of ['idp_realm', 'idp_tenant', 'auth0']) {
+    const mode = name === 'idp_tenant' ? 'gateway' : 'provider'
     const { mcpAuthentication } = policiesOf(
-      mcpAuth(`${TOKEN}, provider: { ${name}: {} }, issuerMode: provider, ${META}`),
+      mcpAuth(`${TOKEN}, provider: { ${name}: {} }, issuerMode: ${mode}, ${META}`),
     )
     assert.is(mcpAuthentication!.provider, name)
-    assert.is(mcpAuthentication!.issuerMode, 'provider')
+    assert.is(mcpAuthentication!.issuerMode, mode)
   }
+  const tenant = `${TOKEN}, provider: { idp_tenant: {} }, issuerMode: provider, ${META}`
+  assert.equal(problems(mcpAuth(tenant)), [
+    'mcpAuthentication.issuerMode: got provider, expected gateway: clients cannot register with idp_tenant themselves',
+  ])
   assert.equal(problems(mcpAuth(`${TOKEN}, ${META}, issuerMode: idp`)), [
     "mcpAuthentication.issuerMode: got 'idp', expected one of 'gateway', 'provider'",
   ])

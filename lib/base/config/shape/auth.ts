@@ -113,6 +113,10 @@ export const MCP_AUTHENTICATION = z
     error: 'got a clientSecret without clientId, expected both',
     path: ['clientSecret'],
   })
+  .refine(({ issuerMode, provider: kind }) => issuerMode === 'gateway' || kind !== 'idp_tenant', {
+    error: 'got provider, expected gateway: clients cannot register with idp_tenant themselves',
+    path: ['issuerMode'],
+  })
   .refine(({ issuer: url, provider: kind }) => kind !== 'idp_tenant' || hasTenant(url), {
     error: 'got an issuer without a tenant, expected it in the path, as idp_tenant needs it',
     path: ['issuer'],
