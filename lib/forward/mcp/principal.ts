@@ -10,5 +10,11 @@ export function principalOf(facts: Facts | null): string {
   // A token is renewed during a session; who it is for stays.
   const who = jwt?.get('sub') ?? jwt?.get('client_id') ?? jwt?.get('azp')
   const parts = [jwt?.get('iss'), who, apiKeyHash, basicAuth?.username]
-  return parts.map((part) => JSON.stringify(part === undefined ? null : String(part))).join()
+  return JSON.stringify(parts.map(textOf))
+}
+
+/** Claims are texts or, of some providers, numbers. */
+function textOf(claim: unknown): string | null {
+  if (typeof claim === 'bigint' || typeof claim === 'number') return `${claim}`
+  return typeof claim === 'string' ? claim : null
 }
