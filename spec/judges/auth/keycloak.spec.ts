@@ -57,12 +57,11 @@ function runningFor(home: string): () => Promise<Running> {
   return () => (starting ??= start(home))
 }
 
-function addTests(running: () => Promise<Running>): void {
-  const at =
-    ({ keycloak }: Running, name: 'ada' | 'bob'): Browse =>
-    (url) =>
-      browse(url, CALLBACK, keycloak.passwordOf(name))
+function at({ keycloak }: Running, name: 'ada' | 'bob'): Browse {
+  return (url) => browse(url, CALLBACK, keycloak.passwordOf(name))
+}
 
+function addLogins(running: () => Promise<Running>): void {
   judge('SDK v1 registers and logs in through the gateway, by the login form', async () => {
     const all = await running()
     const client = await logInV1(all.guarded.url, at(all, 'ada'))
@@ -115,7 +114,9 @@ function addTests(running: () => Promise<Running>): void {
       assert.is(failure, 'IssuerMismatchError')
     },
   )
+}
 
+function addOthers(running: () => Promise<Running>): void {
   judge('a refusal of the trusted hosts policy arrives unchanged', async () => {
     const { keycloak, guarded } = await running()
     const register = (url: URL | string): Promise<Answer> =>
@@ -159,7 +160,10 @@ function addTests(running: () => Promise<Running>): void {
 }
 
 const found = await findKeycloak()
-if (found.kind === 'found') addTests(runningFor(found.home))
-else process.stdout.write(`Keycloak: not run, as ${found.why}\n`)
+if (found.kind === 'found') {
+  const running = runningFor(found.home)
+  addLogins(running)
+  addOthers(running)
+} else process.stdout.write(`Keycloak: not run, as ${found.why}\n`)
 
 judge.run()
