@@ -4,10 +4,16 @@ import { once } from 'node:events'
 import { REQUEST_BODY, eachStamp } from './fixtures.ts'
 import { dial } from './socket.ts'
 
-const POST =
-  'POST /echo HTTP/1.1\r\nhost: bench.test\r\nuser-agent: perf\r\naccept: application/json\r\n' +
-  'content-type: application/json\r\nauthorization: Bearer 0123456789abcdef0123456789abcdef\r\n' +
-  `content-length: ${REQUEST_BODY.length}\r\n\r\n${REQUEST_BODY}`
+/** What others would send; whoever checks tokens needs a real one. */
+const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
+
+function postText(token: string): string {
+  return (
+    'POST /echo HTTP/1.1\r\nhost: bench.test\r\nuser-agent: perf\r\naccept: application/json\r\n' +
+    `content-type: application/json\r\nauthorization: Bearer ${token}\r\n` +
+    `content-length: ${REQUEST_BODY.length}\r\n\r\n${REQUEST_BODY}`
+  )
+}
 
 const CONNECT_DEADLINE_MS = 10_000
 
@@ -23,6 +29,7 @@ export class Caller {
   readonly socket: Socket
   readonly #answered: (caller: Caller) => void
   readonly #failed: (error: Error) => void
+  readonly #post: string
   #head = ''
   #bodyLeft = 0
   sentAt = 0
@@ -30,7 +37,9 @@ export class Caller {
   constructor(
     port: number,
     events: { answered: (caller: Caller) => void; failed: (error: Error) => void },
+    token = PLAIN_TOKEN,
   ) {
+    this.#post = postText(token)
     this.#answered = events.answered
     this.#failed = events.failed
     this.socket = dial(port, (count, buffer) => this.#read(count, buffer))
@@ -42,7 +51,7 @@ export class Caller {
 
   send(now: number): void {
     this.sentAt = now
-    this.socket.write(POST, 'latin1')
+    this.socket.write(this.#post, 'latin1')
   }
 
   #read(count: number, buffer: Buffer): boolean {

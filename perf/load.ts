@@ -6,7 +6,7 @@ import { nowMicros } from './fixtures.ts'
 import { Pacer } from './pacer.ts'
 import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
 
-export type Plan = Timing & { port: number; connections: number }
+export type Plan = Timing & { port: number; connections: number; token?: string }
 
 /** Closed loop: every connection sends again as soon as it is answered. */
 export async function fullSpeed(plan: Plan): Promise<Window> {
@@ -73,7 +73,10 @@ async function observe(
     },
     failed: failure.reject,
   }
-  const callers = Array.from({ length: plan.connections }, () => new Caller(plan.port, events))
+  const callers = Array.from(
+    { length: plan.connections },
+    () => new Caller(plan.port, events, plan.token),
+  )
   try {
     await Promise.all(callers.map((caller) => caller.ready()))
     style.begin(callers)

@@ -15,6 +15,7 @@ export async function openHttp(
   port: number,
   inFlight: number,
   events: SessionEvents,
+  token = '',
 ): Promise<McpSession> {
   const failure = new Deferred()
   const failed = (error: Error): void => {
@@ -23,7 +24,7 @@ export async function openHttp(
   }
   const lanes = Array.from({ length: inFlight }, () => new Lane(port, failed))
   try {
-    return await failure.guard(begun(lanes, port, { ...events, failed }))
+    return await failure.guard(begun(lanes, { port, token }, { ...events, failed }))
   } catch (error) {
     for (const lane of lanes) lane.close()
     throw error
@@ -32,33 +33,41 @@ export async function openHttp(
 
 async function begun(
   lanes: readonly Lane[],
-  port: number,
+  to: Destination,
   events: SessionEvents,
 ): Promise<McpSession> {
   const first = lanes[0]!
   await Promise.all(lanes.map((lane) => lane.ready()))
   const sent = nowMicros()
-  const greeted = await first.ask(requestHead('POST', port), INITIALIZE)
+  const greeted = await first.ask(requestHead('POST', to), INITIALIZE)
   const greeting = nowMicros() - sent
   const id = fieldIn(greeted, 'mcp-session-id')
   if (greeted.status !== 200 || id === undefined) throw new Error(`no session: ${greeted.head}`)
-  const post = requestHead('POST', port, id)
+  const post = requestHead('POST', to, id)
   const noted = await first.ask(post, INITIALIZED)
   if (noted.status !== 202) throw new Error(`not 202 for a notification: ${noted.head}`)
   return {
     greeting,
     call: caller(lanes, post, events),
     end: async () => {
-      await first.ask(requestHead('DELETE', port, id), '')
+      await first.ask(requestHead('DELETE', to, id), '')
       for (const lane of lanes) lane.close()
     },
   }
 }
 
-function requestHead(method: 'POST' | 'DELETE', port: number, session?: string): string {
+/** `token` is '' for none. */
+type Destination = { port: number; token: string }
+
+function requestHead(
+  method: 'POST' | 'DELETE',
+  { port, token }: Destination,
+  session?: string,
+): string {
   const head =
     `${method} /mcp HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nuser-agent: perf\r\n` +
-    'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+    'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n' +
+    (token === '' ? '' : `authorization: Bearer ${token}\r\n`)
   if (session === undefined) return head
   return `${head}mcp-protocol-version: ${PROTOCOL_VERSION}\r\nmcp-session-id: ${session}\r\n`
 }

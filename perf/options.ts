@@ -12,6 +12,8 @@ export const MEASURES = [
   'mcp-busy',
   'mcp-one',
   'mcp-new',
+  'auth-route',
+  'auth-mcp',
 ] as const
 const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
 export type MeasureName = (typeof MEASURES)[number]

@@ -6,12 +6,20 @@ import type { Options } from './options.ts'
 import { found } from './process.ts'
 
 export type PeerName =
-  'direct' | 'relay' | 'pipe' | 'nginx' | 'haproxy' | 'supergateway' | 'mcp-proxy' | 'gateway'
+  | 'direct'
+  | 'relay'
+  | 'pipe'
+  | 'nginx'
+  | 'haproxy'
+  | 'supergateway'
+  | 'mcp-proxy'
+  | 'gateway'
+  | 'guarded'
 
 /** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
 export type Peer = {
   name: PeerName
-  speaks: 'http' | 'mcp'
+  speaks: 'http' | 'mcp' | 'auth'
   command: (port: number, backendPort: number) => string[]
 }
 

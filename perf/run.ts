@@ -4,6 +4,8 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findMcpPeers } from './mcp-peers.ts'
 import type { Measure, Subject } from './measure.ts'
+import { findAuthPeers } from './auth-peers.ts'
+import { authMcp, authRoute } from './measure-auth.ts'
 import { idle } from './measure-idle.ts'
 import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
 import { rate, small, wrk } from './measure-small.ts'
@@ -33,8 +35,10 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   'mcp-busy': mcpBusy,
   'mcp-one': mcpOne,
   'mcp-new': mcpNew,
+  'auth-route': authRoute,
+  'auth-mcp': authMcp,
 }
-const FIND = { http: findHttpPeers, mcp: findMcpPeers } as const
+const FIND = { http: findHttpPeers, mcp: findMcpPeers, auth: findAuthPeers } as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
 const WEIGHINGS = 3

@@ -103,6 +103,8 @@ const TARGETS: readonly Target[] = [
     bound: 1,
     value: (figure) => figure('mcp-one', 'gateway', 'addedP50') / 1000,
   },
+  guarded('auth-route', 'small POST'),
+  guarded('auth-mcp', 'MCP tools/call'),
   {
     name: 'MCP: p50 of a new session, gateway ÷ supergateway',
     sense: 'at most',
@@ -111,6 +113,17 @@ const TARGETS: readonly Target[] = [
       figure('mcp-new', 'gateway', 'p50') / figure('mcp-new', 'supergateway', 'p50'),
   },
 ]
+
+/** At most 12 % fewer with a token that was checked before. */
+function guarded(measure: 'auth-route' | 'auth-mcp', what: string): Target {
+  return {
+    name: `${what} with a warm token: a core's worth, guarded ÷ not`,
+    sense: 'at least',
+    bound: 0.88,
+    value: (figure) =>
+      figure(measure, 'guarded', 'capacity') / figure(measure, 'gateway', 'capacity'),
+  }
+}
 
 /** NaN unless both were measured: nobody is better than a peer that was not there. */
 function betterPeer(figure: Figure, key: string): number {

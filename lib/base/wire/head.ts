@@ -46,8 +46,18 @@ export class Fields {
 
   /** Every value of a field, in order. */
   all(name: string): string[] {
+    const { text, spans } = this
     const values: string[] = []
-    for (const [key, value] of this.entries()) if (key === name) values.push(value)
+    const length = name.length
+    for (let i = 0; i < spans.length; i += STRIDE) {
+      const from = spans[i]!
+      const to = spans[i + 1]!
+      if (to - from === length && text.substring(from, to).toLowerCase() === name)
+        values.push(text.substring(spans[i + 2]!, spans[i + 3]))
+    }
+    const added = this.#added
+    if (added !== null)
+      for (let i = 0; i < added.length; i += 2) if (added[i] === name) values.push(added[i + 1]!)
     return values
   }
 

@@ -1,6 +1,6 @@
 // Tokens that were checked before, by their hash: the token itself is not kept. The one used longest ago goes first.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Verification } from './types.ts'
 
 /** Tokens of one policy. */
@@ -16,7 +16,7 @@ export class TokenCache {
   readonly #entries = new Map<string, Entry>()
 
   static hashOf(token: string): string {
-    return createHash('sha256').update(token).digest('base64')
+    return hash('sha256', token, 'base64')
   }
 
   /** Undefined when the token was never seen, has expired, or was checked by other keys. */
