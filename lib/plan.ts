@@ -166,7 +166,6 @@ class Planner {
       return [this.#pool({ kind: 'tcp', host, port }, tls)]
     })
     const [pool] = remotes
-    // What stands there then is what the operator put there.
     const auth = policies.backendAuth ?? route.policies.backendAuth
     const isOpen = route.policies.mcpAuthentication === null && mcp.targets.length === 1
     return new McpBackend(group, {
@@ -174,7 +173,8 @@ class Planner {
         (one) => one?.rules ?? [],
       ),
       protection: protectionOf(mcp.dnsRebindingProtection, address),
-      credentials: isOpen || auth !== null ? 'all' : 'passthrough',
+      // Behind `backendAuth` the header is what the operator put there.
+      credentials: isOpen ? 'all' : auth === null ? 'passthrough' : 'authorization',
       documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }

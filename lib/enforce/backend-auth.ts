@@ -2,7 +2,7 @@
 
 import type { BackendAuthConfig } from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
-import { appendToQuery, restoreCredentials } from './credential.ts'
+import { appendToQuery, removeParameter, restoreCredentials } from './credential.ts'
 
 export function backendAuth(config: BackendAuthConfig): Policy {
   return {
@@ -14,6 +14,7 @@ export function backendAuth(config: BackendAuthConfig): Policy {
       } else if (config.kind === 'header') {
         request.set(config.name, config.prefix + config.key.reveal())
       } else {
+        removeParameter(request, config.name)
         const value = encodeURIComponent(config.key.reveal())
         appendToQuery(request, `${encodeURIComponent(config.name)}=${value}`)
       }

@@ -55,6 +55,11 @@ export function restoreCredentials({ request, credentials }: Exchange): void {
     else request.set('cookie', [...request.all('cookie'), text].join('; '))
 }
 
+/** Every one of this name, however it is written. */
+export function removeParameter(request: RequestHead, name: string): void {
+  if (new URLSearchParams(request.query).has(name)) takers.query(request, name)
+}
+
 export function appendToQuery(request: RequestHead, parameter: string): void {
   request.target += `${request.target.includes('?') ? '&' : '?'}${parameter}`
 }

@@ -2,7 +2,7 @@
 // of the configured codes. Every try may pick another backend.
 
 import type { RetryConfig } from '../base/config/types.ts'
-import { GatewayError } from '../base/errors.ts'
+import { faultOf, GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
 import type { Attempt, Backend, Reply } from '../base/types.ts'
 import { ReplayBody } from './replay-body.ts'
@@ -51,10 +51,16 @@ class Tries implements Attempt {
   #try(): void {
     if (this.#exchange.phase === 'settled') return
     // What came while no backend listened may have been more than can be kept.
-    if (this.body.isReplayable) return this.next()
-    this.#exchange.fail(
-      new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'),
-    )
+    if (!this.body.isReplayable)
+      return this.#exchange.fail(
+        new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'),
+      )
+    try {
+      this.next()
+    } catch (error) {
+      // In a timer nobody else would catch it.
+      this.#exchange.fail(faultOf(error))
+    }
   }
 
   /** Arranges for another try, if one is left and the request can be sent again. */

@@ -7,6 +7,15 @@ import type { View } from './view.ts'
 /** The rule that forbids it; `none allows`: there are allows, and none of them holds. Null when it is permitted. */
 export type Objection = Rule | 'none allows' | null
 
+/** Faults of our own bounds, which a client can bring about; a missing value is something else. */
+const BOUNDS: ReadonlySet<FaultCode> = new Set([
+  'too_many_steps',
+  'too_large',
+  'too_deep',
+  'out_of_range',
+  'failed',
+] as const)
+
 /** `tell` hears of rules that had no value, and so did not hold: by code, as what they read is a stranger's. */
 export function objectionOf(
   rules: readonly Rule[],
@@ -20,7 +29,9 @@ export function objectionOf(
     const result = expression.evaluate(view)
     if ('fault' in result) tell?.(rule, result.fault)
     const holds = 'value' in result && result.value === true
-    if (mode === 'deny' && holds) return rule
+    // Whoever makes a rule too costly to evaluate must not get past it by that.
+    const isEvaded = 'fault' in result && BOUNDS.has(result.fault)
+    if (mode === 'deny' && (holds || isEvaded)) return rule
     if (mode === 'require' && !holds) return rule
     if (mode === 'allow') allows = holds ? 'met' : 'unmet'
   }

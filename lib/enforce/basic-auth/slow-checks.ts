@@ -33,12 +33,13 @@ export class SlowChecks {
   }
 
   async check(password: string, hash: string): Promise<boolean> {
+    // Before anybody waits: one that cannot be started must not keep a place.
+    const worker = (this.#worker ??= this.#start())
     const number = this.#asked++
     const answer = new Promise<boolean>((resolve, reject) => {
       this.#waiting.set(number, { resolve, reject })
     })
-    this.#worker ??= this.#start()
-    this.#worker.postMessage({ number, password, hash } satisfies Question)
+    worker.postMessage({ number, password, hash } satisfies Question)
     return answer
   }
 

@@ -37,7 +37,11 @@ export class TokenVerifier implements Verifier {
     const hash = TokenCache.hashOf(token)
     const known =
       this.#cache.get(hash, this.#keys.generation, this.#clock.now()) ?? this.#pending.get(hash)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      // Keys that have grown old are fetched anew, also while only known tokens come.
+      void this.#keys.current()
+      return known
+    }
     const header = headerOf(token)
     if (typeof header === 'string') return invalid(header)
     const check = this.#check(token, header, hash).finally(() => this.#pending.delete(hash))

@@ -2,14 +2,16 @@
 
 import type { Facts } from '../../base/cel/facts.ts'
 
+const PERSON = ['sub', 'oid', 'preferred_username', 'client_id', 'azp']
+
 /** '' where nobody is authenticated. */
 export function principalOf(facts: Facts | null): string {
   if (facts === null) return ''
   const { jwt, apiKeyHash, basicAuth } = facts
   if (jwt === undefined && apiKeyHash === undefined && basicAuth === undefined) return ''
-  // A token is renewed during a session; who it is for stays.
-  const who = jwt?.get('sub') ?? jwt?.get('client_id') ?? jwt?.get('azp')
-  const parts = [jwt?.get('iss'), who, apiKeyHash, basicAuth?.username]
+  // A token is renewed during a session; who it is for stays. Not every provider says that in `sub`.
+  const claims = PERSON.map((name) => jwt?.get(name))
+  const parts = [jwt?.get('iss'), ...claims, apiKeyHash, basicAuth?.username]
   return JSON.stringify(parts.map(textOf))
 }
 

@@ -80,6 +80,8 @@ function keySetOf(context: Context, path: Path, shape: JwksShape | undefined): K
     if (/^\s*\{/.test(text)) return { kind: 'keys', keys: keysOf(context, path, text) }
     if (/^https?:\/\//i.test(text)) {
       if (!URL.canParse(text)) context.problem(path, `got '${text}', expected a URL`)
+      else if (new URL(text).username + new URL(text).password !== '')
+        context.problem(path, 'got a URL with a user name, expected none: it would be shown')
       return { kind: 'url', url: text }
     }
   }

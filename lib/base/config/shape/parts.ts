@@ -54,9 +54,12 @@ export const httpUrl = z
     error: ({ input }) => `got '${String(input)}', ${URL_EXPECTED}`,
     abort: true,
   })
-  .refine((value) => !URL.canParse(value) || new URL(value).username === '', {
-    error: 'got a URL with a user name, expected none: it would be shown',
-  })
+  .refine(
+    (value) => !URL.canParse(value) || new URL(value).username + new URL(value).password === '',
+    {
+      error: 'got a URL with a user name, expected none: it would be shown',
+    },
+  )
 
 /** One gateway or several, each `gateway` or `gateway/listener`. */
 export const gatewayNames = union(

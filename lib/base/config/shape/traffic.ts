@@ -1,10 +1,11 @@
 // What users write to answer, open, time and retry: the small policies of traffic.
 
 import { z } from 'zod'
+import { Secret } from '../secret.ts'
 import { expression } from './expression.ts'
 import { changeable, fields } from './headers.ts'
 import type { Side } from './headers.ts'
-import { choice, secret, text, unsupported, union } from './parts.ts'
+import { choice, text, unsupported, union } from './parts.ts'
 import { duration, endpoint, headerName, hostText, wait } from './scalars.ts'
 
 export const DIRECT_RESPONSE = z
@@ -133,8 +134,17 @@ export const REQUEST_MIRROR = z
   })
   .describe('Sends a copy of requests elsewhere')
 
+/** A line break would end the header, and the value is not to be shown. */
+const ON_ONE_LINE = /^[ -~\u00a0-\u00ff]*$/
+const NOT_ON_ONE_LINE = 'got control characters, expected one line'
+
+const key = text.regex(ON_ONE_LINE, NOT_ON_ONE_LINE).transform((value) => new Secret(value))
+
 const keyLocation = choice({
-  header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
+  header: z.strictObject({
+    name: headerName,
+    prefix: z.string().regex(ON_ONE_LINE, NOT_ON_ONE_LINE).default(''),
+  }),
   queryParameter: z.strictObject({ name: text }),
 })
 
@@ -144,7 +154,7 @@ export const BACKEND_AUTH = choice(
   {
     passthrough: z.strictObject({}).describe("The client's own credential"),
     key: union(
-      [secret, z.strictObject({ value: secret, location: keyLocation.optional() })],
+      [key, z.strictObject({ value: key, location: keyLocation.optional() })],
       'expected a key, or an object with value and location',
     ).describe('A key, or `{value, location}`'),
   },

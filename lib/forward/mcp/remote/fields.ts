@@ -28,16 +28,16 @@ const KEPT_BACK_PREFIXES = ['accept', 'access-control-', 'content-', 'if-', 'mcp
 
 const CREDENTIALS = new Set(['authorization', 'cookie'])
 
-/** The client's credentials go to every target, or only to those that ask for them. */
-export type Credentials = 'all' | 'passthrough'
+/** Credentials go to every target, or only to those that ask for them; `authorization`: that header does, cookies do not. */
+export type Credentials = 'all' | 'authorization' | 'passthrough'
 
 export function sentFields(head: RequestHead, credentials: Credentials): SentFields {
   const sent: [string, string, 'passthrough'?][] = []
   for (const [name, value] of head.entries()) {
     if (KEPT_BACK.has(name)) continue
     if (KEPT_BACK_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
-    if (credentials === 'passthrough' && CREDENTIALS.has(name))
-      sent.push([name, value, 'passthrough'])
+    const isForAll = credentials === 'all' || credentials === name
+    if (CREDENTIALS.has(name) && !isForAll) sent.push([name, value, 'passthrough'])
     else sent.push([name, value])
   }
   return sent
