@@ -44,12 +44,19 @@ export function logAccess(log: Log, exchange: Exchange): void {
   ])
 }
 
+/** Letters of a client's words in one field. */
+const MAX_LOGGED = 256
+
+function clipped(text: string | undefined): string | undefined {
+  return text === undefined || text.length <= MAX_LOGGED ? text : `${text.slice(0, MAX_LOGGED)}…`
+}
+
 const NONE: readonly Value[] = []
 
 /** Who it was for, as far as the token says. */
 function jwtFields(jwt: Claims | undefined): readonly Value[] {
   const subject = jwt?.get('sub')
-  return typeof subject === 'string' ? ['jwt.sub', subject] : NONE
+  return typeof subject === 'string' ? ['jwt.sub', clipped(subject)] : NONE
 }
 
 /** Of a session's id only enough to tell it from others: whoever has it all can use it. */
@@ -60,13 +67,13 @@ function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
     Object.entries({ tool, prompt, resource, task }).find(([, one]) => one !== undefined) ?? []
   return [
     'mcp.method.name',
-    methodName,
+    clipped(methodName),
     'mcp.target',
     item?.target,
     'mcp.resource.type',
     type,
     'mcp.resource.name',
-    item?.name,
+    clipped(item?.name),
     'mcp.session.id',
     sessionId?.slice(0, 8),
     'mcp.error.code',
