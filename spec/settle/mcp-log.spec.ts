@@ -157,4 +157,12 @@ log('a client that leaves is told of by phase', async () => {
   )
 })
 
+// One call with a name of three megabytes wrote a line of three megabytes.
+log('words of a client are cut', async () => {
+  const [gateway, client] = await begin(stage)
+  await (await client.ask('tools/call', { name: 'x'.repeat(5000) })).whole()
+  const line = (await gateway.logged(3)).at(-1)
+  assert.is(String(line?.['mcp.resource.name']), `${'x'.repeat(256)}…`)
+})
+
 log.run()

@@ -29,6 +29,8 @@ export class Groups implements Surroundings {
   readonly bodies = new Budget(MAX_BODY_BYTES)
   readonly #pools: Pools
   readonly #groups = new Map<string, Group>()
+  /** Remote sessions that are being ended, each within its deadline. */
+  readonly #leaving = new Set<Promise<void>>()
 
   constructor(limits: McpLimits, log: Log, pools: Pools) {
     this.limits = limits
@@ -68,7 +70,8 @@ export class Groups implements Surroundings {
     if (target.kind === 'stdio') return this.children.open(target, owner)
     const { host, port, tls } = target
     const pool = this.#pools.of(originOf({ kind: 'tcp', host, port }, tls))
-    const remote = { target, pool, limits: this.limits, log: this.log }
+    const leaving = (over: Promise<void>): void => this.#see(over)
+    const remote = { target, pool, limits: this.limits, log: this.log, leaving }
     return target.kind === 'mcp' ? new StreamableLink(remote, owner) : new LegacyLink(remote, owner)
   }
 
@@ -80,7 +83,12 @@ export class Groups implements Surroundings {
   /** Ends every session, and resolves when the last child is gone. */
   async close(): Promise<void> {
     for (const session of this.sessions.members) session.end(STOPPING)
-    await this.children.closeAll()
+    await Promise.all([this.children.closeAll(), ...this.#leaving])
+  }
+
+  #see(over: Promise<void>): void {
+    const seen = over.finally(() => this.#leaving.delete(seen))
+    this.#leaving.add(seen)
   }
 }
 

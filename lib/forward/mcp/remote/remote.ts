@@ -19,6 +19,8 @@ export interface Remote {
   readonly pool: Pool
   readonly limits: Pick<McpLimits, 'maxMessageBytes'>
   readonly log: Log
+  /** A session there is being ended; whoever stops the process waits for that, for it is bounded. */
+  leaving(over: Promise<void>): void
 }
 
 export interface RemoteRequest {

@@ -214,7 +214,14 @@ export class StreamableLink implements Link, PostOwner, FeedOwner {
       own: this.sessionFields(),
       deadline: DELETE_DEADLINE_MS,
     }
-    askRemote(this.remote, request, { answered: dismiss, failed() {} })
+    const over = new Promise<void>((resolve) => {
+      const answered = (reply: Reply): void => {
+        dismiss(reply)
+        resolve()
+      }
+      askRemote(this.remote, request, { answered, failed: () => resolve() })
+    })
+    this.remote.leaving(over)
   }
 
   #refuse(number: number): void {

@@ -47,6 +47,7 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
     pool: pools.of(originOf({ kind: 'tcp', host: target.host, port }, target.tls)),
     limits: { maxMessageBytes: maxMessageBytes ?? MCP_LIMITS.maxMessageBytes },
     log: new Log({ level: 'error', format: 'text' }),
+    leaving() {},
   }
 }
 
