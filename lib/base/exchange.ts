@@ -4,7 +4,19 @@
 import assert from 'node:assert'
 import { GatewayError } from './errors.ts'
 import type { Facts } from './cel/facts.ts'
-import type { Body, Call, Client, Dialect, Peer, Outcome, Policy, Reply, Steps } from './types.ts'
+import type {
+  Allowance,
+  Body,
+  Call,
+  Charge,
+  Client,
+  Dialect,
+  Peer,
+  Outcome,
+  Policy,
+  Reply,
+  Steps,
+} from './types.ts'
 import type { RequestHead } from './wire/head.ts'
 
 /** What a client showed, and where it stood. */
@@ -44,6 +56,10 @@ export class Exchange {
   facts: Facts | null = null
   /** Verified and taken off the request, for a backend that is to have them all the same. */
   credentials: readonly Credential[] = []
+  /** Tokens taken in advance; settled at the latest when the exchange is. */
+  charges: readonly Charge[] = []
+  /** Of the tightest limit it met so far. */
+  allowance: Allowance | null = null
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */

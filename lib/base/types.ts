@@ -107,7 +107,44 @@ export interface Policy {
 }
 
 /** How errors of the gateway are told: as text, or in the form the client's protocol has for them. */
-export type Dialect = 'text' | 'jsonrpc'
+export type Dialect = 'text' | 'jsonrpc' | 'openai' | 'anthropic'
+
+/** Watches a body's content as it passes; cannot change, delay or fail it. The bytes are valid only during the call. */
+export interface Tap {
+  chunk(bytes: Buffer, from: number, to: number): void
+  /** Exactly once; `complete` before the client can know of it. */
+  end(outcome: Outcome): void
+}
+
+/** What an LLM request cost in tokens, normalised: cached ones count as input. */
+export interface Cost {
+  readonly input: number
+  readonly output: number
+  /** `estimated`: the provider did not say, or nobody stayed to hear it. */
+  readonly basis: 'counted' | 'estimated'
+}
+
+/** Tokens taken from a budget before they are known. Whoever holds it settles it, whatever happens. */
+export interface Charge {
+  /** More of the request is known now: its estimate grows by so many tokens. */
+  raise(tokens: number): void
+  /** Only the first call counts. */
+  settle(cost: Cost): void
+}
+
+/** Token limits: asked once as much of an LLM request is read as its keys need, before a backend hears of it. */
+export interface Meter {
+  /** Reads `exchange.facts.llm`; adds to `exchange.charges` what it took. */
+  admit(exchange: Exchange, estimate: number): Verdict
+}
+
+/** What is left of the tightest budget a request met, for its answer's headers. */
+export interface Allowance {
+  readonly limit: number
+  readonly remaining: number
+  /** Whole seconds until there is more. */
+  readonly reset: number
+}
 
 /** Where the bytes of an exchange came from. */
 export interface Peer {

@@ -1,0 +1,66 @@
+// What the parts of an LLM call tell each other. Shapes only.
+
+import type { LlmFormat } from '../../base/config/llm-types.ts'
+import type { GatewayError } from '../../base/errors.ts'
+
+/** Counts as a provider reported them; undefined where it said nothing. A later report of a field replaces an earlier one. */
+export interface RawUsage {
+  input?: number | undefined
+  output?: number | undefined
+  total?: number | undefined
+  cachedInput?: number | undefined
+  cacheCreation?: number | undefined
+  reasoning?: number | undefined
+  inputAudio?: number | undefined
+  outputAudio?: number | undefined
+}
+
+/** Whether a provider's own input count has the cached tokens in it. */
+export type InputCount = 'withCached' | 'withoutCached'
+
+/** What the watch of an answer has seen so far. */
+export interface Seen {
+  readonly usage: RawUsage | null
+  /** How the counts of `usage` are meant: by the shape they came in. */
+  readonly counts: InputCount
+  readonly model: string | null
+  readonly serviceTier: string | null
+  /** The dialect's last event, or the end of a whole answer. A stream without it was cut, whatever its framing says. */
+  readonly ending: 'seen' | 'missing'
+  /** Events or, of an answer in one piece, bytes over four: what output is taken for if nobody counted. */
+  readonly outputGuess: number
+  /** On the clock of `performance.now()`; 0 before there was any content. */
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+/** Changes to the members of a request's body, by name; values are JSON text. */
+export interface BodyEdits {
+  /** Replaces the member, or adds it. */
+  readonly set: ReadonlyMap<string, string>
+  /** Adds the member where it is missing. */
+  readonly defaults: ReadonlyMap<string, string>
+  /** `ask`: `stream_options.include_usage` becomes true if the request streams and does not say so itself. */
+  readonly usage: 'ask' | 'leave'
+}
+
+/** What is known of a request's body; null while it is not, or when it says nothing. */
+export interface PromptFacts {
+  readonly model: string | null
+  readonly stream: boolean | null
+  /** The request's own `stream_options.include_usage`. */
+  readonly includeUsage: boolean | null
+  /** `max_tokens`, `max_completion_tokens` or `max_output_tokens`. */
+  readonly maxTokens: number | null
+}
+
+export interface PromptOwner {
+  /** What was asked for is known, or the body has ended without it. Once. */
+  ready(): void
+  /** More is known behind `ready`, such as `maxTokens`. */
+  learnt(): void
+  /** It cannot be used; nothing comes after this. */
+  failed(error: GatewayError): void
+}
+
+export type { LlmFormat }
