@@ -10,6 +10,7 @@ import type {
   Call,
   Charge,
   Client,
+  Cost,
   Dialect,
   Peer,
   Outcome,
@@ -58,6 +59,12 @@ export class Exchange {
   credentials: readonly Credential[] = []
   /** Tokens taken in advance; settled at the latest when the exchange is. */
   charges: readonly Charge[] = []
+  /** What they are settled with, as far as it is known; null while no token limit was asked. */
+  spent: Cost | null = null
+  /** Set while somebody still counts what has passed: calls back when that is done. */
+  counting: ((done: () => void) => void) | null = null
+  /** Lets go of what only this exchange needed, when it is settled. */
+  release: (() => void) | null = null
   /** Of the tightest limit it met so far. */
   allowance: Allowance | null = null
   /** Policies with a say in the answer, in the order in which they ran. */
@@ -133,6 +140,7 @@ export class Exchange {
     // An error reply that arrived whole still ends as the error did.
     if (outcome !== 'complete') this.outcome = outcome
     if (this.#timer !== null) clearTimeout(this.#timer)
+    this.release?.()
     this.steps.settle(this)
   }
 

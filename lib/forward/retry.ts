@@ -75,7 +75,7 @@ class Tries implements Attempt {
 }
 
 /** Undoes what the policies of one backend did, its credential above all: the next try may pick another. */
-function wayBack(exchange: Exchange): () => void {
+export function wayBack(exchange: Exchange): () => void {
   const { request, policies, facts } = exchange
   const restore = request.mark()
   const { target } = request

@@ -1,0 +1,49 @@
+// A route's LLM backend: what a request asks for, by its path, and who may answer it.
+
+import type { Exchange } from '../../base/exchange.ts'
+import { replyOf } from '../../base/reply.ts'
+import type { Attempt, Backend, Meter, Reply } from '../../base/types.ts'
+import { LlmCall } from './call.ts'
+import type { Catalogue } from './catalogue.ts'
+import { dialectOf } from './formats.ts'
+import type { FormatTable } from './formats.ts'
+import type { PromptOptions } from './prompt/prompt.ts'
+import type { BodyEdits } from './types.ts'
+
+export interface LlmSettings {
+  /** As rules and the log know it. */
+  readonly name: string
+  readonly formats: FormatTable
+  readonly catalogue: Catalogue
+  /** Token limits; null for none. */
+  readonly meter: Meter | null
+  readonly prompts: PromptOptions
+  /** Whether providers are asked to count, on behalf of clients that do not want to know. */
+  readonly usage: BodyEdits['usage']
+}
+
+export class LlmBackend implements Backend {
+  /** Until a provider is chosen. */
+  readonly endpoint = ''
+  readonly #settings: LlmSettings
+
+  constructor(settings: LlmSettings) {
+    this.#settings = settings
+  }
+
+  call(exchange: Exchange, attempt: Attempt): void {
+    const { formats, catalogue } = this.#settings
+    const { request } = exchange
+    const format = formats.of(request.path)
+    exchange.dialect = dialectOf(format)
+    if (format === 'models' && request.method === 'GET' && catalogue.models !== null)
+      return attempt.answer(modelList(catalogue.models))
+    new LlmCall(this.#settings, exchange, attempt, format).start()
+  }
+}
+
+function modelList(ids: readonly string[]): Reply {
+  const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'openai' }))
+  const text = JSON.stringify({ object: 'list', data })
+  return replyOf(200, [['content-type', 'application/json']], text)
+}

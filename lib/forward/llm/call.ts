@@ -1,0 +1,130 @@
+// One LLM request before a provider hears of it: read as far as the choice and the limits need, and admitted.
+
+import type { LlmFacts } from '../../base/cel/facts.ts'
+import type { LlmFormat } from '../../base/config/llm-types.ts'
+import { faultOf } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
+import type { Exchange } from '../../base/exchange.ts'
+import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { LlmSettings } from './backend.ts'
+import type { Choice } from './catalogue.ts'
+import { inputEstimate, outputEstimate } from './estimate.ts'
+import { Prompt } from './prompt/prompt.ts'
+import { Tries } from './tries.ts'
+import type { PromptOwner } from './types.ts'
+
+type State = 'reading' | 'admitting' | 'asking' | 'over'
+
+export class LlmCall implements PromptOwner, Call {
+  readonly #settings: LlmSettings
+  readonly #exchange: Exchange
+  readonly #attempt: Attempt
+  readonly #format: LlmFormat
+  readonly #prompt: Prompt
+  readonly #facts: LlmFacts = {}
+  #state: State = 'reading'
+  /** Tokens taken in advance. */
+  #estimate = 0
+
+  constructor(settings: LlmSettings, exchange: Exchange, attempt: Attempt, format: LlmFormat) {
+    this.#settings = settings
+    this.#exchange = exchange
+    this.#attempt = attempt
+    this.#format = format
+    this.#prompt = new Prompt(attempt.body, exchange.request, settings.prompts, this)
+  }
+
+  start(): void {
+    const exchange = this.#exchange
+    const backend = { name: this.#settings.name, type: 'ai', protocol: 'llm' } as const
+    exchange.facts = { ...exchange.facts, llm: this.#facts, backend }
+    exchange.call = this
+    exchange.release = () => this.#prompt.done()
+    this.#prompt.start()
+  }
+
+  /** The client has left, or was told that it took too long, before a provider was asked. */
+  cancel(): void {
+    this.#state = 'over'
+  }
+
+  ready(): void {
+    if (this.#state === 'over') return
+    try {
+      this.#learn()
+      const { catalogue } = this.#settings
+      this.#admit(catalogue.choose(this.#prompt.model, this.#exchange))
+    } catch (error) {
+      this.#fail(faultOf(error))
+    }
+  }
+
+  learnt(): void {
+    this.#learn()
+    const more = this.#estimateNow() - this.#estimate
+    if (more <= 0 || this.#state !== 'asking') return
+    this.#estimate += more
+    for (const charge of this.#exchange.charges) charge.raise(more)
+  }
+
+  failed(error: GatewayError): void {
+    this.#state = 'over'
+    // A provider may have the first half: the exchange ends that call, so that nobody takes it for a whole request.
+    this.#exchange.fail(error)
+  }
+
+  #learn(): void {
+    const { model, stream } = this.#prompt
+    if (model !== null) this.#facts.requestModel = model
+    if (stream !== null) this.#facts.streaming = stream
+  }
+
+  #estimateNow(): number {
+    return inputEstimate(this.#prompt.size) + outputEstimate(this.#prompt)
+  }
+
+  #admit(choices: readonly Choice[]): void {
+    const { meter } = this.#settings
+    const exchange = this.#exchange
+    // Another try of the route's `retry` was admitted with the first.
+    if (meter === null || exchange.spent !== null) return this.#ask(choices)
+    exchange.spent = { input: 0, output: 0, basis: 'counted' }
+    this.#state = 'admitting'
+    this.#estimate = this.#estimateNow()
+    const verdict = meter.admit(exchange, this.#estimate)
+    if (verdict === undefined) return this.#ask(choices)
+    if (!(verdict instanceof Promise)) return this.#refuse(verdict)
+    verdict
+      .then((reply) => {
+        if (this.#state === 'over') return reply?.body.cancel()
+        return reply === undefined ? this.#ask(choices) : this.#refuse(reply)
+      })
+      .catch((error: unknown) => this.#fail(faultOf(error)))
+  }
+
+  #refuse(reply: Reply): void {
+    this.#state = 'over'
+    this.#exchange.answer(reply)
+  }
+
+  #ask(choices: readonly Choice[]): void {
+    this.#state = 'asking'
+    const { usage } = this.#settings
+    const tries = new Tries(this.#exchange, this.#attempt, {
+      choices,
+      usage,
+      format: this.#format,
+      prompt: this.#prompt,
+      facts: this.#facts,
+    })
+    tries.next()
+    // What came behind the point of decision.
+    this.learnt()
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#attempt.fail(error)
+  }
+}

@@ -1,0 +1,155 @@
+// What differs between providers: where they are, what their paths look like, and how they want a key.
+
+import type { AiEntry, AiProvider, LlmFormat } from '../../base/config/llm-types.ts'
+import type { Endpoint } from '../../base/config/types.ts'
+import { GatewayError } from '../../base/errors.ts'
+import type { RequestHead } from '../../base/wire/head.ts'
+import { tailOf } from './formats.ts'
+
+/** The provider's own host, reached by TLS; null for those that have none. */
+export function ownHost(provider: AiProvider): Endpoint | null {
+  const host = hostOf(provider)
+  return host === null ? null : { kind: 'tcp', host, port: 443 }
+}
+
+function hostOf(provider: AiProvider): string | null {
+  switch (provider.kind) {
+    case 'openAI':
+      return 'api.openai.com'
+    case 'anthropic':
+      return 'api.anthropic.com'
+    case 'gemini':
+      return 'generativelanguage.googleapis.com'
+    case 'bedrock':
+      return `bedrock-runtime.${provider.region}.amazonaws.com`
+    case 'azure':
+      return `${provider.resourceName}.${AZURE_DOMAINS[provider.resourceType]}`
+    case 'custom':
+    case 'mock':
+      return null
+  }
+}
+
+const AZURE_DOMAINS = {
+  openAI: 'openai.azure.com',
+  foundry: 'services.ai.azure.com',
+  aiServices: 'cognitiveservices.azure.com',
+} as const
+
+/** What a request asks for. */
+export interface Asked {
+  readonly format: LlmFormat
+  /** The one the provider is to use; null when the request names none. */
+  readonly model: string | null
+  /** As the client wrote it. */
+  readonly path: string
+  readonly query: string
+}
+
+/** Path and query for the provider. */
+export function targetOf(entry: AiEntry, asked: Asked): string {
+  const { path, query } = pathOf(entry, asked)
+  const all = [asked.query, query].filter((part) => part !== '').join('&')
+  return all === '' ? path : `${path}?${all}`
+}
+
+interface Place {
+  readonly path: string
+  readonly query: string
+}
+
+function pathOf(entry: AiEntry, asked: Asked): Place {
+  const { provider, pathOverride, pathPrefix } = entry
+  const { format, path } = asked
+  if (pathOverride !== null) return { path: pathOverride, query: '' }
+  const tail = tailOf(format, path)
+  if (provider.kind === 'custom') {
+    const spoken = provider.formats.find(({ type }) => type === format)
+    if (spoken === undefined && provider.formats.every(({ type }) => type !== 'detect'))
+      throw new GatewayError(
+        'LLM_REQUEST',
+        `failed to process LLM request: provider '${entry.name}' does not speak '${format}'`,
+      )
+    if (spoken?.path != null) return { path: spoken.path, query: '' }
+  }
+  if (pathPrefix !== null) return { path: pathPrefix + tail, query: '' }
+  // Whoever names a host knows its paths.
+  if (entry.endpoint !== null) return { path, query: '' }
+  return ownPath(provider, asked, tail)
+}
+
+function ownPath(provider: AiProvider, { format, path, model }: Asked, tail: string): Place {
+  switch (provider.kind) {
+    case 'openAI':
+    case 'anthropic':
+      return { path: `/v1${tail}`, query: '' }
+    case 'gemini':
+      return { path: isNative(format) ? path : `/v1beta/openai${tail}`, query: '' }
+    case 'bedrock':
+      return { path: format === 'completions' ? `/openai/v1${tail}` : path, query: '' }
+    case 'azure':
+      return azurePath(provider, tail, model)
+    default:
+      return { path, query: '' }
+  }
+}
+
+function isNative(format: LlmFormat): boolean {
+  return format === 'generateContent' || format === 'geminiCountTokens'
+}
+
+/** With a version by date, the model is part of the path. */
+function azurePath(
+  { apiVersion }: Extract<AiProvider, { kind: 'azure' }>,
+  tail: string,
+  model: string | null,
+): Place {
+  if (apiVersion === null || apiVersion === 'v1') return { path: `/openai/v1${tail}`, query: '' }
+  if (model === null)
+    throw new GatewayError('LLM_REQUEST', 'failed to process LLM request: the model is missing')
+  const deployment = encodeURIComponent(model)
+  return {
+    path: `/openai/deployments/${deployment}${tail}`,
+    query: `api-version=${encodeURIComponent(apiVersion)}`,
+  }
+}
+
+/** Whose key a request carries: one of the configuration, or the client's own. */
+export type KeyOwner = 'gateway' | 'client'
+
+const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key']
+
+/** What pages send along, and Anthropic takes for a call from a browser. */
+const PAGE_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
+
+const ANTHROPIC_VERSION = '2023-06-01'
+
+/** Login tokens of Anthropic's are no keys. */
+const ANTHROPIC_LOGIN = 'sk-ant-oat'
+
+/** The head as the provider wants it: the key under its own name, and the fields it insists on. */
+export function dress(head: RequestHead, { kind }: AiProvider, key: KeyOwner): void {
+  // A client's placeholder must not stand beside the gateway's key.
+  if (key === 'gateway') for (const name of KEY_HEADERS) head.remove(name)
+  if (kind === 'anthropic') {
+    for (const name of PAGE_HEADERS) head.remove(name)
+    if (!head.has('anthropic-version')) head.add('anthropic-version', ANTHROPIC_VERSION)
+    moveKey(head, 'x-api-key')
+  } else if (key === 'gateway' && kind === 'azure') moveKey(head, 'api-key')
+  else if (key === 'gateway' && kind === 'gemini' && head.path.includes(':'))
+    moveKey(head, 'x-goog-api-key')
+}
+
+const BEARER = /^bearer +(\S+)$/i
+
+function moveKey(head: RequestHead, name: string): void {
+  const key = BEARER.exec(head.get('authorization') ?? '')?.[1]
+  if (key === undefined || head.has(name) || isToken(key)) return
+  head.remove('authorization')
+  head.add(name, key)
+}
+
+/** A login's token, which stays where it is. */
+function isToken(key: string): boolean {
+  return key.startsWith(ANTHROPIC_LOGIN) || key.split('.').length === 3
+}
