@@ -18,6 +18,7 @@ import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
+import { settleCharges } from './settle/charges.ts'
 
 export class Gateway implements PortsOwner {
   readonly #log: Log
@@ -139,6 +140,13 @@ export class Gateway implements PortsOwner {
   }
 
   settle(exchange: Exchange): void {
+    const { counting } = exchange
+    if (counting === null) this.#close(exchange)
+    else counting(() => this.#close(exchange))
+  }
+
+  #close(exchange: Exchange): void {
+    settleCharges(exchange)
     logAccess(this.#log, exchange)
   }
 

@@ -15,6 +15,9 @@ const TABLE = {
   BODY_TIMEOUT: [408, 'client'],
   BODY_TOO_LARGE: [413, 'client'],
   HEAD_TOO_LARGE: [431, 'client'],
+  LLM_REQUEST: [400, 'client'],
+  MODEL_DENIED: [403, 'client'],
+  MODEL_NOT_FOUND: [404, 'client'],
   METHOD_UNKNOWN: [501, 'client'],
   VERSION_UNKNOWN: [505, 'client'],
   // Nothing in the configuration fits the request.

@@ -91,6 +91,18 @@ export const MCP_LIMITS: McpLimits = {
   keepAlive: 15_000,
 }
 
+export interface LlmLimits {
+  /** config.llm.maxHeldBytes: of one request, while its model is not known yet. */
+  maxHeldBytes: number
+  /** config.llm.maxHeldTogether: of all requests, for that and for another provider's try. */
+  maxHeldTogether: number
+}
+
+export const LLM_LIMITS: LlmLimits = {
+  maxHeldBytes: 4_194_304,
+  maxHeldTogether: 268_435_456,
+}
+
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 

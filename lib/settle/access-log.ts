@@ -1,7 +1,7 @@
 // One line a request, written when its last byte is out or never will be (reference.md 8.6).
 
 import type { Exchange } from '../base/exchange.ts'
-import type { McpFacts } from '../base/cel/facts.ts'
+import type { Facts, McpFacts } from '../base/cel/facts.ts'
 import type { Claims } from '../base/cel/json.ts'
 import type { Log, Value } from '../base/log.ts'
 
@@ -30,9 +30,10 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'http.status',
     statusOf(exchange),
     'protocol',
-    exchange.facts?.mcp === undefined ? 'http' : 'mcp',
+    protocolOf(exchange.facts),
     ...jwtFields(exchange.facts?.jwt),
     ...mcpFields(exchange.facts?.mcp),
+    ...llmFields(exchange),
     'outcome',
     exchange.outcome,
     'error',
@@ -42,6 +43,11 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])
+}
+
+function protocolOf(facts: Facts | null): 'http' | 'mcp' | 'llm' {
+  if (facts?.llm !== undefined) return 'llm'
+  return facts?.mcp === undefined ? 'http' : 'mcp'
 }
 
 /** Letters of a client's words in one field. */
@@ -78,6 +84,32 @@ function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
     sessionId?.slice(0, 8),
     'mcp.error.code',
     mcp.errorCode,
+  ]
+}
+
+/** Names as OpenTelemetry has them; `estimated` where nobody counted. */
+function llmFields({ facts, spent }: Exchange): readonly Value[] {
+  const llm = facts?.llm
+  if (llm === undefined) return NONE
+  return [
+    'gen_ai.provider.name',
+    llm.provider,
+    'gen_ai.request.model',
+    clipped(llm.requestModel),
+    'gen_ai.response.model',
+    clipped(llm.responseModel),
+    'gen_ai.usage.input_tokens',
+    llm.inputTokens,
+    'gen_ai.usage.cache_read.input_tokens',
+    llm.cachedInputTokens,
+    'gen_ai.usage.cache_creation.input_tokens',
+    llm.cacheCreationInputTokens,
+    'gen_ai.usage.output_tokens',
+    llm.outputTokens,
+    'gen_ai.usage.estimated',
+    spent?.basis === 'estimated' ? spent.input + spent.output : undefined,
+    'gen_ai.server.time_to_first_token',
+    llm.timeToFirstToken,
   ]
 }
 

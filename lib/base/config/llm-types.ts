@@ -2,8 +2,12 @@
 
 import type { AuthorizationConfig } from './auth-types.ts'
 import type { Expression } from '../cel/compile.ts'
-import type { Secret } from './secret.ts'
-import type { BackendTlsConfig, Endpoint, HeaderModifierConfig } from './types.ts'
+import type {
+  BackendAuthConfig,
+  BackendTlsConfig,
+  Endpoint,
+  HeaderModifierConfig,
+} from './types.ts'
 
 /** The dialect a path speaks. */
 export type LlmFormat =
@@ -46,6 +50,9 @@ export interface AiEntry {
   readonly pathOverride: string | null
   readonly pathPrefix: string | null
   readonly tokenize: boolean
+  /** Its own, in front of those of its backend and route. */
+  readonly auth: BackendAuthConfig | null
+  readonly tls: BackendTlsConfig | null
 }
 
 /** The next group is used when all of one fail. */
@@ -61,6 +68,8 @@ export interface AiPolicyConfig {
   readonly routes: Readonly<Record<string, LlmFormat>>
   readonly defaults: Json
   readonly overrides: Json
+  /** `inject`: streams are asked to count, unseen by the client, where tokens are limited. */
+  readonly usage: 'inject' | 'passthrough'
 }
 
 /** `llm:` */
@@ -75,8 +84,6 @@ export interface LlmModel {
   readonly name: string
   readonly visibility: 'public' | 'internal'
   readonly entry: AiEntry
-  readonly apiKey: Secret | null
-  readonly tls: BackendTlsConfig | null
   readonly authorization: AuthorizationConfig | null
   readonly defaults: Json
   readonly overrides: Json

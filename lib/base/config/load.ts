@@ -5,7 +5,13 @@ import { namedTargets } from './check/backends.ts'
 import { Context } from './check/context.ts'
 import { checkGateways, checkPorts } from './check/gateways.ts'
 import type { OpenGateway } from './check/gateways.ts'
-import { backendLimitsOf, mcpLimitsOf, processOf, wireLimitsOf } from './check/process.ts'
+import {
+  backendLimitsOf,
+  llmLimitsOf,
+  mcpLimitsOf,
+  processOf,
+  wireLimitsOf,
+} from './check/process.ts'
 import { checkRoutes } from './check/routes.ts'
 import { checkSections, uiOf } from './check/sections.ts'
 import { documentsOf } from './documents.ts'
@@ -99,6 +105,7 @@ function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
     process: processOf(parts.config ?? {}),
     backend: backendLimitsOf(parts.config ?? {}),
     mcp: mcpLimitsOf(parts.config ?? {}),
+    llm: llmLimitsOf(parts.config ?? {}),
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
     ui,

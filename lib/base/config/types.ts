@@ -1,6 +1,6 @@
 // What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
 
-import type { BackendLimits, McpLimits, WireLimits } from '../limits.ts'
+import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../limits.ts'
 import type {
   ApiKeyConfig,
   AuthorizationConfig,
@@ -27,6 +27,8 @@ export interface Config {
   readonly backend: BackendLimits
   /** `config.mcp` */
   readonly mcp: McpLimits
+  /** `config.llm` */
+  readonly llm: LlmLimits
   /** `frontendPolicies` */
   readonly wire: WireLimits
   /** Also those of the sections `mcp` and `llm` that have a port of their own. */

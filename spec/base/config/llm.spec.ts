@@ -44,8 +44,9 @@ llm('takes what a provider says, unless the model says otherwise', () => {
     `providers: [{ name: p, provider: openai, params: { apiKey: hush, baseUrl: "https://h/x", model: a } }],
      models: [{ name: m, provider: { reference: p }, params: { model: b } }]`.replace(/\n\s+/, ' '),
   )
-  const [{ entry, apiKey, tls }] = models as [(typeof models)[0]]
-  assert.equal(entry, {
+  const [{ entry }] = models as [(typeof models)[0]]
+  const { auth, tls, ...rest } = entry
+  assert.equal(rest, {
     name: 'p',
     provider: { kind: 'openAI', model: 'b' },
     endpoint: { kind: 'tcp', host: 'h', port: 443 },
@@ -53,7 +54,7 @@ llm('takes what a provider says, unless the model says otherwise', () => {
     pathPrefix: '/x',
     tokenize: false,
   })
-  assert.is(apiKey!.reveal(), 'hush')
+  assert.is(auth!.kind === 'header' && auth!.key.reveal(), 'hush')
   assert.ok(tls !== null)
   assert.not.match(JSON.stringify(models), 'hush')
 })

@@ -43,11 +43,14 @@ export const SYSTEM_TLS: BackendTlsConfig = {
 export function backendAuthOf(shape: z.output<typeof BACKEND_AUTH>): BackendAuthConfig {
   const { key } = shape
   if (key === undefined) return { kind: 'passthrough' }
-  if (key instanceof Secret)
-    return { kind: 'header', key, name: 'authorization', prefix: 'Bearer ' }
+  if (key instanceof Secret) return keyAuth(key)
   const { value, location } = key
   if (location?.queryParameter !== undefined)
     return { kind: 'query', key: value, name: location.queryParameter.name }
   const { name = 'authorization', prefix = 'Bearer ' } = location?.header ?? {}
   return { kind: 'header', key: value, name, prefix }
+}
+
+export function keyAuth(key: Secret): BackendAuthConfig {
+  return { kind: 'header', key, name: 'authorization', prefix: 'Bearer ' }
 }

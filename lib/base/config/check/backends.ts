@@ -66,7 +66,8 @@ function targetOf(
   if (mcp !== undefined) {
     return { kind: 'mcp', mcp: mcpOf(context, [...path, 'mcp'], mcp), policies }
   }
-  return ai === undefined ? undefined : { kind: 'ai', ai: aiOf(ai), policies }
+  if (ai === undefined) return undefined
+  return { kind: 'ai', ai: aiOf(context, [...path, 'ai'], ai), policies }
 }
 
 function policiesOf(context: Context, path: Path, shape: BackendPoliciesShape): BackendPolicies {

@@ -5,7 +5,7 @@ import type { Path } from '../error.ts'
 import type { AiEntry, AiProvider, LlmConfig, LlmModel, VirtualModel } from '../llm-types.ts'
 import type { LlmShape, ModelShape, ParamsShape, VirtualModelShape } from '../shape/llm.ts'
 import type { BackendTlsConfig, Endpoint } from '../types.ts'
-import { backendTlsOf, SYSTEM_TLS } from './backend-policies.ts'
+import { backendTlsOf, keyAuth, SYSTEM_TLS } from './backend-policies.ts'
 import type { Context } from './context.ts'
 import { orNull } from './policies.ts'
 
@@ -76,9 +76,13 @@ function modelOf(context: Context, path: Path, model: ModelShape, llm: LlmShape)
   return {
     name: model.name,
     visibility: model.visibility,
-    entry: { name: named?.name ?? provider.kind, provider, ...where.entry },
-    apiKey: params.apiKey,
-    tls: tls ?? where.tls,
+    entry: {
+      name: named?.name ?? provider.kind,
+      provider,
+      ...where.entry,
+      auth: params.apiKey === null ? null : keyAuth(params.apiKey),
+      tls: tls ?? where.tls,
+    },
     authorization: model.authorization ?? null,
     defaults: model.defaults,
     overrides: model.overrides,
@@ -154,13 +158,15 @@ function providerOf(
   }
 }
 
+type Where = Omit<AiEntry, 'name' | 'provider' | 'auth' | 'tls'>
+
 /** `baseUrl` is host, TLS and path in one. */
 function whereOf(
   context: Context,
   path: Path,
   { kind }: AiProvider,
   params: ParamsShape,
-): { entry: Omit<AiEntry, 'name' | 'provider'>; tls: BackendTlsConfig | null } {
+): { entry: Where; tls: BackendTlsConfig | null } {
   const { baseUrl, hostOverride, pathOverride, tokenize } = params
   const fail = (message: string): void => context.problem(path, message)
   if (baseUrl !== null && hostOverride !== null)

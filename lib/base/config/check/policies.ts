@@ -1,6 +1,7 @@
 // `policies` → what is not set is null, and files are read.
 
 import type { Path } from '../error.ts'
+import type { AiPolicyConfig } from '../llm-types.ts'
 import type {
   BackendPoliciesShape,
   GatewayPoliciesShape,
@@ -46,12 +47,7 @@ export function checkPolicies(context: Context, path: Path, shape: PoliciesShape
     ),
     mcpAuthorization: shape.mcpAuthorization ?? null,
     remoteRateLimit: shape.remoteRateLimit ?? shape.rateLimit?.global ?? null,
-    ai: orNull(shape.ai, ({ modelAliases, routes, defaults, overrides }) => ({
-      modelAliases,
-      routes,
-      defaults,
-      overrides,
-    })),
+    ai: orNull(shape.ai, aiPolicyOf),
     csrf: shape.csrf ?? null,
     delay: shape.delay ?? null,
     requestMirror: shape.requestMirror ?? null,
@@ -119,8 +115,15 @@ export function checkBackendPolicies(
     backendAuth: orNull(backendAuth, backendAuthOf),
     authorization: shape.authorization ?? null,
     mcpAuthorization: shape.mcpAuthorization ?? null,
-    ai: ai ?? null,
+    ai: orNull(ai, aiPolicyOf),
   }
+}
+
+type AiPolicyShape = NonNullable<PoliciesShape['ai']>
+
+function aiPolicyOf(shape: AiPolicyShape): AiPolicyConfig {
+  const { modelAliases, routes, defaults, overrides, usage } = shape
+  return { modelAliases, routes, defaults, overrides, usage }
 }
 
 export function orNull<Shape, Result>(

@@ -1,7 +1,13 @@
 // `config` and `frontendPolicies` → with their defaults.
 
-import { BACKEND_LIMITS, MCP_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
-import type { BackendLimits, McpLimits, WireLimits } from '../../limits.ts'
+import {
+  BACKEND_LIMITS,
+  LLM_LIMITS,
+  MCP_LIMITS,
+  TERMINATION_DEADLINE,
+  WIRE_LIMITS,
+} from '../../limits.ts'
+import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../limits.ts'
 import { adminAddr } from '../shape/process.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process.ts'
 import type { AdminAddress, ProcessConfig } from '../types.ts'
@@ -39,6 +45,11 @@ export function backendLimitsOf(shape: ProcessShape): BackendLimits {
 export function mcpLimitsOf({ mcp = {} }: ProcessShape): McpLimits {
   const written = Object.entries(mcp).filter(([, value]) => value !== undefined)
   return { ...MCP_LIMITS, ...Object.fromEntries(written) }
+}
+
+export function llmLimitsOf({ llm = {} }: ProcessShape): LlmLimits {
+  const written = Object.entries(llm).filter(([, value]) => value !== undefined)
+  return { ...LLM_LIMITS, ...Object.fromEntries(written) }
 }
 
 export function wireLimitsOf(shape: FrontendShape): WireLimits {

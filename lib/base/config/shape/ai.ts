@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { AiProvider, LlmFormat } from '../llm-types.ts'
 import { choice, orNull, text, unsupported, union } from './parts.ts'
 import { endpoint, targetPath } from './scalars.ts'
+import { BACKEND_AUTH, BACKEND_TLS } from './traffic.ts'
 
 const FORMATS = [
   'completions',
@@ -91,6 +92,12 @@ export const AI_POLICY = z
       .describe('Path suffix or `*`, and the dialect spoken there'),
     defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),
     overrides: bodyFields.default({}).describe('Body fields to set always'),
+    usage: z
+      .enum(['inject', 'passthrough'])
+      .default('inject')
+      .describe(
+        '`inject`: where tokens are limited, streams are asked to count them, unseen by the client',
+      ),
     ...unsupported(
       'finalTransformations',
       'promptCaching',
@@ -109,7 +116,14 @@ const entry = {
   ...WHERE,
 }
 
-const aiEntry = z.strictObject({ ...entry, ...unsupported('policies') })
+const ENTRY_POLICIES = z
+  .strictObject({
+    backendAuth: BACKEND_AUTH.optional(),
+    backendTLS: BACKEND_TLS.optional(),
+  })
+  .describe("Key and TLS of this provider, instead of the backend's")
+
+const aiEntry = z.strictObject({ ...entry, policies: ENTRY_POLICIES.optional() })
 
 function checkEntry(
   { provider: { kind }, hostOverride, pathOverride, pathPrefix }: z.output<typeof aiEntry>,

@@ -5,7 +5,13 @@ import { z } from 'zod'
 import { checkFilter } from '../log-filter.ts'
 import type { AdminAddress } from '../types.ts'
 import { kindOf } from '../wording.ts'
-import { BACKEND_LIMITS, MCP_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../limits.ts'
+import {
+  BACKEND_LIMITS,
+  LLM_LIMITS,
+  MCP_LIMITS,
+  TERMINATION_DEADLINE,
+  WIRE_LIMITS,
+} from '../../limits.ts'
 import { durationText } from '../duration.ts'
 import { unsupported, union } from './parts.ts'
 import { duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
@@ -57,8 +63,10 @@ function amount(preset: number, description: string, [least, most]: readonly [nu
 const COUNT = [1, 0x7fff_ffff] as const
 /** Of one JSON-RPC message. */
 const BYTES = [1024, 0x0800_0000] as const
+const TOGETHER = [1024, 0x2_0000_0000] as const
 const BACKEND = BACKEND_LIMITS
 const MCP = MCP_LIMITS
+const LLM = LLM_LIMITS
 const WIRE = WIRE_LIMITS
 
 export const PROCESS = z
@@ -112,6 +120,20 @@ export const PROCESS = z
           MCP.keepAlive,
           'Silence on an event stream before a comment; `0s` for none',
           duration,
+        ),
+      })
+      .optional(),
+    llm: z
+      .strictObject({
+        maxHeldBytes: amount(
+          LLM.maxHeldBytes,
+          'A request while its model is not known, else 413',
+          BYTES,
+        ),
+        maxHeldTogether: amount(
+          LLM.maxHeldTogether,
+          'All requests that are kept in part',
+          TOGETHER,
         ),
       })
       .optional(),
