@@ -1,0 +1,322 @@
+// The mock provider asked directly: what it answers where, and what it refuses in whose words.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LlmFormat } from '../../../../lib/base/config/llm-types.ts'
+import { BytesBody } from '../../../../lib/base/reply.ts'
+import type { Body, Reply, Sink } from '../../../../lib/base/types.ts'
+import { MockBackend } from '../../../../lib/forward/llm/mock/backend.ts'
+import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
+import { detect, replyOf, told } from './mock-server.ts'
+import type { Told } from './mock-server.ts'
+
+const mock = suite('forward/llm/mock/backend')
+
+const CHAT = 'POST /v1/chat/completions'
+const LEGACY = 'POST /v1/completions'
+const MESSAGES = 'POST /v1/messages'
+const RESPONSES = 'POST /v1/responses'
+const EMBEDDINGS = 'POST /v1/embeddings'
+const COUNT = 'POST /v1/messages/count_tokens'
+const GEMINI = 'POST /v1beta/models/mock:generateContent'
+const GEMINI_STREAM = 'POST /v1beta/models/mock:streamGenerateContent'
+
+const MOST_BYTES = 8_388_608
+const MESSAGE = { model: 'mock', messages: [{ role: 'user', content: 'Hi' }] }
+const CONTENTS = { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }
+
+type Tree = { readonly [name: string]: Tree } & readonly Tree[] & string & number
+
+function parsed({ text }: Told): Tree {
+  return JSON.parse(text) as Tree
+}
+
+/** What stands behind `data:`, without the last `[DONE]`. */
+function eventsOf({ text }: Told): Tree[] {
+  const data = [...text.matchAll(/^data: (\{.*\})\r?$/gm)]
+  return data.map(([, json = '']) => JSON.parse(json) as Tree)
+}
+
+mock('answers the same request with the same bytes', () => {
+  for (const [start, content] of [
+    [CHAT, { ...MESSAGE, stream: true }],
+    [MESSAGES, { ...MESSAGE, max_tokens: 9 }],
+    [RESPONSES, { model: 'mock', input: 'Hi', stream: true }],
+    [EMBEDDINGS, { model: 'mock', input: 'Hi' }],
+  ] as const)
+    assert.is(told(start, content).text, told(start, content).text)
+  const other = { ...MESSAGE, messages: [{ role: 'user', content: 'Ho' }] }
+  assert.is.not(parsed(told(CHAT, MESSAGE))['id'], parsed(told(CHAT, other))['id'])
+})
+
+mock('gives an answer one id, however it is sent', () => {
+  const whole = parsed(told(CHAT, MESSAGE))['id']
+  const stream_options = { include_usage: true }
+  for (const event of eventsOf(told(CHAT, { ...MESSAGE, stream: true, stream_options })))
+    assert.is(event['id'], whole)
+})
+
+mock('ends a chat stream with a word of its own', () => {
+  const { status, fields, text } = told(CHAT, { ...MESSAGE, stream: true, max_tokens: 1 })
+  assert.is(status, 200)
+  assert.is(fields['content-type'], 'text/event-stream; charset=utf-8')
+  assert.is(fields['content-length'], undefined)
+  const chunk = (choice: string): string =>
+    `data: {"id":"chatcmpl-d25a628e39b866673df1c1f2","object":"chat.completion.chunk","created":1700000000,` +
+    `"model":"mock","service_tier":"default","system_fingerprint":"fp_mock","choices":[{"index":0,${choice}}]}\n\n`
+  assert.is(
+    text,
+    chunk(
+      '"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null',
+    ) +
+      chunk('"delta":{"content":"You"},"logprobs":null,"finish_reason":null') +
+      chunk('"delta":{},"logprobs":null,"finish_reason":"length"') +
+      'data: [DONE]\n\n',
+  )
+})
+
+mock('streams a message with the name of each event', () => {
+  const { text } = told(MESSAGES, { ...MESSAGE, max_tokens: 1, stream: true })
+  const usage = (output: number, more = ''): string =>
+    `"usage":{"input_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":${output}${more}}`
+  assert.equal(text.split('\n\n'), [
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_d25a628e39b866673df1c1f2","type":"message",' +
+      '"role":"assistant","model":"mock","content":[],"stop_reason":null,"stop_sequence":null,' +
+      `${usage(1, ',"service_tier":"standard"')}}}`,
+    'event: content_block_start\n' +
+      'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+    'event: ping\ndata: {"type":"ping"}',
+    'event: content_block_delta\n' +
+      'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"You"}}',
+    'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}',
+    'event: message_delta\n' +
+      `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},${usage(1)}}`,
+    'event: message_stop\ndata: {"type":"message_stop"}',
+    '',
+  ])
+})
+
+mock('speaks Gemini whole, as events and as an array', () => {
+  const whole = parsed(told(GEMINI, CONTENTS))
+  assert.is(whole['candidates']?.[0]?.['content']?.['parts']?.[0]?.['text'], 'You said: Hi')
+  assert.is(whole['candidates']?.[0]?.['finishReason'], 'STOP')
+  assert.equal(whole['usageMetadata'], {
+    promptTokenCount: 1,
+    candidatesTokenCount: 3,
+    totalTokenCount: 4,
+  })
+  const streamed = told(`${GEMINI_STREAM}?alt=sse`, CONTENTS)
+  assert.is(streamed.fields['content-type'], 'text/event-stream')
+  const events = eventsOf(streamed)
+  const array = parsed(told(GEMINI_STREAM, CONTENTS))
+  assert.equal([...array], events)
+  assert.is(events.length, 3)
+  assert.equal(events.at(-1)?.['usageMetadata'], whole['usageMetadata'])
+  const capped = { ...CONTENTS, generationConfig: { maxOutputTokens: 1 } }
+  assert.is(parsed(told(GEMINI, capped))['candidates']?.[0]?.['finishReason'], 'MAX_TOKENS')
+  const count = told('POST /v1beta/models/mock:countTokens', CONTENTS)
+  assert.is(count.text, '{"totalTokens":1}')
+})
+
+mock('counts four bytes of all texts as a token, whatever holds them', () => {
+  const inputOf = (content: unknown): number =>
+    parsed(told(COUNT, { model: 'mock', messages: [{ role: 'user', content }] }))['input_tokens']!
+  assert.is(inputOf(''), 1)
+  assert.is(inputOf('12345678'), 2)
+  assert.is(inputOf('123456789'), 3)
+  assert.is(inputOf('äöüß'), 2)
+  assert.is(inputOf([{ type: 'text', text: '1234' }, { type: 'image' }]), 1)
+  assert.is(inputOf([{ type: 'tool_result', content: [{ type: 'text', text: '12345' }] }]), 2)
+})
+
+mock('says what the user said last, and only so much of it', () => {
+  const saidTo = (messages: unknown): string =>
+    parsed(told(CHAT, { model: 'mock', messages }))['choices']![0]!['message']!['content']!
+  const user = { role: 'user', content: ' two\n words ' }
+  assert.is(saidTo([user, { role: 'assistant', content: 'no' }]), 'You said: two words')
+  assert.is(saidTo([{ role: 'system', content: 'no' }]), 'You said nothing.')
+  assert.is(saidTo([{ role: 'user', content: '😀'.repeat(300) }]), `You said: ${'😀'.repeat(200)}`)
+})
+
+mock('does not look for texts in the depths of a request', () => {
+  const deep = `${'['.repeat(100_000)}"x"${']'.repeat(100_000)}`
+  const text = `{"model":"mock","messages":[{"role":"user","content":${deep}}]}`
+  assert.is(parsed(told(CHAT, text))['choices']![0]!['message']!['content'], 'You said nothing.')
+})
+
+mock('refuses what it cannot use, in the words of the dialect', () => {
+  const openai = told(CHAT, '{"model":')
+  assert.is(openai.status, 400)
+  assert.is(parsed(openai)['error']?.['type'], 'invalid_request_error')
+  const anthropic = told(MESSAGES, '[]')
+  assert.is(anthropic.status, 400)
+  assert.is(parsed(anthropic)['type'], 'error')
+  assert.is(parsed(anthropic)['error']?.['type'], 'invalid_request_error')
+  assert.match(anthropic.fields['request-id'] ?? '', /^req_/)
+  const google = told(GEMINI, 'null')
+  assert.is(parsed(google)['error']?.['status'], 'INVALID_ARGUMENT')
+})
+
+mock('names the field that is missing or of no use', () => {
+  const param = (start: string, content: unknown): unknown =>
+    parsed(told(start, content))['error']?.['param']
+  const { messages } = MESSAGE
+  assert.is(param(CHAT, { messages }), 'model')
+  assert.is(param(CHAT, { model: 'mock' }), 'messages')
+  assert.is(param(CHAT, { ...MESSAGE, max_tokens: 0 }), 'max_tokens')
+  assert.is(param(LEGACY, { model: 'mock' }), 'prompt')
+  assert.is(param(RESPONSES, { model: 'mock' }), 'input')
+  assert.is(param(EMBEDDINGS, { model: 'mock' }), 'input')
+  assert.is(param(EMBEDDINGS, { model: 'mock', input: [[]] }), 'input')
+  assert.is(param(EMBEDDINGS, { model: 'mock', input: 'a', dimensions: 65_537 }), 'dimensions')
+  const { error } = parsed(told(MESSAGES, { model: 'mock' }))
+  assert.is(error?.['message'], 'messages: Field required')
+})
+
+mock('takes tokens for what they are', () => {
+  const usage = (input: unknown): unknown =>
+    parsed(told(EMBEDDINGS, { model: 'mock', input }))['usage']?.['prompt_tokens']
+  assert.is(usage([1, 2, 3]), 3)
+  assert.is(usage([[1, 2], [3]]), 3)
+  assert.is(usage(['12345', [1, 2]] as unknown), 4)
+})
+
+mock('knows its own paths, and leaves others to the route', () => {
+  const elsewhere = 'POST /models/chat'
+  assert.is(told(elsewhere, MESSAGE).status, 404)
+  const messages = (): LlmFormat => 'messages'
+  assert.is(parsed(told(elsewhere, MESSAGE, [], messages))['type'], 'message')
+  assert.is(parsed(told(CHAT, MESSAGE, [], messages))['object'], 'chat.completion')
+  assert.is(told('POST /v1/rerank', {}, [], () => 'rerank').status, 404)
+})
+
+mock('refuses paths and methods it does not know in the dialect of the client', () => {
+  const openai = told('POST /nowhere?a=b', {})
+  assert.is(openai.status, 404)
+  assert.is(parsed(openai)['error']?.['code'], 'unknown_url')
+  const anthropic = told('POST /nowhere', {}, ['anthropic-version: 2023-06-01'])
+  assert.is(parsed(anthropic)['error']?.['type'], 'not_found_error')
+  assert.is(told('GET /v1/messages', '').status, 405)
+  assert.is(told('POST /v1/models', {}).status, 405)
+})
+
+mock('leaves usage out when told to, even to those who ask for it', () => {
+  const model = 'mock-no-usage'
+  const asked = { ...MESSAGE, model, max_tokens: 9 }
+  const stream = { stream: true, stream_options: { include_usage: true } }
+  for (const { status, text } of [
+    told(CHAT, asked),
+    told(CHAT, { ...asked, ...stream }),
+    told(LEGACY, { model, prompt: 'Hi', ...stream }),
+    told(MESSAGES, asked),
+    told(MESSAGES, { ...asked, stream: true }),
+    told(EMBEDDINGS, { model, input: 'Hi' }),
+    told(GEMINI.replace('mock', model), CONTENTS),
+  ]) {
+    assert.is(status, 200)
+    assert.not.match(text, /"usage/)
+  }
+  assert.is(parsed(told(RESPONSES, { model, input: 'Hi' }))['usage'], null)
+})
+
+mock('fails at every path when told to', () => {
+  for (const [model, status] of [
+    ['mock-error-429', 429],
+    ['mock-error-500', 500],
+  ] as const) {
+    assert.is(told(CHAT, { ...MESSAGE, model, stream: true }).status, status)
+    assert.is(told(COUNT, { ...MESSAGE, model }).status, status)
+    assert.is(told(EMBEDDINGS, { model, input: 'Hi' }).status, status)
+    assert.is(told(GEMINI.replace('mock', model), CONTENTS).status, status)
+  }
+})
+
+mock('dies in the middle of an answer whose length it gave', () => {
+  const due: (() => void)[] = []
+  const backend = new MockBackend(detect, (act) => {
+    due.push(act)
+    return () => {}
+  })
+  const asked = new BytesBody(Buffer.from(JSON.stringify({ ...MESSAGE, model: 'mock-cut' })))
+  const { head, body } = replyOf(CHAT, asked, backend)
+  let length = 0
+  const heard: string[] = []
+  const sink: Sink = {
+    write(_bytes, from, to) {
+      length += to - from
+      return true
+    },
+    end: () => void heard.push('end'),
+    cut: (outcome) => void heard.push(outcome),
+  }
+  body.start(sink, 'content')
+  assert.equal(heard, [])
+  for (const act of due) act()
+  assert.equal(heard, ['backend_reset'])
+  assert.is(body.length, head.length)
+  assert.is(length, head.length >> 1)
+})
+
+mock('reads no more than a request may have', () => {
+  const announced = new BytesBody(Buffer.alloc(MOST_BYTES + 1))
+  assert.is(replyOf(CHAT, announced, new MockBackend(detect)).head.status, 413)
+  const open = new OpenBody()
+  const backend = new MockBackend(detect)
+  const { answers } = call(backend, open)
+  open.send(Buffer.alloc(MOST_BYTES))
+  assert.is(answers.length, 0)
+  open.send(Buffer.alloc(1))
+  assert.equal(
+    answers.map(({ head }) => head.status),
+    [413],
+  )
+})
+
+mock('reads so much at a time, and gives back what was left unread', () => {
+  const backend = new MockBackend(detect)
+  const others = Array.from({ length: 8 }, () => {
+    const open = new OpenBody()
+    const called = call(backend, open)
+    open.send(Buffer.alloc(MOST_BYTES))
+    return called
+  })
+  const asked = (): number => {
+    const text = JSON.stringify(MESSAGE)
+    return replyOf(CHAT, new BytesBody(Buffer.from(text)), backend).head.status
+  }
+  assert.is(asked(), 503)
+  others[0]!.exchange.call?.cancel()
+  assert.is(asked(), 200)
+})
+
+/** A body that comes when the spec sends it. */
+class OpenBody extends BytesBody {
+  #sink: Sink | null = null
+
+  constructor() {
+    super(Buffer.alloc(0))
+  }
+
+  override start(sink: Sink): void {
+    this.#sink = sink
+  }
+
+  send(bytes: Buffer): void {
+    this.#sink?.write(bytes, 0, bytes.length)
+  }
+}
+
+function call(backend: MockBackend, body: Body) {
+  const answers: Reply[] = []
+  const exchange = exchangeOf(requestOf(`${CHAT} HTTP/1.1`, 'host: mock'))
+  backend.call(exchange, {
+    body,
+    answer: (reply) => void answers.push(reply),
+    fail(error) {
+      throw error
+    },
+  })
+  return { answers, exchange }
+}
+
+mock.run()

@@ -1,0 +1,71 @@
+// The Vercel AI SDK takes the mock for the real thing, by each of its providers.
+
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { embed, generateText, streamText } from 'ai'
+import type { LanguageModel } from 'ai'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { deadline } from '../../../support/deadline.ts'
+import { MockServer } from './mock-server.ts'
+
+const WAIT_MS = 5000
+const mock = suite('mock provider for the Vercel AI SDK')
+
+let server: MockServer
+mock.before(async () => {
+  server = await MockServer.start()
+})
+mock.after(() => server.close())
+
+async function soon<T>(promise: PromiseLike<T>): Promise<T> {
+  return deadline(Promise.resolve(promise), WAIT_MS, 'an answer')
+}
+
+const MODELS: Record<string, (url: string) => LanguageModel> = {
+  'OpenAI responses': (url) => createOpenAI({ apiKey: 'none', baseURL: `${url}/v1` })('mock'),
+  'OpenAI chat': (url) => createOpenAI({ apiKey: 'none', baseURL: `${url}/v1` }).chat('mock'),
+  'Anthropic messages': (url) => createAnthropic({ apiKey: 'none', baseURL: `${url}/v1` })('mock'),
+  'a compatible chat': (url) =>
+    createOpenAICompatible({ name: 'mock', baseURL: `${url}/v1`, includeUsage: true })('mock'),
+}
+
+for (const [name, modelOf] of Object.entries(MODELS)) {
+  mock(`generates text by ${name}`, async () => {
+    const asked = {
+      model: modelOf(server.url),
+      prompt: 'Hello there',
+      maxRetries: 0,
+      maxOutputTokens: 9,
+    }
+    const { text, finishReason, usage } = await soon(generateText(asked))
+    assert.is(text, 'You said: Hello there')
+    assert.is(finishReason, 'stop')
+    assert.equal([usage.inputTokens, usage.outputTokens], [3, 4])
+  })
+
+  mock(`streams text by ${name}`, async () => {
+    const asked = { prompt: 'Hello there', maxRetries: 0, maxOutputTokens: 3 }
+    const result = streamText({ model: modelOf(server.url), ...asked })
+    const words: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const word of result.textStream) words.push(word)
+    }
+    await deadline(read(), WAIT_MS, 'the stream to end')
+    assert.equal(words, ['You', ' said:', ' Hello'])
+    assert.is(await soon(result.finishReason), 'length')
+    const usage = await soon(result.usage)
+    assert.equal([usage.inputTokens, usage.outputTokens], [3, 3])
+  })
+}
+
+mock('embeds', async () => {
+  const provider = createOpenAI({ apiKey: 'none', baseURL: `${server.url}/v1` })
+  const asked = { model: provider.embedding('mock'), value: 'Hello', maxRetries: 0 }
+  const { embedding, usage } = await soon(embed(asked))
+  assert.is(embedding.length, 8)
+  assert.is(usage.tokens, 2)
+})
+
+mock.run()
