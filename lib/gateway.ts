@@ -1,11 +1,14 @@
 // The life of a request in one place: accept → choose → enforce → forward → relay → settle.
 
+import { Budget } from './base/budget.ts'
 import { faultOf, GatewayError } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
+import { Limits } from './enforce/limits.ts'
+import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
@@ -25,6 +28,9 @@ export class Gateway implements PortsOwner {
   readonly #pools: Pools
   readonly #groups: Groups
   readonly #identity: Identity
+  readonly #limits = new Limits()
+  readonly #services: RateLimitServices
+  readonly #held: Budget
   readonly #ports: Ports
   #plan: Plan
 
@@ -33,12 +39,22 @@ export class Gateway implements PortsOwner {
     this.#pools = new Pools(config.backend)
     this.#groups = new Groups(config.mcp, log, this.#pools)
     this.#identity = new Identity(log)
+    this.#services = new RateLimitServices()
+    this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
   }
 
   get #standing(): Standing {
-    return { pools: this.#pools, groups: this.#groups, identity: this.#identity }
+    return {
+      pools: this.#pools,
+      groups: this.#groups,
+      identity: this.#identity,
+      limits: this.#limits,
+      services: this.#services,
+      held: this.#held,
+      log: this.#log,
+    }
   }
 
   /** What is in force. */
@@ -61,14 +77,16 @@ export class Gateway implements PortsOwner {
    * `config` is read at start only: what stands there now waits for the next one.
    */
   async reload(written: Config): Promise<void> {
-    const { process, backend, mcp } = this.#plan.config
-    const config = { ...written, process, backend, mcp }
+    const { process, backend, mcp, llm } = this.#plan.config
+    const config = { ...written, process, backend, mcp, llm }
     try {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
+      this.#limits.retain(this.#plan.rules)
+      this.#services.retain(this.#plan.services)
     }
   }
 
@@ -84,6 +102,7 @@ export class Gateway implements PortsOwner {
     this.#ports.cut()
     await this.#groups.close()
     this.#pools.close()
+    this.#services.close()
     this.#identity.close()
   }
 

@@ -1,6 +1,5 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
-import assert from 'node:assert/strict'
 import { isLoopback } from './base/loopback.ts'
 import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
@@ -29,7 +28,16 @@ import type {
   RouteConfig,
   RoutePolicies,
 } from './base/config/types.ts'
+import type { Budget } from './base/budget.ts'
+import type { Rule } from './base/limit/rule.ts'
+import type { Log } from './base/log.ts'
 import type { Backend, Dialect, Policy } from './base/types.ts'
+import type { Limits } from './enforce/limits.ts'
+import type { RateLimitService } from './enforce/remote-limit/client.ts'
+import type { RateLimitServices } from './enforce/remote-limit/services.ts'
+import { LimitPlanner } from './limit-plan.ts'
+import { LlmPlanner } from './llm-plan.ts'
+import type { Ways } from './llm-plan.ts'
 
 export interface Route {
   readonly key: string
@@ -63,6 +71,9 @@ export interface Plan {
   readonly origins: ReadonlySet<string>
   /** The MCP backends it serves. */
   readonly groups: ReadonlySet<Group>
+  /** The limits it counts, and the services it asks. */
+  readonly rules: ReadonlySet<Rule>
+  readonly services: ReadonlySet<RateLimitService>
 }
 
 /** What lives beside the plans, and outlasts them. */
@@ -70,20 +81,27 @@ export interface Standing {
   readonly pools: Pools
   readonly groups: Groups
   readonly identity: Identity
+  readonly limits: Limits
+  readonly services: RateLimitServices
+  /** Bytes of LLM requests that are kept for a while. */
+  readonly held: Budget
+  readonly log: Log
 }
 
 export function planOf(config: Config, standing: Standing, generation: number): Plan {
-  const planner = new Planner(standing)
+  const planner = new Planner(standing, config)
   const ports = new Map(
     config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
   )
   const { origins, groups } = planner
-  return { config, generation, loadedAt: new Date(), ports, origins, groups }
+  const { rules, services } = planner.limits
+  const loadedAt = new Date()
+  return { config, generation, loadedAt, ports, origins, groups, rules, services }
 }
 
 /** What a listener has for its routes. */
 interface Around {
-  readonly address: string
+  readonly gateway: GatewayConfig
   readonly policies: readonly Policy[]
   readonly documents: DocumentRoutes
 }
@@ -91,23 +109,33 @@ interface Around {
 class Planner {
   readonly origins = new Set<string>()
   readonly groups = new Set<Group>()
+  readonly limits: LimitPlanner
   readonly #standing: Standing
   readonly #policies: PolicyMaker
+  readonly #ways: Ways
 
-  constructor(standing: Standing) {
+  constructor(standing: Standing, config: Config) {
+    const { identity, limits, services, held, log } = standing
     this.#standing = standing
-    this.#policies = new PolicyMaker(standing.identity)
+    this.#policies = new PolicyMaker(identity)
+    this.limits = new LimitPlanner(limits, services, log)
+    this.#ways = {
+      policies: this.#policies,
+      held,
+      limits: config.llm,
+      pool: (endpoint, tls) => this.#pool(endpoint, tls),
+    }
   }
 
-  listeners({ address, listeners }: GatewayConfig): ListenerTable<PlannedListener> {
-    return new ListenerTable(listeners.map((listener) => this.#listener(listener, address)))
+  listeners(gateway: GatewayConfig): ListenerTable<PlannedListener> {
+    return new ListenerTable(gateway.listeners.map((listener) => this.#listener(listener, gateway)))
   }
 
-  #listener(listener: ListenerConfig, address: string): PlannedListener {
+  #listener(listener: ListenerConfig, gateway: GatewayConfig): PlannedListener {
     const { key, hostname } = listener
     const policies = this.#policies.ofListener(listener.policies)
     const documents = new DocumentRoutes(listener.routes)
-    const around = { address, policies, documents }
+    const around = { gateway, policies, documents }
     const entries = listener.routes.map((route) => ({
       ...route,
       matches: [...route.matches, ...documents.matchesOf(route)],
@@ -117,12 +145,26 @@ class Planner {
     return { key, hostname, policies, routes: new RouteTable(entries, scheme) }
   }
 
-  #route(route: RouteConfig, { address, policies: outer, documents }: Around): Route {
+  #route(route: RouteConfig, { gateway, policies: outer, documents }: Around): Route {
     const { key, backends } = route
     const { timeout, retry } = route.policies
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
     const written = isMcp ? exposing(route.policies) : route.policies
-    const policies = this.#policies.ofRoute(written, documents.rootsOf(route))
+    const limits = this.limits.of(route, gateway)
+    const policies = this.#policies.ofRoute(written, documents.rootsOf(route), limits.policies)
+    const llm = new LlmPlanner(this.#ways, route, limits.metering)
+    const made = (backend: BackendConfig): Backend => {
+      switch (backend.kind) {
+        case 'mcp':
+          return this.#mcp(backend, route, gateway.address)
+        case 'host':
+          return llm.metered(backend, this.#host(backend, route))
+        case 'ai':
+          return llm.ofProviders(backend)
+        case 'llm':
+          return llm.ofModels(backend)
+      }
+    }
     return {
       key,
       policies,
@@ -133,22 +175,18 @@ class Planner {
       backends: new Weighted(
         backends.map((backend) => ({
           weight: backend.weight,
-          value: this.#backend(backend, route, address),
+          value: this.#policed(backend, route, made(backend)),
         })),
       ),
     }
   }
 
-  #backend(backend: BackendConfig, route: RouteConfig, address: string): Backend {
+  #policed(backend: BackendConfig, route: RouteConfig, plain: Backend): Backend {
     const policies = this.#policies.ofBackend(backend.policies, route.policies)
-    const plain =
-      backend.kind === 'mcp' ? this.#mcp(backend, route, address) : this.#host(backend, route)
     return policies.length === 0 ? plain : new PolicedBackend(plain, policies, enforce)
   }
 
-  #host(backend: BackendConfig, { policies }: RouteConfig): Backend {
-    // Other kinds do not pass the checks of the configuration yet.
-    assert(backend.kind === 'host')
+  #host(backend: Extract<BackendConfig, { kind: 'host' }>, { policies }: RouteConfig): HttpBackend {
     const pool = this.#pool(backend.endpoint, backend.policies.backendTLS ?? policies.backendTLS)
     return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
   }

@@ -6,19 +6,14 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../conformance/gateway-process.ts'
-import { ConfigError } from '../lib/base/config/error.ts'
 import { parseConfig } from '../lib/base/config/load.ts'
 import type { GatewayConfig } from '../lib/base/config/types.ts'
-import { NOT_ENFORCED } from '../lib/base/config/unenforced.ts'
 import { Program } from './support/program.ts'
 import { RawClient } from './support/raw-client.ts'
 import { ROOT } from './support/root.ts'
 
 const EXAMPLES = join(ROOT, 'examples')
 const names = readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml'))
-
-/** What the first line of an example says that cannot start yet. */
-const LATER = /^# .*not served by this version yet/
 
 const examples = suite('examples')
 
@@ -32,27 +27,6 @@ for (const name of names) {
   examples(`${name} says in its first line what it shows`, () => {
     assert.match(text, /^# \S/)
   })
-
-  if (LATER.test(text)) {
-    examples(`${name} is right, and refused only for what is not enforced yet`, () => {
-      const file = join(EXAMPLES, name)
-      assert.ok(parseConfig(text, { file, env: {}, gate: 'off' }).gateways.length > 0)
-      const lines = refusalOf(() => parseConfig(text, { file, env: {} }))
-      assert.ok(lines.length > 0)
-      for (const line of lines) assert.match(line, NOT_ENFORCED)
-    })
-
-    examples(`${name} does not start, and tells why`, async () => {
-      const program = new Program('gateway', ['-f', join(EXAMPLES, name)])
-      try {
-        assert.is(await program.exit(), 1)
-        assert.match(program.stderr, NOT_ENFORCED)
-      } finally {
-        await program.kill()
-      }
-    })
-    continue
-  }
 
   examples(`${name} is served`, async () => {
     // A copy of the whole folder, so that files an example names are found.
@@ -76,16 +50,6 @@ for (const name of names) {
 }
 
 examples.run()
-
-function refusalOf(parse: () => unknown): string[] {
-  try {
-    parse()
-    return []
-  } catch (error) {
-    assert.instance(error, ConfigError)
-    return (error as ConfigError).message.split('\n')
-  }
-}
 
 /** The same example on ports nobody uses. */
 async function onFreePorts(text: string, gateways: readonly GatewayConfig[]): Promise<string> {

@@ -2,7 +2,13 @@
 // among them: they say how `forward` calls, and decide nothing themselves.
 
 import type { McpAuthenticationConfig } from '../base/config/auth-types.ts'
-import type { BackendPolicies, GatewayPolicies, RoutePolicies } from '../base/config/types.ts'
+import type {
+  BackendAuthConfig,
+  BackendPolicies,
+  GatewayPolicies,
+  HeaderModifierConfig,
+  RoutePolicies,
+} from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
 import { apiKey } from './api-key.ts'
 import { authorization } from './authorization.ts'
@@ -20,6 +26,12 @@ import { requestRedirect } from './redirect.ts'
 import { transformations } from './transformations.ts'
 import { urlRewrite } from './url-rewrite.ts'
 
+export interface ProviderPolicies {
+  readonly auth: BackendAuthConfig | null
+  readonly requestHeaders: HeaderModifierConfig | null
+  readonly responseHeaders: HeaderModifierConfig | null
+}
+
 export class PolicyMaker {
   readonly #identity: Identity
 
@@ -31,10 +43,11 @@ export class PolicyMaker {
     return [...this.#admission(config, null), ...made(config.transformations, transformations)]
   }
 
-  /** `roots` are the documents without a path that are this route's. */
-  ofRoute(config: RoutePolicies, roots = OWN_ROOTS): Policy[] {
+  /** `roots` are the documents without a path that are this route's; `limits` stand behind who one is. */
+  ofRoute(config: RoutePolicies, roots = OWN_ROOTS, limits: readonly Policy[] = []): Policy[] {
     return [
       ...this.#admission(config, config.mcpAuthentication, roots),
+      ...limits,
       ...made(config.transformations, transformations),
       ...made(config.responseHeaderModifier, responseHeaderModifier),
       ...made(config.requestHeaderModifier, requestHeaderModifier),
@@ -52,6 +65,15 @@ export class PolicyMaker {
       ...made(config.responseHeaderModifier, responseHeaderModifier),
       ...made(config.requestHeaderModifier, requestHeaderModifier),
       ...made(config.backendAuth ?? route.backendAuth, backendAuth),
+    ]
+  }
+
+  /** On the way to one LLM provider. */
+  ofProvider({ auth, requestHeaders, responseHeaders }: ProviderPolicies): Policy[] {
+    return [
+      ...made(responseHeaders, responseHeaderModifier),
+      ...made(requestHeaders, requestHeaderModifier),
+      ...made(auth, backendAuth),
     ]
   }
 

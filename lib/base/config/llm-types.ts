@@ -49,7 +49,6 @@ export interface AiEntry {
   readonly endpoint: Endpoint | null
   readonly pathOverride: string | null
   readonly pathPrefix: string | null
-  readonly tokenize: boolean
   /** Its own, in front of those of its backend and route. */
   readonly auth: BackendAuthConfig | null
   readonly tls: BackendTlsConfig | null

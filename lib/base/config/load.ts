@@ -61,7 +61,7 @@ function configOf(texts: readonly InputText[], env: Environment, gate: Gate): Co
   const config = main === undefined ? undefined : mainOf(main, problems, gate)
   problems.check()
   const { gateways } = config!
-  return { ...config!, resources: attachResources(resources, gateways, { gate }) }
+  return { ...config!, resources: attachResources(resources, gateways) }
 }
 
 /** None of a file that has problems. */

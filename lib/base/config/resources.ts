@@ -12,20 +12,13 @@ import type { ResourceShape, TargetRef } from './shape/resource.ts'
 import type { Ancestor, Condition, PolicyResource } from './resource-types.ts'
 import type { LimitConfig } from './limit-types.ts'
 import type { Source } from './source.ts'
-import { ENFORCES_RESOURCES, NOT_ENFORCED } from './unenforced.ts'
 import { report, wording } from './wording.ts'
 
 const GROUP = 'gateway.networking.k8s.io'
 
-export interface ResourceOptions {
-  /** `off`: as if everything were enforced. */
-  readonly gate: 'on' | 'off'
-}
-
 export function attachResources(
   sources: readonly Source[],
   gateways: readonly OpenGateway[],
-  { gate }: ResourceOptions,
 ): PolicyResource[] {
   const names = new Set<string>()
   return sources.map((source) => {
@@ -43,11 +36,6 @@ export function attachResources(
       return refused(source, messageOf(problems))
     }
     names.add(full)
-    if (gate === 'on' && !ENFORCES_RESOURCES) {
-      const path = ['spec', 'traffic', 'rateLimit', 'local']
-      problems.add(source.problem(path, NOT_ENFORCED, 'key'))
-      return refused(source, messageOf(problems), shape.data)
-    }
     return attached(source, shape.data, gateways)
   })
 }
@@ -149,16 +137,12 @@ function refOf({ group = GROUP, kind, name }: TargetRef, namespace: string) {
 }
 
 /** Nothing of it is used. */
-function refused(source: Source, message: string, shape?: ResourceShape): PolicyResource {
+function refused(source: Source, message: string): PolicyResource {
   const conditions = [
     condition('Accepted', 'False', 'Invalid', message),
     condition('Attached', 'False', 'NotAccepted', 'the policy is not accepted'),
   ]
-  const refs = shape?.spec.targetRefs.map((ref) => refOf(ref, shape.metadata.namespace)) ?? [null]
-  return resourceOf(
-    source,
-    refs.map((ancestorRef) => ({ ancestorRef, conditions })),
-  )
+  return resourceOf(source, [{ ancestorRef: null, conditions }])
 }
 
 function condition(

@@ -5,39 +5,23 @@ import type { Path } from './error.ts'
 import type { Told } from './wording.ts'
 
 /** Of a route and of the sections. */
-const POLICIES = [
-  'ai',
-  'csrf',
-  'delay',
-  'localRateLimit',
-  'rateLimit',
-  'remoteRateLimit',
-  'requestMirror',
-]
+const POLICIES = ['csrf', 'delay', 'requestMirror']
 
 const TARGETS = ['policies.transformations']
-
-const BACKENDS = ['ai', 'policies.ai']
 
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
   'config.readinessAddr',
   'config.statsAddr',
-  'llm',
   'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
-  ...BACKENDS.map((name) => `backends.*.${name}`),
-  ...BACKENDS.map((name) => `routes.*.backends.*.${name}`),
   ...TARGETS.map((name) => `mcp.targets.*.${name}`),
   ...TARGETS.map((name) => `backends.*.mcp.targets.*.${name}`),
   ...TARGETS.map((name) => `routes.*.backends.*.mcp.targets.*.${name}`),
 ]
 
-/** Whether limits of policy resources are enforced. */
-export const ENFORCES_RESOURCES = false
-
-export const NOT_ENFORCED = 'is checked but not enforced by this version'
+const NOT_ENFORCED = 'is checked but not enforced by this version'
 
 /** Refuses everything in the document that a row names, the outermost only. */
 export function refuseUnenforced(data: unknown, told: Told): void {

@@ -39,6 +39,8 @@ export class LlmCall implements PromptOwner, Call {
     const backend = { name: this.#settings.name, type: 'ai', protocol: 'llm' } as const
     exchange.facts = { ...exchange.facts, llm: this.#facts, backend }
     exchange.call = this
+    // Of another try, which is over.
+    exchange.release?.()
     exchange.release = () => this.#prompt.done()
     this.#prompt.start()
   }

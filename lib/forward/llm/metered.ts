@@ -3,9 +3,7 @@
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
 import type { RequestHead } from '../../base/wire/head.ts'
-
-/** `json`: every POST of JSON may cost tokens. `known`: those on paths that LLM clients use. */
-export type Looks = 'json' | 'known'
+import type { FormatTable } from './formats.ts'
 
 export class MeteredBackend implements Backend {
   readonly endpoint: string
@@ -24,4 +22,19 @@ export class MeteredBackend implements Backend {
     const backend = this.#isLlm(exchange.request) ? this.#llm : this.#plain
     backend.call(exchange, attempt)
   }
+}
+
+/** A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. */
+export function looksLikeLlm(formats: FormatTable, scope: 'route' | 'gateway') {
+  return (request: RequestHead): boolean => {
+    if (request.method !== 'POST' || !isJson(request.get('content-type'))) return false
+    return scope === 'route' || formats.of(request.path) !== 'detect'
+  }
+}
+
+const JSON_TYPE = /^\s*[a-z0-9.-]+\/(?:[a-z0-9.+-]*\+)?json\s*(?:;|$)/i
+
+/** What says nothing may be anything. */
+function isJson(type: string | undefined): boolean {
+  return type === undefined || JSON_TYPE.test(type)
 }

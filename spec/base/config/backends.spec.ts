@@ -66,7 +66,6 @@ backends('reach LLM providers, one or in groups', () => {
         endpoint: { kind: 'tcp', host: 'h', port: 1 },
         pathOverride: null,
         pathPrefix: null,
-        tokenize: false,
       },
     ],
   ])

@@ -52,7 +52,6 @@ llm('takes what a provider says, unless the model says otherwise', () => {
     endpoint: { kind: 'tcp', host: 'h', port: 443 },
     pathOverride: null,
     pathPrefix: '/x',
-    tokenize: false,
   })
   assert.is(auth!.kind === 'header' && auth!.key.reveal(), 'hush')
   assert.ok(tls !== null)

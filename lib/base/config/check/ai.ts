@@ -20,7 +20,7 @@ export function aiOf(context: Context, path: Path, shape: AiShape): AiConfig {
 }
 
 function entryOf(context: Context, path: Path, shape: EntryShape): AiEntry {
-  const { name, provider, hostOverride: endpoint, pathOverride, pathPrefix, tokenize } = shape
+  const { name, provider, hostOverride: endpoint, pathOverride, pathPrefix } = shape
   const { backendAuth, backendTLS } = shape.policies ?? {}
   return {
     name,
@@ -28,7 +28,6 @@ function entryOf(context: Context, path: Path, shape: EntryShape): AiEntry {
     endpoint,
     pathOverride,
     pathPrefix,
-    tokenize,
     auth: backendAuth === undefined ? null : backendAuthOf(backendAuth),
     tls:
       backendTLS === undefined

@@ -63,7 +63,6 @@ const NO_PARAMS: ParamsShape = {
   hostOverride: null,
   pathOverride: null,
   pathPrefix: null,
-  tokenize: false,
 }
 
 function modelOf(context: Context, path: Path, model: ModelShape, llm: LlmShape): LlmModel {
@@ -98,7 +97,7 @@ function ownProvider(provider: ProviderShape): ProviderShape {
 
 /** What a model says itself comes before what its provider says. */
 function merged(base: ParamsShape, own: ParamsShape): ParamsShape {
-  const set = Object.entries(own).filter(([, value]) => value !== null && value !== false)
+  const set = Object.entries(own).filter(([, value]) => value != null)
   return { ...base, ...Object.fromEntries(set) }
 }
 
@@ -167,7 +166,7 @@ function whereOf(
   { kind }: AiProvider,
   params: ParamsShape,
 ): { entry: Where; tls: BackendTlsConfig | null } {
-  const { baseUrl, hostOverride, pathOverride, tokenize } = params
+  const { baseUrl, hostOverride, pathOverride } = params
   const fail = (message: string): void => context.problem(path, message)
   if (baseUrl !== null && hostOverride !== null)
     fail('got baseUrl and hostOverride, expected one of them')
@@ -183,7 +182,6 @@ function whereOf(
       endpoint: url === null ? hostOverride : endpointOf(url, isSecure),
       pathOverride,
       pathPrefix: params.pathPrefix ?? (prefix === '' ? null : prefix),
-      tokenize,
     },
     tls: isSecure ? SYSTEM_TLS : null,
   }

@@ -77,7 +77,7 @@ export const WHERE = {
   hostOverride: orNull(endpoint).describe("`host:port` instead of the provider's own"),
   pathOverride: orNull(targetPath).describe('Path of every call'),
   pathPrefix: orNull(targetPath).describe('Path in front of the usual one'),
-  tokenize: z.boolean().default(false).describe('Count the tokens of a prompt before it is sent'),
+  ...unsupported('tokenize'),
 }
 
 export const AI_POLICY = z
