@@ -1,0 +1,47 @@
+// Tokens one request has taken from a bucket before it is known how many it needs, and what becomes of them.
+// It starts with none: the estimate is the first raise.
+
+import type { Charge, Cost } from '../types.ts'
+import type { Bucket } from './bucket.ts'
+import type { Clock } from './rule.ts'
+
+export class TokenCharge implements Charge {
+  readonly #bucket: Bucket
+  readonly #now: Clock
+  #state: 'open' | 'settled' = 'open'
+  #taken = 0
+  /** As much of it as may go back: a refund belongs to the window it was taken in. */
+  #returnable = 0
+  #window = -1
+
+  constructor(bucket: Bucket, now: Clock) {
+    this.#bucket = bucket
+    this.#now = now
+  }
+
+  raise(tokens: number): void {
+    if (this.#state === 'settled') return
+    const more = countOf(tokens)
+    const now = this.#now()
+    if (this.#bucket.hasCleared(this.#window, now)) this.#returnable = 0
+    const window = this.#bucket.spend(more, now)
+    if (this.#returnable === 0) this.#window = window
+    this.#returnable += more
+    this.#taken += more
+  }
+
+  settle({ input, output }: Cost): void {
+    if (this.#state === 'settled') return
+    this.#state = 'settled'
+    const now = this.#now()
+    const missing = countOf(input) + countOf(output) - this.#taken
+    if (missing > 0) this.#bucket.spend(missing, now)
+    else if (!this.#bucket.hasCleared(this.#window, now))
+      this.#bucket.refund(Math.min(-missing, this.#returnable), now)
+  }
+}
+
+/** A provider may say anything, and a bucket that is no number would stay shut for ever. */
+function countOf(tokens: number): number {
+  return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0
+}

@@ -1,0 +1,68 @@
+// Every live limit, by who has it. It lives beside the plans: a limit that a reload leaves as it was keeps its counts.
+
+import type { LimitConfig } from '../base/config/limit-types.ts'
+import { Rule } from '../base/limit/rule.ts'
+import type { Clock } from '../base/limit/rule.ts'
+import type { Allowance } from '../base/types.ts'
+
+/** Keys of one rule that its status names. */
+export const MAX_KEYS_SHOWN = 20
+
+interface LimitStatus {
+  readonly name: string
+  readonly owner: string
+  readonly counts: LimitConfig['counts']
+  readonly limit: number
+  /** Milliseconds. */
+  readonly interval: number
+  /** How many of them have a bucket now. */
+  readonly keys: number
+  readonly shared: Allowance
+  /** Those with the least left. */
+  readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
+}
+
+interface Entry {
+  readonly owner: string
+  readonly rule: Rule
+}
+
+export class Limits {
+  readonly #now: Clock
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(now: Clock = () => Math.floor(performance.now())) {
+    this.#now = now
+  }
+
+  /** One and the same for the same words; a limit that was changed starts anew. */
+  of(owner: string, config: LimitConfig): Rule {
+    const { name, counts, amount, most, interval, key } = config
+    const id = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
+    let entry = this.#entries.get(id)
+    if (entry === undefined) {
+      entry = { owner, rule: new Rule(config, this.#now) }
+      this.#entries.set(id, entry)
+    }
+    return entry.rule
+  }
+
+  /** Forgets every limit but these; charges of requests under way settle with buckets that nobody asks. */
+  retain(rules: ReadonlySet<Rule>): void {
+    for (const [id, { rule }] of this.#entries) if (!rules.has(rule)) this.#entries.delete(id)
+  }
+
+  status(): LimitStatus[] {
+    const now = this.#now()
+    return [...this.#entries.values()].map(({ owner, rule: { config, shared, keyed } }) => ({
+      name: config.name,
+      owner,
+      counts: config.counts,
+      limit: config.most,
+      interval: config.interval,
+      keys: keyed?.size ?? 0,
+      shared: shared.allowance(now),
+      tightest: keyed?.tightest(MAX_KEYS_SHOWN, now) ?? [],
+    }))
+  }
+}

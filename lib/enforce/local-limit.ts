@@ -1,0 +1,33 @@
+// rateLimit.local: limits counted in this process. Requests are counted here, before a body is looked at; tokens by
+// `token-limits.ts`. Whatever was counted, the answer tells what is left.
+
+import type { Rule } from '../base/limit/rule.ts'
+import { tighter } from '../base/limit/tighter.ts'
+import type { Policy } from '../base/types.ts'
+import { limitReply } from './local-limit-reply.ts'
+
+/** Needed also where only tokens are limited, for the headers. */
+export function localLimit(rules: readonly Rule[]): Policy {
+  // A rule that was attached twice is one limit all the same.
+  const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'requests')
+  return {
+    kind: 'localRateLimit',
+    request(exchange) {
+      for (const rule of counting) {
+        const now = rule.now()
+        const bucket = rule.bucketOf(exchange, now)
+        const isTaken = bucket.take(now)
+        exchange.allowance = tighter(exchange.allowance, bucket.allowance(now))
+        // What earlier rules took stays taken.
+        if (!isTaken) return limitReply(exchange.allowance)
+      }
+      return undefined
+    },
+    response({ allowance }, head) {
+      if (allowance === null) return
+      head.set('x-ratelimit-limit', String(allowance.limit))
+      head.set('x-ratelimit-remaining', String(allowance.remaining))
+      head.set('x-ratelimit-reset', String(allowance.reset))
+    },
+  }
+}

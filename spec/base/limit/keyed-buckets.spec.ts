@@ -1,0 +1,139 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  KeyedBuckets,
+  LONGEST_KEPT_KEY,
+  MAX_KEYED_BUCKETS,
+} from '../../../lib/base/limit/keyed-buckets.ts'
+
+const keyed = suite('keyed buckets')
+
+const TERMS = { most: 3, amount: 3, interval: 1000, anchor: 0 }
+
+/** Buckets of these keys, each with one request taken. */
+function used(buckets: KeyedBuckets, ...keys: string[]): void {
+  for (const key of keys) buckets.of(key, 0).take(0)
+}
+
+keyed('gives each key a full bucket of its own, and the same one again', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  used(buckets, 'a', 'a', 'b')
+  assert.is(buckets.of('a', 0).remaining(0), 1)
+  assert.is(buckets.of('b', 0).remaining(0), 2)
+  assert.is(buckets.of('c', 0).remaining(0), 3)
+  assert.is(buckets.of('a', 0), buckets.of('a', 0))
+  assert.is(buckets.size, 3)
+})
+
+keyed('turns the windows of all keys together, whenever they came', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  buckets.of('early', 0).spend(3, 0)
+  buckets.of('late', 999).spend(3, 999)
+  assert.is(buckets.of('early', 999).remaining(999), 0)
+  assert.is(buckets.of('early', 1000).remaining(1000), 3)
+  assert.is(buckets.of('late', 1000).remaining(1000), 3)
+})
+
+keyed('keeps 65,536 of them, and drops the one used longest ago', () => {
+  assert.is(MAX_KEYED_BUCKETS, 65_536)
+  const buckets = new KeyedBuckets(TERMS)
+  for (let at = 0; at < MAX_KEYED_BUCKETS; at++) used(buckets, `k${at}`)
+  used(buckets, 'k0', 'k3')
+  used(buckets, 'new')
+  assert.is(buckets.size, MAX_KEYED_BUCKETS)
+  for (const key of ['k2', 'k65535', 'new']) assert.is(buckets.of(key, 0).remaining(0), 2, key)
+  for (const key of ['k0', 'k3']) assert.is(buckets.of(key, 0).remaining(0), 1, key)
+  assert.is(buckets.of('k1', 0).remaining(0), 3)
+})
+
+keyed('starts a key that was dropped with a full bucket', () => {
+  const buckets = new KeyedBuckets(TERMS, 2)
+  used(buckets, 'a', 'a', 'b', 'c')
+  assert.is(buckets.of('a', 0).remaining(0), 3)
+})
+
+keyed('drops in the order of use, whatever that is', () => {
+  const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
+  const room = fc.integer({ min: 1, max: 6 })
+  fc.assert(
+    fc.property(room, fc.array(key, { maxLength: 50 }), (most, keys) => {
+      const buckets = new KeyedBuckets(TERMS, most)
+      let kept: string[] = []
+      for (const one of keys) {
+        buckets.of(one, 0)
+        kept = [...kept.filter((other) => other !== one), one].slice(-most)
+        const found = buckets.tightest(10, 0).map((bucket) => bucket.key)
+        assert.equal(found.sort(), [...kept].sort())
+        assert.is(buckets.size, kept.length)
+      }
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+keyed('finds room for a new key in no time, however many there are', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  for (let at = 0; at < MAX_KEYED_BUCKETS; at++) buckets.of(`k${at}`, 0)
+  const started = process.cpuUsage()
+  for (let at = 0; at < 100_000; at++) buckets.of(`n${at}`, 0)
+  const { user, system } = process.cpuUsage(started)
+  // Looking for the oldest behind the deleted ones would take 4 s.
+  assert.ok(user + system < 1_500_000, `${user + system} us`)
+})
+
+keyed('keeps of a long key only its hash, and does not mix up two of them', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  const kept = 'k'.repeat(LONGEST_KEPT_KEY)
+  used(buckets, kept, `${kept}1`, `${kept}1`, `${kept}2`)
+  assert.is(buckets.of(kept, 0).remaining(0), 2)
+  assert.is(buckets.of(`${kept}1`, 0).remaining(0), 1)
+  assert.is(buckets.of(`${kept}2`, 0).remaining(0), 2)
+  const names = buckets.tightest(3, 0).map(({ key }) => key)
+  assert.ok(names.includes(kept))
+  assert.is(names.filter((name) => /^[A-Za-z0-9+/]{43}=$/.test(name)).length, 2)
+})
+
+keyed('knows a key again, whatever characters it has', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  const names = ['ü', '日本', '😀', 'a\ud800b', '\udc00', '\0', 'a\u0300', 'à', ' a', 'a ']
+  used(buckets, ...names, ...names)
+  assert.is(buckets.size, names.length)
+  for (const name of names) assert.is(buckets.of(name, 0).remaining(0), 1, JSON.stringify(name))
+})
+
+keyed('does not hold on to the text its keys were cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const heap = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const buckets = new KeyedBuckets(TERMS)
+  const before = heap()
+  for (let at = 0; at < 2000; at++) {
+    const head = Buffer.alloc(32_768, `${at} `).toString('latin1')
+    buckets.of(head.substring(0, 36), 0)
+  }
+  const grown = heap() - before
+  // The heads are 65 MB.
+  assert.ok(grown < 10_000_000, `${grown} bytes`)
+  assert.is(buckets.size, 2000)
+})
+
+keyed('names those with the least left, the tightest first', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  used(buckets, 'a', 'b', 'b', 'b', 'c', 'c', 'd', 'd')
+  buckets.of('full', 0)
+  assert.equal(buckets.tightest(3, 0), [
+    { key: 'b', remaining: 0 },
+    { key: 'c', remaining: 1 },
+    { key: 'd', remaining: 1 },
+  ])
+  assert.is(buckets.tightest(100, 0).length, 5)
+  assert.equal(buckets.tightest(1, 1000), [{ key: 'a', remaining: 3 }])
+})
+
+keyed.run()
