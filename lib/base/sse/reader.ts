@@ -8,9 +8,12 @@ export interface EventOwner {
   event(name: string, data: Buffer, id: string | null): void
   /** How long the sender wants to be left alone before the stream is opened again. */
   retry(ms: number): void
-  /** The data of an event, or another field, is above the bound. Nothing comes after this. */
-  tooLong(): void
+  /** The data of an event, or another field, is above the bound. Nothing comes after this, or not that event. */
+  tooLong(name: string): void
 }
+
+/** What follows an event above the bound: nothing at all, or the events behind it. */
+export type Overlong = 'stop' | 'skip'
 
 type State = 'start' | 'line' | 'lf' | 'field' | 'space' | 'value' | 'end' | 'ignored' | 'over'
 
@@ -43,6 +46,7 @@ const LAST_CODE = 2 * 256 ** 5
 export class EventReader {
   readonly #owner: EventOwner
   readonly #maxBytes: number
+  readonly #overlong: Overlong
   #state: State = 'start'
   /** Bytes of the mark at the start that were seen. */
   #marks = 0
@@ -52,6 +56,7 @@ export class EventReader {
   #lines = 0
   readonly #data = new Pile()
   #name = ''
+  #event: 'whole' | 'skipped' = 'whole'
   /** What a field other than data holds. */
   readonly #value = new Pile()
   #id: string | null = null
@@ -60,9 +65,16 @@ export class EventReader {
   #to = 0
 
   /** `maxBytes` bounds the data of one event, and each other field. */
-  constructor(owner: EventOwner, maxBytes: number) {
+  constructor(owner: EventOwner, maxBytes: number, overlong: Overlong = 'stop') {
     this.#owner = owner
     this.#maxBytes = maxBytes
+    this.#overlong = overlong
+  }
+
+  /** Between two events: who knows that whole ones follow need not write them. */
+  get isBetween(): boolean {
+    const isAtLine = this.#state === 'line' || this.#state === 'lf'
+    return isAtLine && this.#lines === 0 && this.#name === '' && this.#event === 'whole'
   }
 
   /** The bytes are read before this returns, and not kept. */
@@ -117,7 +129,7 @@ export class EventReader {
     return 'value'
   }
 
-  private value(): 'value' | 'end' | 'over' {
+  private value(): 'value' | 'end' | 'ignored' | 'over' {
     const from = this.#at
     this.#at = lineEnd(this.#bytes, from, this.#to)
     const pile = this.#code === DATA ? this.#data : this.#value
@@ -148,6 +160,7 @@ export class EventReader {
   /** The name is complete: on to the value, if it is a field we know. */
   #open<Next extends State>(next: Next): Next | 'ignored' | 'over' {
     const code = this.#code
+    if (this.#event === 'skipped') return 'ignored'
     if (code !== DATA) return code === EVENT || code === ID || code === RETRY ? next : 'ignored'
     if (this.#lines++ === 0) return next
     if (!this.#fits(this.#data, NEWLINE.length)) return this.#overflow()
@@ -166,9 +179,10 @@ export class EventReader {
   }
 
   #dispatch(): void {
-    const [name, lines] = [this.#name, this.#lines]
+    const [name, lines] = [this.#name, this.#event === 'whole' ? this.#lines : 0]
     this.#name = ''
     this.#lines = 0
+    this.#event = 'whole'
     if (lines > 0) this.#owner.event(name, this.#data.take(), this.#id)
   }
 
@@ -176,11 +190,13 @@ export class EventReader {
     return pile.length + more <= this.#maxBytes
   }
 
-  #overflow(): 'over' {
+  #overflow(): 'ignored' | 'over' {
     this.#data.take()
     this.#value.take()
-    this.#owner.tooLong()
-    return 'over'
+    this.#owner.tooLong(this.#name)
+    if (this.#overlong === 'stop') return 'over'
+    this.#event = 'skipped'
+    return 'ignored'
   }
 }
 

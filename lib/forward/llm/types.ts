@@ -25,6 +25,12 @@ export interface Seen {
   readonly counts: InputCount
   readonly model: string | null
   readonly serviceTier: string | null
+  /** `begun`: the output of `usage` was told when the answer began, and grew since. */
+  readonly outputCount: 'whole' | 'begun'
+  /** What a request that only counts was answered. */
+  readonly countTokens: number | null
+  /** Of a dialect whose requests cost no tokens: lists of models, counts. */
+  readonly isFree: boolean
   /** The dialect's last event, or the end of a whole answer. A stream without it was cut, whatever its framing says. */
   readonly ending: 'seen' | 'missing'
   /** Events or, of an answer in one piece, bytes over four: what output is taken for if nobody counted. */

@@ -1,0 +1,135 @@
+// Watches an answer that is one JSON object, or an array of them, as Gemini streams without `alt=sse`. Only the members
+// that tell usage and model are kept, of each object; the rest passes.
+
+import { Peek } from '../../../base/json/peek.ts'
+import { NO_INTEREST } from '../../../base/json/root-members.ts'
+import type { Found } from '../../../base/json/root-members.ts'
+import type { Outcome } from '../../../base/types.ts'
+import type { Seen } from '../types.ts'
+import type { AnswerDialect } from '../usage/dialects.ts'
+import { Findings } from '../usage/findings.ts'
+import type { Watch } from './watch.ts'
+
+/** Of one member; a longer one passes unread. */
+export const MAX_WATCHED_MEMBER_BYTES = 65_536
+
+/** Bytes of an answer that make a token, on the average. */
+const BYTES_PER_TOKEN = 4
+
+const OPEN_BRACKET = 91
+const CLOSE_BRACKET = 93
+const OPEN_BRACE = 123
+/** What may stand around objects: white space, a byte order mark, and a comma between two. */
+const AROUND: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n\ufeff,'))
+
+/** `between`: in front of an object, or behind one of several. */
+type State = 'between' | 'object' | 'over' | 'broken'
+
+export class JsonWatch implements Watch {
+  readonly #dialect: AnswerDialect
+  readonly #findings: Findings
+  readonly #now: () => number
+  #state: State = 'between'
+  #root: 'object' | 'array' = 'object'
+  #peek!: Peek
+  /** Of the object in work: what is kept of it, its bytes before this chunk, and where it ends, -1 until it does. */
+  #members: Record<string, unknown> = {}
+  #read = 0
+  #closedAt = -1
+  #bytes = 0
+  #firstAt = 0
+  #lastAt = 0
+
+  constructor(dialect: AnswerDialect, now: () => number) {
+    this.#dialect = dialect
+    this.#findings = new Findings(dialect)
+    this.#now = now
+  }
+
+  get seen(): Seen {
+    const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
+    const isText = this.#dialect.content === 'text'
+    const outputGuess = isText ? Math.ceil(this.#bytes / BYTES_PER_TOKEN) : 0
+    return this.#findings.seen({ outputGuess, firstAt, lastAt })
+  }
+
+  chunk(bytes: Buffer, from: number, to: number): void {
+    this.#lastAt = this.#now()
+    if (this.#firstAt === 0) this.#firstAt = this.#lastAt
+    this.#bytes += to - from
+    let at = from
+    while (at < to) at = this[this.#state](bytes, at, to)
+  }
+
+  end(outcome: Outcome): void {
+    // Cut short, it may have told all the same.
+    this.#note()
+    this.#findings.finish(outcome, this.#state === 'over' ? 'whole' : 'open')
+  }
+
+  whenDone(callback: () => void): void {
+    callback()
+  }
+
+  private between(bytes: Buffer, at: number): number {
+    const byte = bytes[at]!
+    switch (byte) {
+      case OPEN_BRACE:
+        this.#begin()
+        return at
+      case OPEN_BRACKET:
+        this.#state = this.#root === 'object' ? 'between' : 'broken'
+        this.#root = 'array'
+        return at + 1
+      case CLOSE_BRACKET:
+        this.#state = this.#root === 'array' ? 'over' : 'broken'
+        return at + 1
+    }
+    if (!AROUND.has(byte)) this.#state = 'broken'
+    return at + 1
+  }
+
+  private object(bytes: Buffer, from: number, to: number): number {
+    this.#peek.write(bytes, from, to)
+    if (this.#closedAt < 0) {
+      this.#read += to - from
+      return to
+    }
+    const end = from + this.#closedAt - this.#read + 1
+    this.#note()
+    this.#state = this.#root === 'array' ? 'between' : 'over'
+    return end
+  }
+
+  private over(_bytes: Buffer, _from: number, to: number): number {
+    return to
+  }
+
+  private broken(_bytes: Buffer, _from: number, to: number): number {
+    return to
+  }
+
+  #begin(): void {
+    this.#state = 'object'
+    this.#read = 0
+    this.#closedAt = -1
+    this.#peek = new Peek({
+      begin: (name) => (this.#dialect.names.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
+      member: (found) => this.#keep(found),
+      closed: (at) => (this.#closedAt = at),
+      fault: () => {
+        // Behind an object of an array comes the next, which is not for the same peek.
+        if (this.#closedAt < 0) this.#state = 'broken'
+      },
+    })
+  }
+
+  #keep({ name, value }: Found): void {
+    if (value !== null) this.#members[name] = JSON.parse(value.toString())
+  }
+
+  #note(): void {
+    this.#findings.note(this.#members)
+    this.#members = {}
+  }
+}
