@@ -12,6 +12,7 @@ export class TokenCharge implements Charge {
   #taken = 0
   /** As much of it as may go back: a refund belongs to the window it was taken in. */
   #returnable = 0
+  /** The last in which anything was taken. */
   #window = -1
 
   constructor(bucket: Bucket, now: Clock) {
@@ -24,8 +25,7 @@ export class TokenCharge implements Charge {
     const more = countOf(tokens)
     const now = this.#now()
     if (this.#bucket.hasCleared(this.#window, now)) this.#returnable = 0
-    const window = this.#bucket.spend(more, now)
-    if (this.#returnable === 0) this.#window = window
+    this.#window = this.#bucket.spend(more, now)
     this.#returnable += more
     this.#taken += more
   }

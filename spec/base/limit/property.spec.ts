@@ -99,7 +99,11 @@ type Step =
   | { readonly kind: 'abort'; readonly at: number }
   | { readonly kind: 'wait'; readonly ms: number }
 
-const TOKENS = fc.nat(40)
+/** Round ones meet: budgets are used up to the last token, and no further. */
+const TOKENS = fc.oneof(
+  fc.nat(40),
+  fc.nat(4).map((tens) => tens * 10),
+)
 const STEP: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('admit' as const), tokens: TOKENS }) },
   fc.record({ kind: fc.constant('raise' as const), at: fc.nat(), tokens: TOKENS }),
@@ -122,11 +126,10 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 const STEPS = fc.array(STEP, { minLength: 1, maxLength: 60, size: 'max' })
-const FIXED: fc.Arbitrary<Terms> = fc
-  .integer({ min: 1, max: 100 })
-  .map((most) => ({ most, amount: most }))
+const AMOUNT = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(10, 20, 50))
+const FIXED: fc.Arbitrary<Terms> = AMOUNT.map((most) => ({ most, amount: most }))
 const ANY: fc.Arbitrary<Terms> = fc
-  .tuple(fc.integer({ min: 1, max: 60 }), fc.nat(60))
+  .tuple(AMOUNT, fc.oneof(fc.nat(60), fc.constantFrom(0, 10, 50)))
   .map(([amount, burst]) => ({ amount, most: amount + burst }))
 
 /** A bucket and its ledger, led through the same steps. */

@@ -81,6 +81,15 @@ charging('gives nothing back into a window that began full', () => {
   assert.is(stage.left, 40)
 })
 
+charging('gives nothing back behind a window that was used up to the last token', () => {
+  const stage = new Stage()
+  const charge = stage.charge(100)
+  stage.time = 1000
+  stage.charge(30)
+  charge.settle(costOf(10))
+  assert.is(stage.left, 70)
+})
+
 charging('gives nothing back into a window that began with a debt forgiven', () => {
   const stage = new Stage(100, 10)
   const charge = stage.charge(90)
@@ -112,16 +121,11 @@ charging('gives back what it took in this window, and no more', () => {
   const stage = new Stage()
   const charge = stage.charge(50)
   stage.time = 1000
-  charge.raise(30)
-  assert.is(stage.left, 70)
-  charge.settle(costOf(10))
-  assert.is(stage.left, 100)
-  const other = stage.charge(50)
-  stage.time = 2000
-  other.raise(30)
+  charge.raise(20)
   stage.charge(70)
-  other.settle(costOf(70))
   assert.is(stage.left, 10)
+  charge.settle(costOf(10))
+  assert.is(stage.left, 30)
 })
 
 charging('of what was overdrawn opens nothing by another one’s refund', () => {
