@@ -1,0 +1,224 @@
+// A rate limit service and the one connection to it, which all calls share. It is opened when it is needed, and again when
+// it broke; while the service is down calls fail at once, but for one try now and then.
+
+import { connect } from 'node:http2'
+import type { ClientHttp2Session } from 'node:http2'
+import assert from 'node:assert'
+import { connect as connectSocket, isIPv6 } from 'node:net'
+import type { NetConnectOpts } from 'node:net'
+import type { Endpoint } from '../../base/config/types.ts'
+import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
+import type { Log } from '../../base/log.ts'
+import { Ask, isFailure } from './ask.ts'
+import type { Asked, Failure } from './ask.ts'
+import { encodeRequest } from './codec.ts'
+import type { RateLimitRequest } from './codec.ts'
+import { Question } from './question.ts'
+import type { Asking, QuestionHome } from './question.ts'
+
+/** Within which an answer must be there, a connection included: a request waits for it. */
+export const CALL_TIMEOUT_MS = 500
+
+/** Calls under way; more than these say that the service does not keep up. */
+export const MAX_CALLS = 1_024
+
+const DIAL_TIMEOUT_MS = 2_000
+/** After a connection that came to nothing, and at most after several in a row. */
+const MIN_REST_MS = 100
+const MAX_REST_MS = 2_000
+/** So many calls in a row without a word: whoever is at the other end of the connection is not there any more. */
+const MAX_MISSED = 5
+/** One line about failures in this time. */
+const TELL_EVERY_MS = 5_000
+
+/** `dialling`: it has not answered anything yet. `resting`: it is not tried again before its time. */
+type State = 'idle' | 'dialling' | 'open' | 'resting'
+
+const MOVES: Record<State, readonly State[]> = {
+  idle: ['dialling'],
+  dialling: ['open', 'idle', 'resting'],
+  open: ['idle', 'resting'],
+  resting: ['dialling'],
+}
+
+export interface Clock {
+  now(): number
+}
+
+export class RateLimitService {
+  /** As the log tells it. */
+  readonly label: string
+  readonly #connect: NetConnectOpts
+  readonly #authority: string
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #questions = new Set<Question>()
+  readonly #home: QuestionHome = {
+    send: (question) => this.#send(question),
+    answered: (question, asked) => this.#answered(question, asked),
+  }
+  #state: State = 'idle'
+  #session: ClientHttp2Session | null = null
+  #whenUnused: 'keep' | 'end' = 'keep'
+  #missed = 0
+  #rest = MIN_REST_MS
+  #restUntil = 0
+  #reason = ''
+  #failures = 0
+  #tellAgainAt = 0
+
+  constructor(endpoint: Endpoint, log: Log, clock: Clock = performance) {
+    this.label = labelOf(endpoint)
+    this.#authority = endpoint.kind === 'unix' ? 'localhost' : this.label
+    this.#connect =
+      endpoint.kind === 'unix'
+        ? { path: endpoint.path }
+        : { host: endpoint.host, port: endpoint.port, noDelay: true }
+    this.#log = log
+    this.#clock = clock
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  ask(request: RateLimitRequest, ms = CALL_TIMEOUT_MS): Asking {
+    const question = new Question(this.#home, encodeRequest(request), this.#clock.now() + ms)
+    if (this.#questions.size >= MAX_CALLS) question.done(unasked('too many calls under way'))
+    else {
+      this.#questions.add(question)
+      question.send()
+    }
+    return question
+  }
+
+  /** Ends the connection once it is not in use; whoever asks later has one for as long as that takes. */
+  close(): void {
+    this.#whenUnused = 'end'
+    this.#leave()
+  }
+
+  #send(question: Question): Ask | Failure {
+    const ms = Math.ceil(question.by - this.#clock.now())
+    if (ms <= 0) return { kind: 'timeout', reason: 'no answer in time' }
+    const session = this.#current()
+    if (typeof session === 'string') return unasked(session)
+    try {
+      return new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
+    } catch (error) {
+      // Such as that it was told to go away, and we are about to hear of it.
+      return unasked(codeOf(error))
+    }
+  }
+
+  #answered(question: Question, asked: Asked): void {
+    this.#questions.delete(question)
+    if (!isFailure(asked) || asked.kind === 'bad') this.#heard()
+    else if (asked.kind === 'timeout') this.#miss()
+    if (isFailure(asked) && asked.kind !== 'cancelled') this.#tell(asked.reason)
+    if (this.#whenUnused === 'end') this.#leave()
+  }
+
+  #heard(): void {
+    this.#missed = 0
+    this.#rest = MIN_REST_MS
+    if (this.#state === 'dialling') this.#move('open')
+  }
+
+  #miss(): void {
+    if (++this.#missed < MAX_MISSED || this.#session === null) return
+    const session = this.#session
+    this.#lost(session, 'no answers')
+    session.destroy()
+  }
+
+  /** What calls are sent on, or why there is nothing. */
+  #current(): ClientHttp2Session | string {
+    if (this.#session !== null) return this.#session
+    if (this.#state === 'resting' && this.#clock.now() < this.#restUntil) return this.#reason
+    this.#move('dialling')
+    this.#missed = 0
+    this.#session = this.#dial()
+    return this.#session
+  }
+
+  #dial(): ClientHttp2Session {
+    const options = { ...this.#connect, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    const session = connect(`http://${this.#authority}`, {
+      createConnection: () => connectSocket(options),
+      settings: { enablePush: false },
+    })
+    let reason = 'connection closed'
+    const timer = setTimeout(() => {
+      reason = 'no connection in time'
+      session.destroy()
+    }, DIAL_TIMEOUT_MS)
+    session.once('connect', () => clearTimeout(timer))
+    session.on('error', (error) => (reason = codeOf(error)))
+    // Calls it has still end there; new ones want another.
+    session.on('goaway', () => this.#lost(session, 'sent away'))
+    session.once('close', () => {
+      clearTimeout(timer)
+      this.#lost(session, reason)
+    })
+    return session
+  }
+
+  #lost(session: ClientHttp2Session, reason: string): void {
+    if (this.#session !== session) return
+    this.#session = null
+    // One that was of use may have been closed for its age.
+    if (this.#state === 'open' && this.#missed < MAX_MISSED) return this.#move('idle')
+    this.#move('resting')
+    this.#reason = reason
+    this.#restUntil = this.#clock.now() + this.#rest
+    this.#rest = Math.min(MAX_REST_MS, this.#rest * 2)
+  }
+
+  #leave(): void {
+    if (this.#questions.size > 0 || this.#session === null) return
+    const session = this.#session
+    this.#session = null
+    this.#move('idle')
+    session.destroy()
+  }
+
+  /** A service that is down fails every request: it is said once in a while, with their number. */
+  #tell(reason: string): void {
+    this.#failures++
+    const now = this.#clock.now()
+    if (now < this.#tellAgainAt) return
+    this.#tellAgainAt = now + TELL_EVERY_MS
+    this.#log.line('warn', 'limits', 'rate limit service failed', [
+      'service',
+      this.label,
+      'reason',
+      reason,
+      'failures',
+      this.#failures,
+    ])
+    this.#failures = 0
+  }
+
+  #move(state: State): void {
+    assert(
+      MOVES[this.#state].includes(state),
+      `a service never goes from ${this.#state} to ${state}`,
+    )
+    this.#state = state
+  }
+}
+
+function unasked(reason: string): Failure {
+  return { kind: 'unasked', reason }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'connection failed'
+}
+
+function labelOf(endpoint: Endpoint): string {
+  if (endpoint.kind === 'unix') return `unix:${endpoint.path}`
+  const { host, port } = endpoint
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+}

@@ -1,0 +1,35 @@
+// Every rate limit service in use: policies that name the same one share its connection.
+
+import type { Endpoint } from '../../base/config/types.ts'
+import type { Log } from '../../base/log.ts'
+import { RateLimitService } from './client.ts'
+
+export class RateLimitServices {
+  readonly #log: Log
+  readonly #services = new Map<string, RateLimitService>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  of(endpoint: Endpoint): RateLimitService {
+    const fresh = new RateLimitService(endpoint, this.#log)
+    const known = this.#services.get(fresh.label)
+    if (known !== undefined) return known
+    this.#services.set(fresh.label, fresh)
+    return fresh
+  }
+
+  /** Forgets all but these; requests under way can still ask the others. */
+  retain(services: ReadonlySet<RateLimitService>): void {
+    for (const [label, service] of this.#services) {
+      if (services.has(service)) continue
+      this.#services.delete(label)
+      service.close()
+    }
+  }
+
+  close(): void {
+    for (const service of this.#services.values()) service.close()
+  }
+}

@@ -1,0 +1,71 @@
+// The rate limit protocol by its published protos, as grpc-js and protobufjs understand it: what our own codec is held to.
+
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { loadSync } from '@grpc/proto-loader'
+import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js'
+import { ROOT } from '../root.ts'
+
+export type UnitName = 'UNKNOWN' | 'SECOND' | 'MINUTE' | 'HOUR' | 'DAY' | 'MONTH' | 'YEAR' | 'WEEK'
+export type CodeName = 'UNKNOWN' | 'OK' | 'OVER_LIMIT'
+
+export interface WireDescriptor {
+  entries: { key: string; value: string }[]
+  limit: { requests_per_unit: number; unit: UnitName } | null
+  /** 64 bits, as a text. */
+  hits_addend: { value: string } | null
+}
+
+export interface WireRequest {
+  domain: string
+  descriptors: WireDescriptor[]
+  hits_addend: number
+}
+
+export interface WireStatus {
+  code: CodeName
+  current_limit?: { requests_per_unit: number; unit: UnitName; name?: string } | null
+  limit_remaining: number
+  duration_until_reset?: { seconds: number | string; nanos: number } | null
+  quota?: object | null
+}
+
+export interface WireHeader {
+  key: string
+  value?: string
+  raw_value?: Buffer
+}
+
+export interface WireAnswer {
+  overall_code: CodeName
+  statuses?: WireStatus[]
+  response_headers_to_add?: WireHeader[]
+  request_headers_to_add?: WireHeader[]
+  raw_body?: Buffer
+  dynamic_metadata?: object
+  quota?: object
+}
+
+const deps = join(
+  dirname(createRequire(import.meta.url).resolve('@grpc/grpc-js-xds/package.json')),
+  'deps',
+)
+
+const found = loadSync('envoy/service/ratelimit/v3/rls.proto', {
+  includeDirs: [
+    join(ROOT, 'spec/support/rls/protos'),
+    ...['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(deps, name)),
+  ],
+  keepCase: true,
+  longs: String,
+  enums: String,
+  defaults: true,
+})
+
+// As the file says; the loader cannot know.
+export const SERVICE = found['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition
+
+export const SHOULD_RATE_LIMIT = SERVICE['ShouldRateLimit'] as MethodDefinition<
+  WireRequest,
+  WireAnswer
+>
