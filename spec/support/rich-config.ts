@@ -7,6 +7,7 @@ export const RICH_CONFIG = `config:
   sensitiveHeaders: [x-api-key]
   connectionTerminationDeadline: 5s
   backend: { connectTimeout: 2s, poolMaxSize: 10, poolMaxWaiting: 0 }
+  llm: { maxHeldBytes: 65536, maxHeldTogether: 1048576 }
 frontendPolicies:
   http: { maxHeadBytes: 2048, headTimeout: 3s }
   tls: { handshakeTimeout: 1s }
@@ -72,9 +73,21 @@ routes:
     backends: [{ mcp: { targets: [{ name: a, stdio: { cmd: x, args: [y], env: { A: b } } }] } }]
   - name: chat
     matches: [{ path: { exact: /v1/chat/completions } }]
-    policies: { ai: { modelAliases: { fast: gpt-4o-mini }, routes: { '*': passthrough } } }
+    policies:
+      ai:
+        modelAliases: { fast: gpt-4o-mini }
+        routes: { /v1/chat: completions, '*': passthrough }
+        defaults: { temperature: 0 }
+        overrides: { user: u }
+        usage: passthrough
+      rateLimit: { local: [{ tokens: 100, unit: Minutes, key: llm.requestModel }] }
     backends:
-      - ai: { groups: [{ providers: [{ name: o, provider: { openAI: {} }, hostOverride: 'h:1' }] }] }
+      - ai:
+          groups:
+            - providers:
+                - { name: o, provider: { openAI: {} }, hostOverride: 'h:1', policies: { backendAuth: { key: k } } }
+                - { name: b, provider: { bedrock: { region: r } }, policies: { backendTLS: { hostname: h } } }
+            - providers: [{ name: m, provider: { mock: { model: m } }, pathPrefix: /p }]
   - { name: gone, matches: [{ path: { exact: /old } }], policies: { requestRedirect: { path: { full: /new } } } }
   - { name: here, matches: [{ path: { exact: /here } }], policies: { directResponse: { status: 200, body: hi } } }
 mcp:
@@ -90,7 +103,7 @@ llm:
   providers: [{ name: p, provider: azure, params: { azureResourceName: r, azureResourceType: openAI } }]
   models:
     - { name: gpt-*, provider: { reference: p }, params: { model: m }, defaults: { temperature: 0 } }
-    - { name: own, provider: { custom: { formats: [{ type: completions }] } }, params: { baseUrl: 'http://h/v1' } }
+    - { name: own, provider: { custom: { formats: [{ type: completions }] } }, params: { baseUrl: 'http://h/v1', apiKey: k } }
   virtualModels:
     - { name: v, routing: { conditional: { targets: [{ when: 'jwt.sub == "a"', model: own }, { model: gpt-* }] } } }
 ui: { gateways: default, policies: { basicAuth: { htpasswd: 'a:b' }, csrf: {} } }

@@ -33,7 +33,6 @@ export type AiProvider =
       readonly resourceName: string
       readonly resourceType: 'openAI' | 'foundry' | 'aiServices'
       readonly apiVersion: string | null
-      readonly projectName: string | null
       readonly model: string | null
     }
   | {

@@ -1,22 +1,25 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LimitConfig } from '../../../lib/base/config/limit-types.ts'
-import { problemsOf, routeText, ungatedConfig, ungatedProblems } from '../../support/config.ts'
+import { configOf, problemsOf, routeProblems, routeText } from '../../support/config.ts'
 
 const limits = suite('rate limits')
 
 const text = (policies: string) =>
   routeText(`backends: [{ host: "a:1" }], policies: { ${policies} }`)
 
-const routeOf = (policies: string) =>
-  ungatedConfig(text(policies)).gateways[0]!.listeners[0]!.routes[0]!
+const routeOf = (policies: string) => configOf(text(policies)).gateways[0]!.listeners[0]!.routes[0]!
 
 function limitsOf(policies: string): readonly LimitConfig[] {
   return routeOf(policies).limits
 }
 
+function problems(policies: string, backends = '[{ host: "a:1" }]'): string[] {
+  return routeProblems(`backends: ${backends}, policies: { ${policies} }`)
+}
+
 function entryProblems(entry: string): string[] {
-  return ungatedProblems(text(`rateLimit: { local: [${entry}] }`)).map((line) =>
+  return problems(`rateLimit: { local: [${entry}] }`).map((line) =>
     line.replace('routes[0].policies.rateLimit.local[0]', '').replace(/^[:.] ?/, ''),
   )
 }
@@ -49,12 +52,9 @@ limits('by the names of the reference are the same', () => {
   const [limit] = limitsOf(`localRateLimit: [${bucket}]`)
   assert.equal([limit!.counts, limit!.amount, limit!.most, limit!.interval], ['tokens', 5, 7, 1000])
   assert.is(limit!.key!.source, 'jwt.sub')
-  assert.equal(
-    ungatedProblems(text('localRateLimit: [{ maxTokens: 1, tokensPerFill: 5, fillInterval: 1s }]')),
-    [
-      'routes[0].policies.localRateLimit[0].maxTokens: max tokens cannot be less than the refill amount',
-    ],
-  )
+  assert.equal(problems('localRateLimit: [{ maxTokens: 1, tokensPerFill: 5, fillInterval: 1s }]'), [
+    'routes[0].policies.localRateLimit[0].maxTokens: max tokens cannot be less than the refill amount',
+  ])
 })
 
 limits('count exactly one thing in one unit', () => {
@@ -82,8 +82,7 @@ limits('come in 1 to 16 entries', () => {
   const entries = (count: number) =>
     Array.from({ length: count }, () => '{ requests: 1, unit: Hours }').join(', ')
   const path = 'routes[0].policies.rateLimit.local: '
-  const found = (count: number) =>
-    ungatedProblems(text(`rateLimit: { local: [${entries(count)}] }`))
+  const found = (count: number) => problems(`rateLimit: { local: [${entries(count)}] }`)
   assert.equal(found(16), [])
   assert.equal(found(17), [`${path}got too many entries, expected at most 16`])
   assert.equal(found(0), [`${path}got an empty list, expected at least one entry`])
@@ -123,14 +122,59 @@ limits('of a service are told with either set of names', () => {
     [['tokens', 'user']],
   )
   assert.match(
-    ungatedProblems(text(`rateLimit: { global: ${global} }, remoteRateLimit: ${remote}`))[0]!,
+    problems(`rateLimit: { global: ${global} }, remoteRateLimit: ${remote}`)[0]!,
     'got remoteRateLimit and rateLimit.global, expected one of them',
   )
 })
 
-limits('that are written inline do not start as long as nothing counts', () => {
-  assert.equal(problemsOf(text('rateLimit: { local: [{ requests: 1, unit: Hours }] }')), [
-    'c.yaml:3:46: routes[0].policies.rateLimit: is checked but not enforced by this version: remove it',
+const NO_LLM =
+  'got a limit of tokens, expected one of requests: only answers of LLMs have tokens, and no backend here is one'
+
+const EVERY_FORM = [
+  [
+    'rateLimit.local[1].tokens',
+    'rateLimit: { local: [{ requests: 1, unit: Hours }, { tokens: 1, unit: Hours }] }',
+  ],
+  [
+    'localRateLimit[0].type',
+    'localRateLimit: [{ maxTokens: 5, tokensPerFill: 5, fillInterval: 1s, type: tokens }]',
+  ],
+  [
+    'remoteRateLimit.descriptors[0].type',
+    `remoteRateLimit: { host: "r:1", domain: d, descriptors: [${DESCRIPTOR}] }`,
+  ],
+  [
+    'rateLimit.global.descriptors[0].unit',
+    'rateLimit: { global: { host: "r:1", domain: d, descriptors: [{ entries: [{ name: u, expression: jwt.sub }], unit: Tokens }] } }',
+  ],
+] as const
+
+limits('of tokens are refused where only MCP servers answer, in every form', () => {
+  const mcp = '[{ mcp: { targets: [{ name: a, stdio: { cmd: x } }] } }]'
+  for (const [path, policies] of EVERY_FORM) {
+    assert.equal(problems(policies, mcp), [`routes[0].policies.${path}: ${NO_LLM}`])
+    assert.equal(problems(policies), [])
+    assert.equal(problems(policies, '[{ ai: { name: a, provider: { mock: {} } } }]'), [])
+  }
+  const [, local] = EVERY_FORM[0]
+  assert.equal(
+    problemsOf(`mcp:\n  targets: [{ name: a, stdio: { cmd: x } }]\n  policies: { ${local} }\n`),
+    [`c.yaml:3:68: mcp.policies.rateLimit.local[1].tokens: ${NO_LLM}`],
+  )
+  assert.equal(problems('rateLimit: { local: [{ requests: 1, unit: Hours }] }', mcp), [])
+})
+
+limits('of tokens are refused where nothing but a fixed answer is', () => {
+  const [path, local] = EVERY_FORM[0]
+  assert.equal(routeProblems(`policies: { directResponse: { status: 200 }, ${local} }`), [
+    `routes[0].policies.${path}: ${NO_LLM}`,
+  ])
+})
+
+limits('are not blamed for a backend that was refused', () => {
+  const [, local] = EVERY_FORM[0]
+  assert.equal(problems(local, '[{ backend: nobody }]'), [
+    "routes[0].backends[0].backend: unknown backend 'nobody'",
   ])
 })
 

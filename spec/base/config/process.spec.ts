@@ -1,7 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AdminAddress, Config } from '../../../lib/base/config/types.ts'
-import { BACKEND_LIMITS, TERMINATION_DEADLINE, WIRE_LIMITS } from '../../../lib/base/limits.ts'
+import {
+  BACKEND_LIMITS,
+  LLM_LIMITS,
+  MCP_LIMITS,
+  TERMINATION_DEADLINE,
+  WIRE_LIMITS,
+} from '../../../lib/base/limits.ts'
 import { configOf, problemsOf } from '../../support/config.ts'
 
 const settings = suite('config and frontendPolicies')
@@ -18,7 +24,7 @@ function refusals(fields: string, section = 'config'): string[] {
 }
 
 settings('have defaults', () => {
-  const { process, backend, wire } = configOf(GATEWAY)
+  const { process, backend, mcp, llm, wire } = configOf(GATEWAY)
   assert.equal(process, {
     admin: { kind: 'localhost', port: 15000 },
     logging: { level: 'info', format: 'text' },
@@ -26,6 +32,8 @@ settings('have defaults', () => {
     terminationDeadline: TERMINATION_DEADLINE,
   })
   assert.equal(backend, BACKEND_LIMITS)
+  assert.equal(mcp, MCP_LIMITS)
+  assert.equal(llm, LLM_LIMITS)
   assert.equal(wire, WIRE_LIMITS)
 })
 
@@ -108,6 +116,26 @@ settings('set the limits towards backends', () => {
     'config.backend.poolMaxSize: got 0, expected at least 1',
     'config.backend.poolMaxWaiting: got a fraction, expected a whole number',
   ])
+})
+
+settings('set how much of LLM requests is kept', () => {
+  const { maxHeldBytes, maxHeldTogether } = LLM_LIMITS
+  assert.equal(withConfig('llm: { maxHeldBytes: 9000 }').llm, {
+    maxHeldBytes: 9000,
+    maxHeldTogether,
+  })
+  assert.equal(withConfig('llm: { maxHeldTogether: 20000000 }').llm, {
+    maxHeldBytes,
+    maxHeldTogether: 20_000_000,
+  })
+  assert.equal(
+    problemsOf(`${GATEWAY}config:\n  llm: { maxHeldBytes: 10, maxHeldTogether: 1.5 }\n`),
+    [
+      'c.yaml:3:24: config.llm.maxHeldBytes: got 10, expected at least 1024',
+      'c.yaml:3:45: config.llm.maxHeldTogether: got a fraction, expected a whole number',
+    ],
+  )
+  assert.match(refusals('llm: { maxHeldByte: 1 }')[0]!, "did you mean 'maxHeldBytes'?")
 })
 
 settings('set the limits towards clients', () => {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Config } from '../../../lib/base/config/types.ts'
-import { configOf, problemsOf, ungatedConfig } from '../../support/config.ts'
+import { configOf, problemsOf } from '../../support/config.ts'
 
 const MAIN = `gateways: { web: { port: 1 }, other: { port: 2 } }
 routes:
@@ -35,7 +35,7 @@ const ACCEPTED = 'Accepted True Policy accepted; Attached True Attached to all t
 const resources = suite('policy resources')
 
 resources('attach their limits to a route, on all its listeners, and to a gateway', () => {
-  const config = ungatedConfig(MAIN + resource(`${ROUTE}, ${GATEWAY}`))
+  const config = configOf(MAIN + resource(`${ROUTE}, ${GATEWAY}`))
   assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
   const [web, other] = config.gateways
   const [limit] = web!.limits
@@ -49,7 +49,7 @@ resources('attach their limits to a route, on all its listeners, and to a gatewa
 })
 
 resources('keep what was written, where it was, and whom they target', () => {
-  const [found] = ungatedConfig(MAIN + resource(ROUTE)).resources
+  const [found] = configOf(MAIN + resource(ROUTE)).resources
   assert.is(found!.apiVersion, 'gateway.dev/v1alpha1')
   assert.equal(found!.metadata, { name: 'p', namespace: 'default' })
   assert.is(found!.place, 'c.yaml:5:1')
@@ -66,14 +66,14 @@ resources('may come first, several in a file, of any group, without a namespace'
   const bare = resource(GATEWAY, LOCAL, 'q')
     .replace(', namespace: default', ', labels: { a: b }')
     .replace('gateway.dev', 'policies.example.com')
-  const config = ungatedConfig(`${resource(ROUTE)}---\n${MAIN}${bare}---\n# nothing\n`)
+  const config = configOf(`${resource(ROUTE)}---\n${MAIN}${bare}---\n# nothing\n`)
   assert.equal(statusOf(config, 0), [ACCEPTED])
   assert.equal(statusOf(config, 1), [ACCEPTED])
   assert.is(config.resources[1]!.metadata.namespace, 'default')
 })
 
 resources('that are wrong do not stop the process, and say which field it is', () => {
-  const refusal = (local: string) => statusOf(ungatedConfig(MAIN + resource(ROUTE, local)))[0]!
+  const refusal = (local: string) => statusOf(configOf(MAIN + resource(ROUTE, local)))[0]!
   const place = (column: number) =>
     `Accepted False c.yaml:8:${column}: spec.traffic.rateLimit.local`
   const not = '; Attached False the policy is not accepted'
@@ -87,7 +87,7 @@ resources('that are wrong do not stop the process, and say which field it is', (
     refusal('[{ requests: 1, unit: Days }]'),
     /local\[0\]\.unit: got 'Days', expected one/,
   )
-  const config = ungatedConfig(MAIN + resource(ROUTE, '[{ requests: 1 }]'))
+  const config = configOf(MAIN + resource(ROUTE, '[{ requests: 1 }]'))
   assert.equal(config.gateways[0]!.listeners[0]!.routes[0]!.limits, [])
   assert.is(config.resources[0]!.status.ancestors[0]!.ancestorRef, null)
 })
@@ -97,7 +97,7 @@ resources('tell every wrong field at once', () => {
     '{ kind: Route, name: api }',
     '[{ tokens: 1, unit: Hours, burst: 1, x: 1 }]',
   )
-  const [message] = statusOf(ungatedConfig(MAIN + text.replace('v1alpha1', 'v1')))
+  const [message] = statusOf(configOf(MAIN + text.replace('v1alpha1', 'v1')))
   for (const part of [
     'apiVersion: got',
     'targetRefs[0].kind: got',
@@ -108,7 +108,7 @@ resources('tell every wrong field at once', () => {
 
 resources('with an invalid key are valid in part: the limit holds for all together', () => {
   const text = MAIN + resource(ROUTE, '[{ requests: 1, unit: Hours, key: "jtw.sub" }]')
-  const config = ungatedConfig(text)
+  const config = configOf(text)
   const [accepted, attached] = config.resources[0]!.status.ancestors[0]!.conditions
   assert.equal([accepted!.status, accepted!.reason], ['True', 'PartiallyValid'])
   assert.match(
@@ -122,7 +122,7 @@ resources('with an invalid key are valid in part: the limit holds for all togeth
 
 resources('without a target that exists are not attached; the others are', () => {
   const missing = '{ kind: HTTPRoute, name: apii }'
-  const [first, second] = statusOf(ungatedConfig(MAIN + resource(`${missing}, ${ROUTE}`)))
+  const [first, second] = statusOf(configOf(MAIN + resource(`${missing}, ${ROUTE}`)))
   assert.match(
     first!,
     /Accepted True .*; Attached False c\.yaml:8:\d+: spec\.targetRefs\[0\]\.name: /,
@@ -130,26 +130,31 @@ resources('without a target that exists are not attached; the others are', () =>
   assert.match(first!, "no HTTPRoute named 'apii', did you mean 'api'?")
   assert.is(second, ACCEPTED)
   const elsewhere = resource(ROUTE).replace('namespace: default', 'namespace: prod')
-  assert.match(
-    statusOf(ungatedConfig(MAIN + elsewhere))[0]!,
-    /Attached False .*in namespace 'default'/,
-  )
+  assert.match(statusOf(configOf(MAIN + elsewhere))[0]!, /Attached False .*in namespace 'default'/)
 })
 
 resources('with the name of another are refused', () => {
-  const config = ungatedConfig(MAIN + resource(ROUTE) + resource(GATEWAY))
+  const config = configOf(MAIN + resource(ROUTE) + resource(GATEWAY))
   assert.equal(statusOf(config, 0), [ACCEPTED])
   assert.match(statusOf(config, 1)[0]!, 'metadata.name: got a second GatewayPolicy default/p')
   assert.equal(config.gateways[0]!.limits, [])
 })
 
-resources('are not accepted as long as nothing counts', () => {
-  const config = configOf(MAIN + resource(ROUTE))
-  const [message] = statusOf(config)
-  assert.match(message!, 'rateLimit.local: is checked but not enforced by this version')
-  assert.match(message!, /^Accepted False /)
-  assert.is(config.resources[0]!.status.ancestors[0]!.ancestorRef!.name, 'api')
-  assert.equal(config.gateways[0]!.listeners[0]!.routes[0]!.limits, [])
+resources('may limit tokens of routes that have none: other targets may have some', () => {
+  const text = MAIN.replace('host: "a:1"', 'mcp: { targets: [{ name: a, stdio: { cmd: x } }] }')
+  const config = configOf(text + resource(`${ROUTE}, ${GATEWAY}`, '[{ tokens: 9, unit: Hours }]'))
+  assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
+  assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.counts, 'tokens')
+})
+
+resources('stand behind the limits that a route has inline', () => {
+  const inline = 'policies: { rateLimit: { local: [{ requests: 1, unit: Hours }] } }'
+  const text = MAIN.replace('gateways: [web, other]', `gateways: web, ${inline}`)
+  const { limits } = configOf(text + resource(ROUTE)).gateways[0]!.listeners[0]!.routes[0]!
+  assert.equal(
+    limits.map(({ name }) => name),
+    ['routes[0].policies.rateLimit.local[0]', 'GatewayPolicy default/p local[0]'],
+  )
 })
 
 resources('of other kinds, and second configurations, do stop it', () => {

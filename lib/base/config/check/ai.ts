@@ -1,6 +1,6 @@
-// LLM backends → groups of providers.
+// LLM backends → groups of providers; and the `ai` policy, where nothing would read it.
 
-import type { AiConfig, AiEntry } from '../llm-types.ts'
+import type { AiConfig, AiEntry, AiPolicyConfig } from '../llm-types.ts'
 import type { Path } from '../error.ts'
 import type { AiShape } from '../shape/ai.ts'
 import { backendAuthOf, backendTlsOf } from './backend-policies.ts'
@@ -34,4 +34,29 @@ function entryOf(context: Context, path: Path, shape: EntryShape): AiEntry {
         ? null
         : backendTlsOf(context, [...path, 'policies', 'backendTLS'], backendTLS),
   }
+}
+
+const UNREAD = {
+  llm: {
+    fields: ['modelAliases'],
+    reason: 'expected none: here clients ask by the names of models and virtualModels',
+  },
+  others: {
+    fields: ['modelAliases', 'defaults', 'overrides'],
+    reason: 'expected an ai backend: for others, bodies stay as they are',
+  },
+} as const
+
+/** Refuses what no backend of a kind would read. */
+export function refuseUnread(
+  context: Context,
+  path: Path,
+  policy: AiPolicyConfig | null,
+  kind: keyof typeof UNREAD,
+): void {
+  if (policy === null) return
+  const { fields, reason } = UNREAD[kind]
+  for (const name of fields)
+    if (Object.keys(policy[name]).length > 0)
+      context.problem([...path, name], `got ${name}, ${reason}`, 'key')
 }

@@ -6,7 +6,7 @@ import type { BackendShape } from '../shape/backend.ts'
 import type { Parts } from '../shape/file.ts'
 import type { BackendPoliciesShape } from '../shape/policies.ts'
 import type { BackendConfig, BackendPolicies } from '../types.ts'
-import { aiOf } from './ai.ts'
+import { aiOf, refuseUnread } from './ai.ts'
 import type { Context } from './context.ts'
 import { mcpOf } from './mcp.ts'
 import { checkBackendPolicies } from './policies.ts'
@@ -52,7 +52,8 @@ export function backendOf(
     context.problem([...path, 'backend'], `unknown backend '${shape.backend}'${hint}`)
   }
   if (target === undefined || shape.policies === undefined) return target
-  return { ...target, policies: policiesOf(context, path, shape.policies) }
+  const reader = target.kind === 'ai' ? 'ai' : 'others'
+  return { ...target, policies: policiesOf(context, path, shape.policies, reader) }
 }
 
 function targetOf(
@@ -61,7 +62,12 @@ function targetOf(
   shape: Pick<BackendShape, 'host' | 'mcp' | 'ai' | 'policies'>,
 ): Target | undefined {
   const { host, mcp, ai } = shape
-  const policies = policiesOf(context, path, shape.policies ?? {})
+  const policies = policiesOf(
+    context,
+    path,
+    shape.policies ?? {},
+    ai === undefined ? 'others' : 'ai',
+  )
   if (host !== undefined) return { kind: 'host', endpoint: host, policies }
   if (mcp !== undefined) {
     return { kind: 'mcp', mcp: mcpOf(context, [...path, 'mcp'], mcp), policies }
@@ -70,6 +76,13 @@ function targetOf(
   return { kind: 'ai', ai: aiOf(context, [...path, 'ai'], ai), policies }
 }
 
-function policiesOf(context: Context, path: Path, shape: BackendPoliciesShape): BackendPolicies {
-  return checkBackendPolicies(context, [...path, 'policies'], shape)
+function policiesOf(
+  context: Context,
+  path: Path,
+  shape: BackendPoliciesShape,
+  reader: 'ai' | 'others',
+): BackendPolicies {
+  const policies = checkBackendPolicies(context, [...path, 'policies'], shape)
+  if (reader === 'others') refuseUnread(context, [...path, 'policies', 'ai'], policies.ai, reader)
+  return policies
 }

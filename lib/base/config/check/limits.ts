@@ -19,6 +19,26 @@ export function limitsOf(context: Context, path: Path, shape: PoliciesShape): Li
   )
 }
 
+/** Where no LLM answers, a limit of tokens would never hold anyone back. */
+export function refuseTokens(context: Context, path: Path, shape: PoliciesShape): void {
+  const { rateLimit, localRateLimit = [], remoteRateLimit } = shape
+  const lists: [Path, string, readonly { readonly counts: LimitShape['counts'] }[]][] = [
+    [['rateLimit', 'local'], 'tokens', rateLimit?.local ?? []],
+    [['rateLimit', 'global', 'descriptors'], 'unit', rateLimit?.global?.descriptors ?? []],
+    [['localRateLimit'], 'type', localRateLimit],
+    [['remoteRateLimit', 'descriptors'], 'type', remoteRateLimit?.descriptors ?? []],
+  ]
+  for (const [list, field, limits] of lists)
+    limits.forEach(({ counts }, at) => {
+      if (counts === 'tokens')
+        context.problem(
+          [...path, ...list, at, field],
+          'got a limit of tokens, expected one of requests: only answers of LLMs have tokens, and no backend here is one',
+          'key',
+        )
+    })
+}
+
 /** A key that cannot be compiled leaves one bucket for all, so that the limit holds at least. */
 export function limitOf(
   name: string,

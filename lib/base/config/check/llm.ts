@@ -16,11 +16,10 @@ export function llmOf(context: Context, shape: LlmShape): LlmConfig {
   const models = shape.models.map((model, at) =>
     modelOf(context, ['llm', 'models', at], model, shape),
   )
-  const names = models.map(({ name }) => name)
   return {
     models: models.toSorted((a, b) => literal(b.name) - literal(a.name)),
     virtualModels: shape.virtualModels.map((model, at) =>
-      virtualOf(context, ['llm', 'virtualModels', at, 'routing'], model, names),
+      virtualOf(context, ['llm', 'virtualModels', at, 'routing'], model, models),
     ),
   }
 }
@@ -59,7 +58,6 @@ const NO_PARAMS: ParamsShape = {
   azureResourceName: null,
   azureResourceType: null,
   azureApiVersion: null,
-  azureProjectName: null,
   hostOverride: null,
   pathOverride: null,
   pathPrefix: null,
@@ -149,7 +147,6 @@ function providerOf(
         resourceName: needs('azureResourceName'),
         resourceType: params.azureResourceType ?? 'openAI',
         apiVersion: params.azureApiVersion,
-        projectName: params.azureProjectName,
         model,
       }
     default:
@@ -196,18 +193,28 @@ function virtualOf(
   context: Context,
   path: Path,
   { name, routing }: VirtualModelShape,
-  names: readonly string[],
+  models: readonly LlmModel[],
 ): VirtualModel {
   const { weighted, failover, conditional } = routing
   const kind = Object.keys(routing)[0]!
   const { targets } = (weighted ?? failover ?? conditional)!
   targets.forEach(({ model }, at) => {
-    if (names.includes(model)) return
-    const meant = nearest(model, names)
-    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
-    context.problem([...path, kind, 'targets', at, 'model'], `unknown model '${model}'${hint}`)
+    const wrong = targetProblem(model, models)
+    if (wrong !== null) context.problem([...path, kind, 'targets', at, 'model'], wrong)
   })
   if (weighted !== undefined) return { name, routing: { kind: 'weighted', ...weighted } }
   if (failover !== undefined) return { name, routing: { kind: 'failover', ...failover } }
   return { name, routing: { kind: 'conditional', targets: conditional!.targets } }
+}
+
+/** Of a pattern alone, nobody knows which model to ask the provider for. */
+function targetProblem(name: string, models: readonly LlmModel[]): string | null {
+  const found = models.find((model) => model.name === name)
+  if (found === undefined) {
+    const names = models.map((model) => model.name)
+    const meant = nearest(name, names)
+    return `unknown model '${name}'${meant === undefined ? '' : `, did you mean '${meant}'?`}`
+  }
+  if (!name.includes('*') || found.entry.provider.model !== null) return null
+  return `got the pattern '${name}', expected one model: add one for it to models, or set its params.model`
 }

@@ -4,13 +4,14 @@ import type { Path } from '../error.ts'
 import { ANY_REQUEST } from '../shape/route.ts'
 import type { RouteShape } from '../shape/route.ts'
 import type { RouteMatch, RoutePolicies } from '../types.ts'
+import { refuseUnread } from './ai.ts'
 import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
 import type { Attachments } from './attach.ts'
 import { backendOf } from './backends.ts'
 import type { NamedTargets, Target } from './backends.ts'
 import type { Context } from './context.ts'
 import type { OpenListener, OpenRoute } from './gateways.ts'
-import { limitsOf } from './limits.ts'
+import { limitsOf, refuseTokens } from './limits.ts'
 import { checkPolicies, checkPrefixes } from './policies.ts'
 
 /** Routes have no namespaces of their own yet; keys have room for one. */
@@ -61,6 +62,11 @@ function routeOf(context: Context, path: Path, shape: RouteShape, named: NamedTa
       [...path, 'backends'],
       'got an mcp backend beside others, expected it alone: its sessions are with it',
     )
+  // What a backend that was refused would have been is not known.
+  const kinds = found.length < backends.length ? null : found.map(({ target }) => target.kind)
+  if (kinds?.every((kind) => kind === 'mcp')) refuseTokens(context, place, written)
+  if (kinds?.every((kind) => kind !== 'ai'))
+    refuseUnread(context, [...place, 'ai'], policies.ai, 'others')
   return {
     name: shape.name ?? `route${path[1]}`,
     hostnames,

@@ -7,13 +7,14 @@ import type { PoliciesShape } from '../shape/policies.ts'
 import { ANY_REQUEST } from '../shape/route.ts'
 import type { UI } from '../shape/ui.ts'
 import type { UiConfig } from '../types.ts'
+import { refuseUnread } from './ai.ts'
 import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
 import type { Attachments } from './attach.ts'
 import type { Target } from './backends.ts'
 import type { Context } from './context.ts'
 import { ANY_ADDRESS } from './gateways.ts'
 import type { OpenGateway, OpenListener } from './gateways.ts'
-import { limitsOf } from './limits.ts'
+import { limitsOf, refuseTokens } from './limits.ts'
 import { llmOf } from './llm.ts'
 import { mcpOf } from './mcp.ts'
 import { checkBackendPolicies, checkPolicies, gatewayPoliciesOf } from './policies.ts'
@@ -97,13 +98,16 @@ function ownListener(context: Context, name: Name): OpenListener {
 /** It answers on any path. */
 function routeOf(context: Context, name: Name, section: Section, target: Target): LooseRoute {
   const path: Path = [name, 'policies']
-  const { policies = {} } = section
+  const { policies: written = {} } = section
+  const policies = checkPolicies(context, path, written)
+  if (name === 'mcp') refuseTokens(context, path, written)
+  refuseUnread(context, [...path, 'ai'], policies.ai, name === 'llm' ? 'llm' : 'others')
   return {
     name: `${name}:default`,
     hostnames: [],
     matches: [ANY_REQUEST],
-    policies: checkPolicies(context, path, policies),
-    limits: limitsOf(context, path, policies),
+    policies,
+    limits: limitsOf(context, path, written),
     backends: [{ target, weight: 1 }],
   }
 }

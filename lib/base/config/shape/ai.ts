@@ -21,8 +21,19 @@ const FORMATS = [
   'rerank',
 ] as const satisfies readonly LlmFormat[]
 
-/** JSON to put into request bodies; `model` is chosen elsewhere. */
-export const bodyFields = z.record(text, z.unknown())
+/** JSON to put into request bodies; `instead` is where the model is chosen. */
+export function bodyFields(instead: string) {
+  return z
+    .record(text, z.unknown())
+    .superRefine((fields, context) => {
+      if (!Object.hasOwn(fields, 'model')) return
+      const message = `got a model, expected it elsewhere: use ${instead}`
+      context.addIssue({ code: 'custom', message, path: ['model'] })
+    })
+    .default({})
+}
+
+const policyFields = bodyFields("the provider's model, params.model or modelAliases")
 
 export const modelName = text.describe('Model to ask for instead of the one in the request')
 
@@ -55,8 +66,8 @@ const provider = choice(
       resourceName: text,
       resourceType: z.enum(AZURE_TYPES),
       apiVersion: orNull(text),
-      projectName: orNull(text),
       ...MODEL,
+      ...unsupported('projectName'),
     }),
     custom: CUSTOM,
   },
@@ -90,8 +101,8 @@ export const AI_POLICY = z
       .record(z.string().regex(/^(?:\*|\/\S*)$/, 'expected a path suffix or *'), z.enum(FORMATS))
       .default({})
       .describe('Path suffix or `*`, and the dialect spoken there'),
-    defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),
-    overrides: bodyFields.default({}).describe('Body fields to set always'),
+    defaults: policyFields.describe('Body fields to set where they are missing'),
+    overrides: policyFields.describe('Body fields to set always'),
     usage: z
       .enum(['inject', 'passthrough'])
       .default('inject')
@@ -121,9 +132,14 @@ const ENTRY_POLICIES = z
     backendAuth: BACKEND_AUTH.optional(),
     backendTLS: BACKEND_TLS.optional(),
   })
-  .describe("Key and TLS of this provider, instead of the backend's")
+  .meta({
+    id: 'ProviderPolicies',
+    description: 'Key and TLS of this provider, in front of those of its backend and route',
+  })
 
-const aiEntry = z.strictObject({ ...entry, policies: ENTRY_POLICIES.optional() })
+const aiEntry = z
+  .strictObject({ ...entry, policies: ENTRY_POLICIES.optional() })
+  .meta({ id: 'AiProvider', description: 'One LLM provider' })
 
 function checkEntry(
   { provider: { kind }, hostOverride, pathOverride, pathPrefix }: z.output<typeof aiEntry>,

@@ -5,10 +5,10 @@ import { AZURE_TYPES, bodyFields, CUSTOM, modelName, WHERE } from './ai.ts'
 import { AUTHORIZATION } from './auth.ts'
 import { expression } from './expression.ts'
 import { REQUEST_HEADERS, RESPONSE_HEADERS } from './headers.ts'
-import { choice, gatewayNames, httpUrl, orNull, secret, text, unsupported, union } from './parts.ts'
+import { choice, gatewayNames, httpUrl, orNull, text, unsupported, union } from './parts.ts'
 import { POLICIES } from './policies.ts'
 import { listenPort, partOfKey } from './scalars.ts'
-import { BACKEND_TLS } from './traffic.ts'
+import { BACKEND_TLS, key } from './traffic.ts'
 
 const PROVIDER_NAMES = [
   'openAI',
@@ -20,18 +20,21 @@ const PROVIDER_NAMES = [
   'mock',
 ] as const
 
+const baseUrl = httpUrl.refine((value) => !/[?#]/.test(value), {
+  error: 'got a URL with a query, expected none: each call has its own',
+})
+
 const params = z
   .strictObject({
     model: orNull(modelName),
-    apiKey: orNull(secret).describe('Key for the provider'),
-    baseUrl: orNull(httpUrl).describe("URL instead of the provider's own"),
+    apiKey: orNull(key).describe('Key for the provider'),
+    baseUrl: orNull(baseUrl).describe("URL instead of the provider's own"),
     awsRegion: orNull(text).describe('Needed by `bedrock`'),
     azureResourceName: orNull(text).describe('Needed by `azure`'),
     azureResourceType: orNull(z.enum(AZURE_TYPES)).describe('Needed by `azure`'),
     azureApiVersion: orNull(text).describe('For `azure`'),
-    azureProjectName: orNull(text).describe('For `azure`'),
     ...WHERE,
-    ...unsupported('vertexRegion', 'vertexProject'),
+    ...unsupported('azureProjectName', 'vertexRegion', 'vertexProject'),
   })
   .meta({ id: 'LlmParams', description: 'How the provider is reached' })
 
@@ -49,6 +52,8 @@ const PROVIDER = z.strictObject({
   provider: namedProvider.describe('Kind of the provider'),
   params: params.optional(),
 })
+
+const modelFields = bodyFields('params.model')
 
 /** A star at the begin or at the end stands for anything. */
 const modelPattern = z
@@ -71,8 +76,8 @@ const model = z.strictObject({
   ).describe('A kind, `{reference: name}` of `providers`, or `{custom}`'),
   params: params.optional(),
   authorization: AUTHORIZATION.optional(),
-  defaults: bodyFields.default({}).describe('Body fields to set where they are missing'),
-  overrides: bodyFields.default({}).describe('Body fields to set always'),
+  defaults: modelFields.describe('Body fields to set where they are missing'),
+  overrides: modelFields.describe('Body fields to set always'),
   requestHeaders: REQUEST_HEADERS.optional(),
   responseHeaders: RESPONSE_HEADERS.optional(),
   backendTLS: BACKEND_TLS.optional(),

@@ -138,7 +138,8 @@ export const REQUEST_MIRROR = z
 const ON_ONE_LINE = /^[ -~\u00a0-\u00ff]*$/
 const NOT_ON_ONE_LINE = 'got control characters, expected one line'
 
-const key = text.regex(ON_ONE_LINE, NOT_ON_ONE_LINE).transform((value) => new Secret(value))
+/** A secret that goes into a header. */
+export const key = text.regex(ON_ONE_LINE, NOT_ON_ONE_LINE).transform((value) => new Secret(value))
 
 const keyLocation = choice({
   header: z.strictObject({
