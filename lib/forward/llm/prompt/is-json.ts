@@ -1,0 +1,13 @@
+// Whether a request's body can be read as JSON on its way.
+
+import type { RequestHead } from '../../../base/wire/head.ts'
+
+const JSON_TYPE = /^(?:application\/json|[^/;\s]+\/[^/;\s]+\+json)$/
+
+/** A body without a type counts as JSON, for that is what providers take it for. */
+export function isPlainJson(head: RequestHead): boolean {
+  const encoding = head.get('content-encoding')
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return false
+  const type = head.get('content-type')
+  return type === undefined || JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
+}

@@ -1,0 +1,138 @@
+// What a request's body says, as far as it was read: what is asked, and where the members lie that edits may change.
+
+import assert from 'node:assert'
+import { GatewayError } from '../../../base/errors.ts'
+import { Peek } from '../../../base/json/peek.ts'
+import type { PeekOwner } from '../../../base/json/peek.ts'
+import { NO_INTEREST } from '../../../base/json/root-members.ts'
+import type { Found } from '../../../base/json/root-members.ts'
+import type { PromptFacts } from '../types.ts'
+import { includeUsageIn } from './usage-option.ts'
+import { MAX_MODEL_BYTES, folded } from './watched.ts'
+import type { Watched } from './watched.ts'
+
+/** A member's value, in bytes of the body. */
+export interface Place {
+  readonly name: string
+  readonly from: number
+  /** -1 while its end is not known. */
+  to: number
+  /** null if it was not to be kept, or is too long. */
+  value: Buffer | null
+}
+
+export class Outline implements PeekOwner, PromptFacts {
+  model: string | null = null
+  stream: boolean | null = null
+  includeUsage: boolean | null = null
+  maxTokens: number | null = null
+  /** In the order of the body; as many as are watched, at most. */
+  readonly places: Place[] = []
+  /** Where the closing brace is; -1 until it is known. */
+  closedAt = -1
+  /** Why it cannot be used. */
+  error: GatewayError | null = null
+  /** Members whose values are known; it grows whenever there is something to learn. */
+  known = 0
+  readonly #watched: Watched
+  readonly #peek = new Peek(this)
+
+  constructor(watched: Watched) {
+    this.#watched = watched
+  }
+
+  get hasMembers(): boolean {
+    return this.#peek.hasMembers
+  }
+
+  write(bytes: Buffer, from: number, to: number): void {
+    if (this.error === null) this.#peek.write(bytes, from, to)
+  }
+
+  end(): void {
+    if (this.error === null) this.#peek.end()
+  }
+
+  /** The member of that name, if it has begun. */
+  placeOf(name: string): Place | undefined {
+    if (!this.#watched.bounds.has(name)) throw new Error(`'${name}' was not watched`)
+    return this.places.find((place) => place.name === name)
+  }
+
+  /** Whether the value of a member is known, or the member known to be missing. */
+  isSettled(name: string): boolean {
+    return this.closedAt >= 0 || (this.placeOf(name)?.to ?? -1) >= 0
+  }
+
+  begin(name: string, from: number): number {
+    const { bounds, spellings } = this.#watched
+    const bytes = bounds.get(name)
+    if (bytes === undefined) {
+      const other = spellings.get(folded(name))
+      if (other !== undefined) this.fault(`another spelling of '${other}'`, from)
+      return NO_INTEREST
+    }
+    if (this.error === null && !this.places.some((place) => place.name === name))
+      this.places.push({ name, from, to: -1, value: null })
+    return bytes
+  }
+
+  member({ name, to, value }: Found): void {
+    if (this.error !== null) return
+    const place = this.places.at(-1)
+    assert(place?.name === name, 'a member ends before the next begins')
+    place.to = to
+    place.value = value
+    this.known++
+    this.#read(place)
+  }
+
+  closed(at: number): void {
+    this.closedAt = at
+  }
+
+  fault(what: string, at: number): void {
+    this.error ??= new GatewayError(
+      'LLM_REQUEST',
+      `failed to process LLM request: the body has ${what} at byte ${at}`,
+    )
+  }
+
+  #read({ name, from, value }: Place): void {
+    switch (name) {
+      case 'model':
+        return this.#readModel(value, from)
+      case 'stream':
+        this.stream = booleanOf(value)
+        return
+      case 'stream_options':
+        this.includeUsage = value === null ? null : includeUsageIn(value)
+        return
+      case 'max_tokens':
+      case 'max_completion_tokens':
+      case 'max_output_tokens': {
+        const tokens = countOf(value)
+        if (tokens !== null) this.maxTokens = Math.max(this.maxTokens ?? 0, tokens)
+      }
+    }
+  }
+
+  /** What is no name may become one on its way, and another than any that was allowed. */
+  #readModel(value: Buffer | null, from: number): void {
+    if (value === null) return this.fault(`a 'model' longer than ${MAX_MODEL_BYTES} bytes`, from)
+    const model: unknown = JSON.parse(value.toString())
+    if (typeof model === 'string') this.model = model
+    else if (model !== null) this.fault(`a 'model' that is no string`, from)
+  }
+}
+
+function booleanOf(value: Buffer | null): boolean | null {
+  const text = value?.toString()
+  return text === 'true' || text === 'false' ? text === 'true' : null
+}
+
+/** A number of tokens. */
+function countOf(value: Buffer | null): number | null {
+  const count = Number(value?.toString() ?? NaN)
+  return Number.isFinite(count) && count > 0 ? count : null
+}

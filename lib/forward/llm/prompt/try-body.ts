@@ -1,0 +1,98 @@
+// The body of one try: what the client sent, as the try's edits have it, framed by itself.
+
+import assert from 'node:assert'
+import type { Body, Form, Framing, Outcome, Sink } from '../../../base/types.ts'
+import type { Fields } from '../../../base/wire/head.ts'
+import type { Rewrite } from './rewrite.ts'
+
+/** Where it comes from. */
+export interface TrySource {
+  /** From now on bytes are pushed. */
+  begin(body: TryBody): void
+  pause(body: TryBody): void
+  resume(body: TryBody): void
+  cancel(body: TryBody): void
+}
+
+/** White space behind the closing brace is legal JSON, and makes up for a length that was promised too high. */
+const PADDING = Buffer.alloc(4_096, ' ')
+
+export class TryBody implements Body {
+  readonly framing: Framing
+  readonly length: number
+  readonly #source: TrySource
+  /** null: the bytes pass as they come. */
+  readonly #rewrite: Rewrite | null
+  #sink: Sink | null = null
+  #sent = 0
+  #flow: 'running' | 'full' = 'running'
+
+  constructor(source: TrySource, rewrite: Rewrite | null, framing: Framing, length: number) {
+    this.#source = source
+    this.#rewrite = rewrite
+    this.framing = framing
+    this.length = length
+  }
+
+  /** It asks for usage on the client's behalf. */
+  get isAsking(): boolean {
+    return this.#rewrite?.isAsking ?? false
+  }
+
+  get isFull(): boolean {
+    return this.#flow === 'full'
+  }
+
+  start(sink: Sink, _form: Form): void {
+    this.#sink = sink
+    this.#source.begin(this)
+  }
+
+  pause(): void {
+    this.#source.pause(this)
+  }
+
+  resume(): void {
+    this.#flow = 'running'
+    this.#source.resume(this)
+  }
+
+  cancel(): void {
+    this.#source.cancel(this)
+  }
+
+  /** What came next. */
+  push(bytes: Buffer, from: number, to: number): void {
+    if (this.#rewrite === null) return this.#write(bytes, from, to)
+    const piece = this.#rewrite.pass(bytes, from, to)
+    this.#write(piece, 0, piece.length)
+  }
+
+  /** Nothing more comes. */
+  finish(trailers: Fields | null): void {
+    const rest = this.#rewrite?.rest()
+    if (rest !== undefined) this.#write(rest, 0, rest.length)
+    while (this.#sent < this.length)
+      this.#write(PADDING, 0, Math.min(PADDING.length, this.length - this.#sent))
+    this.takeSink()?.end(trailers)
+  }
+
+  cut(outcome: Outcome): void {
+    this.takeSink()?.cut(outcome)
+  }
+
+  /** Whoever takes it must end or cut it, or know that somebody else does. */
+  takeSink(): Sink | null {
+    const sink = this.#sink
+    this.#sink = null
+    this.#rewrite?.drop()
+    return sink
+  }
+
+  #write(bytes: Buffer, from: number, to: number): void {
+    if (to === from || this.#sink === null) return
+    this.#sent += to - from
+    assert(this.length < 0 || this.#sent <= this.length, 'a body keeps the length it promised')
+    this.#flow = this.#sink.write(bytes, from, to) ? 'running' : 'full'
+  }
+}

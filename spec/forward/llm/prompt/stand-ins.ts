@@ -1,0 +1,191 @@
+// Both ends of a prompt: a client's body that comes as a spec says, and a provider that takes it as a spec says.
+
+import { Budget } from '../../../../lib/base/budget.ts'
+import type { GatewayError } from '../../../../lib/base/errors.ts'
+import type { Body, Form, Framing, Outcome, Sink } from '../../../../lib/base/types.ts'
+import { RequestHead } from '../../../../lib/base/wire/head.ts'
+import { Prompt } from '../../../../lib/forward/llm/prompt/prompt.ts'
+import type { PromptOptions } from '../../../../lib/forward/llm/prompt/prompt.ts'
+import { watchedWith } from '../../../../lib/forward/llm/prompt/watched.ts'
+import type { BodyEdits, PromptOwner } from '../../../../lib/forward/llm/types.ts'
+
+/** What a client sends: `first` with its head, the rest when `send` is called. */
+export class ClientBody implements Body {
+  readonly framing: Framing
+  readonly length: number
+  readonly calls: string[] = []
+  /** What `write` said last. */
+  takes = true
+  #sink!: Sink
+  readonly #first: readonly (Buffer | 'end')[]
+
+  constructor(framing: Framing, length: number, first: readonly (Buffer | 'end')[]) {
+    this.framing = framing
+    this.length = length
+    this.#first = first
+  }
+
+  start(sink: Sink, form: Form): void {
+    this.calls.push(`start ${form}`)
+    this.#sink = sink
+    for (const part of this.#first)
+      if (part === 'end') this.end()
+      else this.send(part)
+  }
+
+  /** As from the shared read buffer: what is kept of it is lost. */
+  send(chunk: Buffer | string): boolean {
+    const lent = Buffer.concat([Buffer.from('#"'), Buffer.from(chunk), Buffer.from('"#')])
+    this.takes = this.#sink.write(lent, 2, lent.length - 2)
+    lent.fill('!')
+    return this.takes
+  }
+
+  end(): void {
+    this.#sink.end(null)
+  }
+
+  leave(): void {
+    this.#sink.cut('client_closed')
+  }
+
+  pause(): void {
+    this.calls.push('pause')
+  }
+
+  resume(): void {
+    this.calls.push('resume')
+  }
+
+  cancel(): void {
+    this.calls.push('cancel')
+  }
+}
+
+/** Takes a body, and says how it was told to stop. */
+export class Provider implements Sink {
+  readonly #parts: Buffer[] = []
+  state: 'open' | 'ended' | Outcome = 'open'
+  /** What `write` says. */
+  hasRoom = true
+  writes = 0
+
+  constructor(body: Body) {
+    body.start(this, 'content')
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#parts)
+  }
+
+  get text(): string {
+    return this.bytes.toString()
+  }
+
+  write(bytes: Buffer, from: number, to: number): boolean {
+    if (this.state !== 'open') throw new Error('bytes behind the end')
+    if (from === to) throw new Error('an empty write')
+    this.writes++
+    this.#parts.push(Buffer.from(bytes.subarray(from, to)))
+    return this.hasRoom
+  }
+
+  end(): void {
+    if (this.state !== 'open') throw new Error('ended twice')
+    this.state = 'ended'
+  }
+
+  cut(outcome: Outcome): void {
+    this.state = outcome
+  }
+}
+
+export class Owner implements PromptOwner {
+  readonly heard: string[] = []
+  error: GatewayError | null = null
+  /** What it does when it hears `ready`. */
+  onReady: () => void = () => {}
+
+  ready(): void {
+    this.heard.push('ready')
+    this.onReady()
+  }
+
+  learnt(): void {
+    this.heard.push('learnt')
+  }
+
+  failed(error: GatewayError): void {
+    this.heard.push('failed')
+    this.error = error
+  }
+}
+
+export const ROOM = 1_000_000
+
+export function headWith(fields: Record<string, string>): RequestHead {
+  const head = new RequestHead('', [], 0)
+  for (const [name, value] of Object.entries(fields)) head.add(name, value)
+  return head
+}
+
+export function editsOf(edits: Partial<BodyEdits>): BodyEdits {
+  return { set: new Map(), defaults: new Map(), usage: 'leave', ...edits }
+}
+
+export interface Scene {
+  readonly client: ClientBody
+  readonly prompt: Prompt
+  readonly owner: Owner
+  readonly head: RequestHead
+  readonly together: Budget
+}
+
+export interface SceneOptions extends Partial<PromptOptions> {
+  framing?: Framing
+  fields?: Record<string, string>
+  /** Members that edits name. */
+  names?: readonly string[]
+  /** What comes with the head. */
+  first?: readonly (Buffer | string)[]
+  /** What comes later, so that the length of all is known. */
+  later?: readonly (Buffer | string)[]
+}
+
+/** A prompt that is not started. */
+export function sceneOf(options: SceneOptions): Scene {
+  const { framing = 'length', names = [], first = [], later } = options
+  const total = [...first, ...(later ?? [])].reduce(
+    (sum, part) => sum + Buffer.from(part).length,
+    0,
+  )
+  const parts = first.map((part) => Buffer.from(part))
+  const script = later === undefined ? [...parts, 'end' as const] : parts
+  const client = new ClientBody(framing, framing === 'length' ? total : -1, script)
+  const together = options.together ?? new Budget(ROOM)
+  const framed: Record<string, string> =
+    framing === 'length' ? { 'content-length': String(total) } : {}
+  if (framing === 'chunked') framed['transfer-encoding'] = 'chunked'
+  const head = headWith({ 'content-type': 'application/json', ...framed, ...options.fields })
+  const owner = new Owner()
+  const prompt = new Prompt(
+    client,
+    head,
+    {
+      holdFor: options.holdFor ?? 'nothing',
+      maxHeldBytes: options.maxHeldBytes ?? 100_000,
+      keep: options.keep ?? 0,
+      together,
+      watched: watchedWith(names),
+    },
+    owner,
+  )
+  return { client, prompt, owner, head, together }
+}
+
+/** The same, started. */
+export function started(options: SceneOptions): Scene {
+  const scene = sceneOf(options)
+  scene.prompt.start()
+  return scene
+}
