@@ -11,11 +11,12 @@ export function costOf(seen: Seen, input: number): Cost {
   if (seen.isFree) return FREE
   const counted = inputOf(seen)
   const output = outputOf(seen)
-  const isOutputKnown = output !== undefined || seen.outputGuess === 0
+  const guess = Math.max(seen.outputGuess, seen.usage?.output ?? 0)
+  const isOutputKnown = output !== undefined || guess === 0
   const isCounted = counted !== undefined && isOutputKnown && seen.ending === 'seen'
   return {
     input: counted ?? input,
-    output: output ?? seen.outputGuess,
+    output: output ?? guess,
     basis: isCounted ? 'counted' : 'estimated',
   }
 }
@@ -25,7 +26,7 @@ export function llmFactsOf(seen: Seen): Partial<LlmFacts> {
   const { model, serviceTier, countTokens } = seen
   const usage = seen.usage ?? {}
   const input = inputOf(seen)
-  const output = seen.outputCount === 'whole' ? outputOf(seen) : undefined
+  const output = outputOf(seen)
   return withoutGaps({
     responseModel: model ?? undefined,
     serviceTier: serviceTier ?? undefined,
@@ -50,12 +51,11 @@ function inputOf({ usage, counts }: Seen): number | undefined {
   return exact(input + (usage.cachedInput ?? 0) + (usage.cacheCreation ?? 0))
 }
 
-/** Of an answer that was cut behind its first words, at least what was seen of it. */
-function outputOf({ usage, outputCount, outputGuess, ending }: Seen): number | undefined {
-  const output = usage?.output
-  if (output === undefined) return usage === null ? undefined : restOf(usage, usage.input)
-  const isGrown = outputCount === 'begun' && ending === 'missing'
-  return isGrown ? Math.max(output, outputGuess) : output
+/** Of an answer that was cut only what was counted as it came. */
+function outputOf({ usage, outputCount, ending }: Seen): number | undefined {
+  if (usage === null) return undefined
+  if (ending === 'seen') return usage.output ?? restOf(usage, usage.input)
+  return outputCount === 'whole' ? usage.output : undefined
 }
 
 /** A total without the other part of it: embeddings and rankings have only one. */

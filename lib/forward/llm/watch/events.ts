@@ -76,9 +76,9 @@ export class EventWatch implements Watch {
   }
 
   #event(name: string, data: Buffer): void {
-    this.#pass(name)
     const text = data.latin1Slice(0, data.length)
     if (text.startsWith(DONE)) return this.#findings.noteEnding(DONE)
+    this.#pass(name)
     if (!hasWord(text, this.#wanted)) return
     const object = parsed(data)
     this.#findings.note(object)

@@ -1,0 +1,42 @@
+// What a stored answer is, and what is to be found in it.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LlmFacts } from '../../../lib/base/cel/facts.ts'
+import type { Cost } from '../../../lib/base/types.ts'
+import type { LlmFormat, RawUsage } from '../../../lib/forward/llm/types.ts'
+import { ROOT } from '../root.ts'
+
+export interface Fixture {
+  readonly file: string
+  readonly format: LlmFormat
+  readonly usage: RawUsage | null
+  /** With a prompt taken for 7 tokens. */
+  readonly cost: Cost
+  readonly facts: Partial<LlmFacts>
+}
+
+export const PROMPT_GUESS = 7
+
+export function bytesOf(file: string): Buffer {
+  return readFileSync(join(ROOT, 'spec/support/llm', file))
+}
+
+export function typeOf(file: string): string {
+  return file.endsWith('.sse') ? 'text/event-stream' : 'application/json'
+}
+
+export function counted(input: number, output: number): Cost {
+  return { input, output, basis: 'counted' }
+}
+
+/** As `llmFactsOf` names them. */
+export function tokens(input: number, output: number, providerInput = input): Partial<LlmFacts> {
+  return {
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: input + output,
+    providerInputTokens: providerInput,
+    providerTotalTokens: providerInput + output,
+  }
+}
