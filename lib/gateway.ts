@@ -39,7 +39,7 @@ export class Gateway implements PortsOwner {
     this.#pools = new Pools(config.backend)
     this.#groups = new Groups(config.mcp, log, this.#pools)
     this.#identity = new Identity(log)
-    this.#services = new RateLimitServices()
+    this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
@@ -65,6 +65,11 @@ export class Gateway implements PortsOwner {
   /** Key sets of identity providers. */
   get keySets(): KeySets['status'] {
     return this.#identity.keys.status
+  }
+
+  /** How much of each limit is left. */
+  get limits(): ReturnType<Limits['status']> {
+    return this.#limits.status()
   }
 
   async start(): Promise<void> {

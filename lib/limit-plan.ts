@@ -60,7 +60,9 @@ export class LimitPlanner {
   }
 
   #rule(owner: string, config: LimitConfig): Rule {
-    const rule = this.#limits.of(owner, config)
+    // Below its owner: a route written in front of this one must not give it another bucket.
+    const name = config.name.replace(/^routes\[\d+\]\./, '')
+    const rule = this.#limits.of(owner, { ...config, name })
     this.rules.add(rule)
     return rule
   }

@@ -25,6 +25,7 @@ import { FormatTable } from './forward/llm/formats.ts'
 import { Health } from './forward/llm/health.ts'
 import { looksLikeLlm, MeteredBackend } from './forward/llm/metered.ts'
 import { MockBackend } from './forward/llm/mock/backend.ts'
+import { watchedWith } from './forward/llm/prompt/watched.ts'
 import { ownHost } from './forward/llm/provider.ts'
 import { ProviderBackend } from './forward/llm/provider-backend.ts'
 import { PolicedBackend } from './forward/policed.ts'
@@ -57,6 +58,9 @@ interface Dress {
   readonly responseHeaders: HeaderModifierConfig | null
 }
 
+/** Of a request, for another provider in case the first one fails. */
+const KEPT_BYTES = 1_048_576
+
 const NO_POLICY: AiPolicyConfig = {
   modelAliases: {},
   routes: {},
@@ -84,7 +88,8 @@ export class LlmPlanner {
     const levels = backend.ai.groups.map((entries) =>
       entries.map((entry) => ({ candidate: this.#candidate(backend, entry, dress), weight: 1 })),
     )
-    return this.#backend(backend, policy, new OpenCatalogue(levels, policy.modelAliases))
+    const catalogue = new OpenCatalogue(levels, policy.modelAliases)
+    return this.#backend(backend, policy, catalogue, editedBy([policy]))
   }
 
   /** The `llm` section. */
@@ -93,7 +98,8 @@ export class LlmPlanner {
     const listed = backend.llm.models.map((model) => this.#listed(backend, model, policy))
     const byName = new Map(listed.map((model) => [model.name, model]))
     const mixed = backend.llm.virtualModels.map((model) => mixedOf(model, byName))
-    return this.#backend(backend, policy, new ModelCatalogue(listed, mixed))
+    const names = editedBy([policy, ...backend.llm.models])
+    return this.#backend(backend, policy, new ModelCatalogue(listed, mixed), names)
   }
 
   /** A plain backend, where tokens are limited. */
@@ -112,7 +118,7 @@ export class LlmPlanner {
     }
     const candidate = candidateOf(entry, plain, policy)
     const catalogue = new OpenCatalogue([[{ candidate, weight: 1 }]], {})
-    const llm = this.#backend(backend, policy, catalogue)
+    const llm = this.#backend(backend, policy, catalogue, editedBy([policy]))
     return new MeteredBackend(plain, llm, looksLikeLlm(new FormatTable(policy.routes), scope))
   }
 
@@ -120,7 +126,13 @@ export class LlmPlanner {
     return backend.policies.ai ?? this.#route.policies.ai ?? NO_POLICY
   }
 
-  #backend({ key: name }: BackendConfig, policy: AiPolicyConfig, catalogue: Catalogue): LlmBackend {
+  /** `names` are the members of a body that may be edited. */
+  #backend(
+    { key: name }: BackendConfig,
+    policy: AiPolicyConfig,
+    catalogue: Catalogue,
+    names: Iterable<string>,
+  ): LlmBackend {
     const { meter, needs } = this.#metering
     const { held, limits } = this.#ways
     const settings: LlmSettings = {
@@ -132,6 +144,8 @@ export class LlmPlanner {
         holdFor: needs === 'model' ? 'model' : catalogue.needs,
         together: held,
         maxHeldBytes: limits.maxHeldBytes,
+        keep: KEPT_BYTES,
+        watched: watchedWith(names),
       },
       usage: meter !== null && policy.usage === 'inject' ? 'ask' : 'leave',
     }
@@ -182,6 +196,16 @@ function candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): 
     health: new Health(),
     usage: 'untried',
   }
+}
+
+type Editing = Pick<AiPolicyConfig, 'defaults' | 'overrides'>
+
+function editedBy(all: readonly Editing[]): string[] {
+  const names = all.flatMap(({ defaults, overrides }) => [
+    ...Object.keys(defaults),
+    ...Object.keys(overrides),
+  ])
+  return ['model', ...names]
 }
 
 function jsonOf(fields: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {

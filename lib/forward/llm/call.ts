@@ -9,6 +9,7 @@ import type { Attempt, Call, Reply } from '../../base/types.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
+import { isFree } from './formats.ts'
 import { Prompt } from './prompt/prompt.ts'
 import { Tries } from './tries.ts'
 import type { PromptOwner } from './types.ts'
@@ -89,7 +90,8 @@ export class LlmCall implements PromptOwner, Call {
     const { meter } = this.#settings
     const exchange = this.#exchange
     // Another try of the route's `retry` was admitted with the first.
-    if (meter === null || exchange.spent !== null) return this.#ask(choices)
+    const isAdmitted = exchange.spent !== null || isFree(this.#format, exchange.request.method)
+    if (meter === null || isAdmitted) return this.#ask(choices)
     exchange.spent = { input: 0, output: 0, basis: 'counted' }
     this.#state = 'admitting'
     this.#estimate = this.#estimateNow()

@@ -78,3 +78,8 @@ export function dialectOf(format: LlmFormat): Dialect {
 export function isAskedForUsage(format: LlmFormat): boolean {
   return format === 'completions'
 }
+
+/** Costs no tokens: it reads, or asks how many there would be. */
+export function isFree(format: LlmFormat, method: string): boolean {
+  return method !== 'POST' || format === 'anthropicTokenCount' || format === 'geminiCountTokens'
+}

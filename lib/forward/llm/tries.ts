@@ -2,6 +2,7 @@
 
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { LlmFormat } from '../../base/config/llm-types.ts'
+import { isEventStream } from '../../base/event-stream.ts'
 import { faultOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
@@ -18,7 +19,7 @@ import { retryAfterOf } from './retry-after.ts'
 import { Tally } from './tally.ts'
 import type { BodyEdits } from './types.ts'
 import { UsageFilter } from './usage-filter.ts'
-import { isEventStream, watchOf } from './watch/watch.ts'
+import { watchOf } from './watch/watch.ts'
 
 /** Answers that another provider may do better than. */
 const WORTH_ANOTHER: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
@@ -44,7 +45,6 @@ export class Tries implements Attempt {
   readonly #undo: () => void
   #at = 0
   #sent = 0
-  #edits: BodyEdits | null = null
 
   constructor(exchange: Exchange, attempt: Attempt, round: Round) {
     this.#exchange = exchange
@@ -71,8 +71,10 @@ export class Tries implements Attempt {
       path: this.#path,
       query: this.#query,
     })
-    this.#edits = this.#editsOf(this.#choice)
-    this.body = prompt.bodyWith(this.#edits)
+    const edits = this.#editsOf(this.#choice)
+    // Nobody could take the extra chunk out of a compressed stream again.
+    if (edits.usage === 'ask') request.remove('accept-encoding')
+    this.body = prompt.bodyWith(edits)
     facts.provider = candidate.entry.name
     exchange.endpoint = candidate.backend.endpoint
     // From here on it may cost, whether anybody hears the answer or not.
@@ -106,8 +108,8 @@ export class Tries implements Attempt {
   /** A provider that does not know the field says 400; it is asked once more without, and never again with it. */
   #withoutUsage(): boolean {
     const { candidate } = this.#choice
-    if (this.#edits?.usage !== 'ask' || candidate.usage !== 'untried') return false
-    if (!this.#round.prompt.isReplayable) return false
+    const { prompt } = this.#round
+    if (!prompt.isAsking || candidate.usage !== 'untried' || !prompt.isReplayable) return false
     candidate.usage = 'refused'
     this.#again()
     return true
@@ -145,7 +147,7 @@ export class Tries implements Attempt {
   #watched({ head, body, tunnel }: Reply): Reply {
     const { format, facts, prompt } = this.#round
     const { candidate } = this.#choice
-    const isAsked = this.#edits?.usage === 'ask' && prompt.stream === true && !prompt.includeUsage
+    const isAsked = prompt.isAsking
     if (isAsked) candidate.usage = 'accepted'
     if (body.framing === 'none') {
       this.#costsNothing()
@@ -154,7 +156,8 @@ export class Tries implements Attempt {
     const watch = watchOf(format, head)
     const tally = new Tally(this.#exchange, watch, facts, inputEstimate(prompt.size))
     const tapped = new TappedBody(body, tally)
-    const isFiltered = isAsked && isEventStream(head) && !head.has('content-encoding')
+    const isFiltered =
+      isAsked && isEventStream(head.get('content-type')) && !head.has('content-encoding')
     return { head, body: isFiltered ? new UsageFilter(tapped) : tapped, tunnel }
   }
 
