@@ -122,6 +122,7 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
     ...gateway.plan,
     admin,
     keySets: gateway.keySets,
+    limits: gateway.limits,
     refusal: reloader.refusal,
   }))
   await gateway.start()

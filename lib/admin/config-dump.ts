@@ -1,6 +1,7 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
-import type { BackendLimits, WireLimits } from '../base/limits.ts'
+import type { Expression } from '../base/cel/compile.ts'
+import type { WireLimits } from '../base/limits.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import type {
   AdminAddress,
@@ -23,15 +24,30 @@ export interface KeySetStatus {
   readonly error: string | null
 }
 
+/** How much of a limit is left just now. */
+export interface LimitStatus {
+  /** Where it is written. */
+  readonly name: string
+  /** The route or gateway whose traffic it counts. */
+  readonly owner: string
+  readonly counts: LimitConfig['counts']
+  readonly limit: number
+  readonly interval: number
+  readonly keys: number
+  readonly shared: { readonly remaining: number; readonly reset: number }
+  readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
+}
+
 export interface DumpSource {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
   /** Where the admin interface listens: the environment may say something else than the file. */
   readonly admin: AdminAddress
-  /** Of the last attempt to load another one; null when it was taken. */
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
+  readonly limits: readonly LimitStatus[]
+  /** Of the last attempt to load another one; null when it was taken. */
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
@@ -46,9 +62,12 @@ class Dump {
     this.#showing = new Showing(sensitiveHeaders)
   }
 
-  whole({ config, generation, loadedAt, admin, refusal, keySets }: DumpSource): unknown {
+  whole({ config, generation, loadedAt, admin, refusal, keySets, limits }: DumpSource): unknown {
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-    const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
+    const routes = listeners.flatMap((listener) => listener.routes)
+    const backends = routes.flatMap((route) => route.backends)
+    const written = [...config.gateways, ...routes].flatMap((one) => one.limits)
+    const keys = new Map(written.map(({ name, key }) => [name, key]))
     return {
       generation,
       loadedAt: loadedAt.toISOString(),
@@ -64,6 +83,7 @@ class Dump {
       services: [],
       policies: this.#showing.written(config.resources),
       keySets: this.#showing.show(keySets),
+      limits: limits.map((limit) => this.#limit(limit, keys.get(limit.name) ?? null)),
       version: { version: VERSION, node: process.version },
       config: this.#process(config, admin),
       frontendPolicies: this.#frontend(config.wire),
@@ -109,6 +129,18 @@ class Dump {
     }
   }
 
+  /** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
+  #limit({ keys, shared, tightest, ...limit }: LimitStatus, key: Expression | null): unknown {
+    const { remaining, reset } = shared
+    const shown = this.#showing.fields({ ...limit, key, remaining, reset })
+    if (key === null) return shown
+    const values = tightest.map((one) => ({
+      key: this.#showing.valueOf(key, one.key),
+      remaining: one.remaining,
+    }))
+    return { ...shown, keys, tightest: values }
+  }
+
   #match({ path, method, headers, query }: RouteMatch): unknown {
     return {
       path: { [path.kind === 'prefix' ? 'pathPrefix' : path.kind]: path.value },
@@ -139,13 +171,15 @@ class Dump {
   /** By the names of the file, as below. */
   #process(config: Config, admin: AdminAddress): unknown {
     const { admin: _admin, terminationDeadline, ...others }: ProcessConfig = config.process
-    const backend: BackendLimits = config.backend
+    const { backend, mcp, llm } = config
     return this.#showing.fields({
       file: config.file,
       adminAddr: admin.kind === 'off' ? 'off' : addressText({ ...admin }),
       ...others,
       connectionTerminationDeadline: terminationDeadline,
       backend,
+      mcp,
+      llm,
     })
   }
 

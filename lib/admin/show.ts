@@ -20,12 +20,15 @@ const SENSITIVE_HEADERS = [
 /** Texts of these names are not shown where users choose the names: metadata, parameters of models. */
 const SECRET_NAME =
   /(?:secret|passwo?r?d|token|credentials?|hash|signature|(?:api|access|private|[-_])[-_]?key)$/i
-const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge)$/i
+const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|keepAlive)$/i
 const USER_INFO = /:\/\/[^/@\s]+@/g
 const SECRET_QUERY = /([?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&#\s]*/gi
 
+/** Names an expression reads; what is known about an API key is not the key. */
+const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
+
 /** Values of the users' own. */
-const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides'])
+const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -64,6 +67,12 @@ export class Showing {
         .filter(([, value]) => value !== null && value !== undefined)
         .map(([name, value]) => [name, this.show(value, name)]),
     )
+  }
+
+  /** What an expression came to, unless it reads something that is not to be shown. */
+  valueOf({ source }: Expression, value: string): unknown {
+    const words = source.match(WORDS) ?? []
+    return words.some((word) => this.#isSecret(word)) ? REDACTED : textOf(value)
   }
 
   #isSecret(name: string): boolean {

@@ -3,32 +3,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { configDump } from '../../lib/admin/config-dump.ts'
-import type { DumpSource } from '../../lib/admin/config-dump.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
 import type { AdminAddress } from '../../lib/base/config/types.ts'
+import { at, dumpOf, LOCALHOST, sourceOf } from '../support/dump.ts'
+import type { Shown } from '../support/dump.ts'
 import { Folder } from '../support/folder.ts'
 import { CERT, KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
 
-type Shown = Record<string, unknown>
-
 const GATEWAY = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }\n'
-const LOCALHOST: AdminAddress = { kind: 'localhost', port: 15000 }
-
-function sourceOf(text: string, env: Record<string, string> = {}, file = 'c.yaml'): DumpSource {
-  const config = parseConfig(text, { file, env })
-  const loadedAt = new Date('2026-11-15T04:00:00Z')
-  return { config, generation: 7, loadedAt, admin: LOCALHOST, keySets: [], refusal: null }
-}
-
-/** As a client reads it. */
-function dumpOf(text: string): Shown {
-  return JSON.parse(JSON.stringify(configDump(sourceOf(text)))) as Shown
-}
-
-/** By names and indexes. */
-function at(value: unknown, ...path: (string | number)[]): unknown {
-  return path.reduce<unknown>((part, key) => (part as Shown)[key], value)
-}
 
 /** The one route of the one listener, without what the other specs show. */
 function routeDump(fields: string): Shown {
@@ -157,6 +138,8 @@ dumping('shows the settings of the process by the names of the file', () => {
   sensitiveHeaders: [X-Mine]
   logging: { level: [warn, accept=debug], format: json }
   backend: { poolMaxSize: 5 }
+  mcp: { sessionTtl: 90s }
+  llm: { maxHeldBytes: 9000 }
 frontendPolicies: { http: { http1IdleTimeout: 1m, http2MaxStreams: 9 }, tls: { handshakeTimeout: 2s } }
 ${GATEWAY}routes: [{ ${BACKENDS} }]
 `
@@ -175,6 +158,18 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       poolMaxWaiting: 4096,
       bodyIdleTimeout: '10m',
     },
+    mcp: {
+      sessionTtl: '90s',
+      goneTtl: '5m',
+      maxSessions: 10000,
+      maxChildren: 256,
+      startTimeout: '30s',
+      listTimeout: '10s',
+      maxRequestBytes: 4194304,
+      maxMessageBytes: 16777216,
+      keepAlive: '15s',
+    },
+    llm: { maxHeldBytes: 9000, maxHeldTogether: 268435456 },
   })
   assert.equal(dump['frontendPolicies'], {
     http: {

@@ -1,0 +1,267 @@
+// LLM providers, models and limits in the dump: the way users write them, what is left of each, and never a key.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { configDump } from '../../lib/admin/config-dump.ts'
+import { at, dumpOf, sourceOf } from '../support/dump.ts'
+import type { Shown } from '../support/dump.ts'
+
+const GATEWAY = 'gateways: { default: { port: 3000 } }\n'
+
+function routeDump(fields: string): { dump: Shown; policies: unknown } {
+  const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${fields} }]\n`)
+  const routes = at(dump, 'binds', 0, 'listeners', 'gateway/default', 'routes')
+  return { dump, policies: at(routes, 'gateway/default/default/r', 'inlinePolicies') }
+}
+
+/** What the first backend leads to. */
+function targetOf(dump: Shown, kind: string): unknown {
+  return at(dump, 'backends', 0, 'backend', kind, 'target')
+}
+
+const HOST = 'backends: [{ host: "a:1" }]'
+
+const dumping = suite('LLMs and limits in the dump')
+
+dumping('providers are shown in their groups, without their keys', () => {
+  const { dump } = routeDump(`backends: [{ ai: { groups: [
+    { providers: [
+      { name: a, provider: { openAI: { model: gpt-x } }, hostOverride: 'h:1', pathPrefix: /p, policies: { backendAuth: { key: s3cret } } },
+      { name: b, provider: { azure: { resourceName: r, resourceType: foundry } }, policies: { backendTLS: { hostname: n } } }] },
+    { providers: [{ name: c, provider: { mock: {} } }] }] } }]`)
+  assert.equal(targetOf(dump, 'ai'), {
+    groups: [
+      [
+        {
+          name: 'a',
+          provider: { openAI: { model: 'gpt-x' } },
+          endpoint: 'h:1',
+          pathPrefix: '/p',
+          auth: { header: { key: '<redacted>', name: 'authorization', prefix: 'Bearer ' } },
+        },
+        {
+          name: 'b',
+          provider: { azure: { resourceName: 'r', resourceType: 'foundry' } },
+          tls: { hostname: 'n', insecure: false, alpn: ['h2', 'http/1.1'] },
+        },
+      ],
+      [{ name: 'c', provider: { mock: {} } }],
+    ],
+  })
+})
+
+dumping('models are shown with what they lead to, and virtual ones with their targets', () => {
+  const dump = dumpOf(`llm:
+  providers: [{ name: main, provider: openAI, params: { apiKey: s3cret, baseUrl: 'https://h/v1' } }]
+  models:
+  - { name: small, provider: { reference: main }, params: { model: gpt-x }, overrides: { max_tokens: 5 } }
+  - { name: big-*, provider: mock, visibility: internal, authorization: { rules: ['jwt.sub == "a"'] } }
+  virtualModels:
+  - { name: v, routing: { conditional: { targets: [{ model: small, when: 'jwt.sub == "b"' }] } } }
+`)
+  const llm = targetOf(dump, 'llm')
+  assert.equal(at(llm, 'models', 0), {
+    name: 'small',
+    visibility: 'public',
+    entry: {
+      name: 'main',
+      provider: { openAI: { model: 'gpt-x' } },
+      endpoint: 'h:443',
+      pathPrefix: '/v1',
+      auth: { header: { key: '<redacted>', name: 'authorization', prefix: 'Bearer ' } },
+      tls: { insecure: false, alpn: ['h2', 'http/1.1'] },
+    },
+    defaults: {},
+    overrides: { max_tokens: 5 },
+  })
+  assert.equal(at(llm, 'models', 1, 'authorization'), {
+    rules: [{ mode: 'require', expression: 'jwt.sub == "a"' }],
+  })
+  assert.equal(at(llm, 'virtualModels'), [
+    {
+      name: 'v',
+      routing: { conditional: { targets: [{ model: 'small', when: 'jwt.sub == "b"' }] } },
+    },
+  ])
+})
+
+dumping('the ai policy is shown as it was written, whatever its aliases are called', () => {
+  const ai =
+    'ai: { modelAliases: { kind: gpt-x, "fast*": m }, routes: { /x: messages }, usage: passthrough }'
+  const { policies } = routeDump(
+    `backends: [{ ai: { name: a, provider: { mock: {} } } }], policies: { ${ai} }`,
+  )
+  assert.equal(policies, [
+    {
+      ai: {
+        modelAliases: { kind: 'gpt-x', 'fast*': 'm' },
+        routes: { '/x': 'messages' },
+        defaults: {},
+        overrides: {},
+        usage: 'passthrough',
+      },
+    },
+  ])
+})
+
+dumping('limits are shown as they were written, those of a service with its descriptors', () => {
+  const local =
+    'rateLimit: { local: [{ requests: 5, unit: Seconds, burst: 2, key: jwt.sub }, { tokens: 9, unit: Hours }] }'
+  const remote =
+    'remoteRateLimit: { host: "rls:8081", domain: d, descriptors: [{ entries: [{ key: user, value: jwt.sub }], type: tokens }] }'
+  const { policies } = routeDump(`${HOST}, policies: { ${local}, ${remote} }`)
+  const name = 'routes[0].policies.rateLimit.local'
+  assert.equal(policies, [
+    {
+      remoteRateLimit: {
+        endpoint: 'rls:8081',
+        domain: 'd',
+        failureMode: 'failClosed',
+        descriptors: [{ entries: [{ key: 'user', value: 'jwt.sub' }], counts: 'tokens' }],
+      },
+    },
+    {
+      rateLimit: {
+        local: [
+          { name: `${name}[0]`, requests: 5, burst: 2, interval: '1s', key: 'jwt.sub' },
+          { name: `${name}[1]`, tokens: 9, burst: 0, interval: '1h' },
+        ],
+      },
+    },
+  ])
+})
+
+const RESOURCE = `---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: quota }
+spec:
+  targetRefs: [{ kind: HTTPRoute, name: r }, { kind: Gateway, name: default }]
+  traffic: { rateLimit: { local: [{ tokens: 5, unit: Minutes, key: jwt.sub }] } }
+`
+
+dumping('policy resources are accepted, attached, and shown where they hold', () => {
+  const dump = dumpOf(`${GATEWAY}routes: [{ name: r, ${HOST} }]\n${RESOURCE}`)
+  for (const target of [0, 1]) {
+    const conditions = at(dump, 'policies', 0, 'status', 'ancestors', target, 'conditions')
+    assert.equal(
+      (conditions as Shown[]).map(({ type, status, message }) => [type, status, message]),
+      [
+        ['Accepted', 'True', 'Policy accepted'],
+        ['Attached', 'True', 'Attached to all targets'],
+      ],
+    )
+  }
+  const limit = {
+    name: 'GatewayPolicy default/quota local[0]',
+    tokens: 5,
+    burst: 0,
+    interval: '1m',
+    key: 'jwt.sub',
+  }
+  const bind = at(dump, 'binds', 0)
+  assert.equal(at(bind, 'inlinePolicies'), [{ rateLimit: { local: [limit] } }])
+  const route = at(bind, 'listeners', 'gateway/default', 'routes', 'gateway/default/default/r')
+  assert.equal(at(route, 'inlinePolicies'), [{ rateLimit: { local: [limit] } }])
+})
+
+const NAME = 'routes[0].policies.rateLimit.local[0]'
+
+/** What is shown of a limit with this key, and of its buckets. */
+function limitDump(key: string, tightest: { key: string; remaining: number }[]): unknown {
+  const written = key === '' ? '' : `, key: '${key}'`
+  const limit = `rateLimit: { local: [{ requests: 5, unit: Minutes${written} }] }`
+  const source = sourceOf(`${GATEWAY}routes: [{ ${HOST}, policies: { ${limit} } }]\n`)
+  const status = {
+    name: NAME,
+    owner: 'route/route0',
+    counts: 'requests',
+    limit: 5,
+    interval: 60_000,
+    keys: tightest.length,
+    shared: { limit: 5, remaining: 3, reset: 42 },
+    tightest,
+  } as const
+  return at(configDump({ ...source, limits: [status] }), 'limits', 0)
+}
+
+dumping('what is left of a limit is shown, in all and for those with the least', () => {
+  const common = {
+    name: NAME,
+    owner: 'route/route0',
+    counts: 'requests',
+    limit: 5,
+    interval: '1m',
+    remaining: 3,
+    reset: 42,
+  }
+  assert.equal(limitDump('', []), common)
+  const tightest = [
+    { key: 'alice', remaining: 0 },
+    { key: 'bob', remaining: 4 },
+  ]
+  assert.equal(limitDump('jwt.sub', tightest), { ...common, key: 'jwt.sub', keys: 2, tightest })
+  assert.equal(limitDump('apiKey.user_id', tightest), {
+    ...common,
+    key: 'apiKey.user_id',
+    keys: 2,
+    tightest,
+  })
+})
+
+dumping('what a limit goes by is not shown when it is a credential', () => {
+  const redacted = [{ key: '<redacted>', remaining: 1 }]
+  for (const key of [
+    'request.headers["authorization"]',
+    'request.headers.cookie',
+    'request.headers["x-api-key"]',
+    'apiKey.token',
+  ])
+    assert.equal(at(limitDump(key, [{ key: 's3cret', remaining: 1 }]), 'tightest'), redacted, key)
+  assert.equal(
+    at(
+      limitDump('request.uri', [{ key: '/a?api_key=s3cret', remaining: 1 }]),
+      'tightest',
+      0,
+      'key',
+    ),
+    '/a?api_key=<redacted>',
+  )
+})
+
+dumping('no secret is shown of any place that can hold one', () => {
+  const secret = (where: string): string => `s3cret-${where}`
+  const text = `gateways: { default: { port: 3000 } }
+backends:
+- name: shared
+  ai: { name: a, provider: { anthropic: {} }, policies: { backendAuth: { key: { value: ${secret('value')}, location: { header: { name: x-api-key } } } } } }
+  policies: { backendAuth: { key: ${secret('backend')} }, ai: { defaults: { api_key: ${secret('default')} } } }
+routes:
+- name: r
+  policies:
+    backendAuth: { key: { value: ${secret('route')}, location: { queryParameter: { name: key } } } }
+    ai: { overrides: { metadata: { clientSecret: ${secret('override')}, callback: 'https://u:${secret('userinfo')}@h/?token=${secret('parameter')}' } } }
+    apiKey: { keys: [{ key: ${secret('client')}, metadata: { user_id: u, token: ${secret('metadata')} } }] }
+  backends:
+  - { backend: shared }
+  - ai: { groups: [{ providers: [{ name: b, provider: { openAI: {} }, policies: { backendAuth: { key: '\${KEY}' } } }] }] }
+llm:
+  port: 4000
+  providers: [{ name: p, provider: gemini, params: { apiKey: '\${KEY}' } }]
+  models:
+  - { name: one, provider: { reference: p } }
+  - name: two
+    provider: mock
+    params: { apiKey: ${secret('model')} }
+    defaults: { password: ${secret('password')} }
+    overrides: { deep: [{ access_token: ${secret('deep')} }] }
+    requestHeaders: { set: { authorization: Bearer ${secret('header')}, x-goog-api-key: ${secret('google')} } }
+    responseHeaders: { add: { set-cookie: a=${secret('cookie')} } }
+`
+  const json = JSON.stringify(configDump(sourceOf(text, { KEY: secret('variable') })))
+  assert.not.match(json, /s3cret/)
+  assert.ok(json.includes('"x-goog-api-key":"<redacted>"'))
+  assert.ok(json.includes('https://<redacted>@h/?token=<redacted>'))
+})
+
+dumping.run()

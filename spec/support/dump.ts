@@ -1,0 +1,31 @@
+// What /config_dump shows of a configuration text.
+
+import { configDump } from '../../lib/admin/config-dump.ts'
+import type { DumpSource } from '../../lib/admin/config-dump.ts'
+import { parseConfig } from '../../lib/base/config/load.ts'
+import type { AdminAddress } from '../../lib/base/config/types.ts'
+
+export type Shown = Record<string, unknown>
+
+export const LOCALHOST: AdminAddress = { kind: 'localhost', port: 15000 }
+
+export function sourceOf(
+  text: string,
+  env: Record<string, string> = {},
+  file = 'c.yaml',
+): DumpSource {
+  const config = parseConfig(text, { file, env })
+  const loadedAt = new Date('2026-11-15T04:00:00Z')
+  const nothing = { keySets: [], limits: [], refusal: null }
+  return { config, generation: 7, loadedAt, admin: LOCALHOST, ...nothing }
+}
+
+/** As a client reads it. */
+export function dumpOf(text: string): Shown {
+  return JSON.parse(JSON.stringify(configDump(sourceOf(text)))) as Shown
+}
+
+/** By names and indexes. */
+export function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>((part, key) => (part as Shown)[key], value)
+}
