@@ -1,0 +1,128 @@
+// A request's body given to one try after the other, and what becomes of it at the end, whatever the end.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Budget } from '../../../../lib/base/budget.ts'
+import { Provider, ROOM, editsOf, started } from './stand-ins.ts'
+
+const again = suite('llm prompt, again')
+
+const AS_IT_IS = editsOf({})
+const OTHER_MODEL = editsOf({ set: new Map([['model', '"other"']]) })
+
+again('keeps a body for another try, with other edits and another length', () => {
+  const { client, head, prompt, together } = started({
+    keep: 100,
+    first: ['{"model":"a",'],
+    later: ['"b":2}'],
+  })
+  const first = new Provider(prompt.bodyWith(OTHER_MODEL))
+  assert.is(first.text, '{"model":"other",')
+  assert.is(head.get('content-length'), '23')
+  assert.is(prompt.isReplayable, true)
+  prompt.release()
+  assert.equal(client.calls, ['start content', 'resume', 'pause'])
+  assert.is(client.send('"b":2}'), false)
+  client.end()
+  const body = prompt.bodyWith(editsOf({ set: new Map([['model', '"last"']]) }))
+  assert.is(head.get('content-length'), '22')
+  const second = new Provider(body)
+  assert.is(second.text, '{"model":"last","b":2}')
+  assert.is(second.state, 'ended')
+  assert.is(first.text, '{"model":"other",')
+  assert.is(first.state, 'open')
+  assert.is(prompt.isReplayable, true)
+  prompt.done()
+  assert.is(prompt.isReplayable, false)
+  assert.is(together.left, ROOM)
+})
+
+again('keeps nothing that is longer than asked for, or that there is no room for', () => {
+  const later = ['"b":2}']
+  const first = ['{"model":"a",']
+  for (const options of [{ keep: 0 }, { keep: 18 }, { keep: 100, together: new Budget(18) }])
+    for (const framing of ['length', 'chunked'] as const) {
+      const scene = started({ ...options, framing, first, later })
+      const { left } = scene.together
+      const provider = new Provider(scene.prompt.bodyWith(AS_IT_IS))
+      scene.client.send(later[0]!)
+      assert.is(scene.prompt.isReplayable, false)
+      assert.is(scene.together.left, left + 13)
+      scene.client.end()
+      assert.is(provider.text, '{"model":"a","b":2}')
+      scene.prompt.done()
+      assert.is(scene.together.left, left + 13)
+    }
+})
+
+again('lets nobody read who was given up', () => {
+  const { client, prompt } = started({ keep: 100, first: ['{"a":1'], later: ['}'] })
+  const old = prompt.bodyWith(AS_IT_IS)
+  const late = prompt.bodyWith(AS_IT_IS)
+  assert.is(new Provider(old).text, '')
+  const provider = new Provider(late)
+  client.calls.length = 0
+  old.resume()
+  old.pause()
+  old.cancel()
+  assert.equal(client.calls, [])
+  client.send('}')
+  client.end()
+  assert.is(provider.text, '{"a":1}')
+})
+
+again('cuts the provider when the client leaves, whenever that is', () => {
+  const flowing = started({ keep: 100, first: ['{'], later: ['}'] })
+  const provider = new Provider(flowing.prompt.bodyWith(AS_IT_IS))
+  flowing.client.leave()
+  assert.is(provider.state, 'client_closed')
+  assert.is(flowing.prompt.isReplayable, false)
+  assert.is(flowing.together.left, ROOM)
+
+  const waiting = started({ first: ['{'], later: ['}'] })
+  const body = waiting.prompt.bodyWith(AS_IT_IS)
+  waiting.client.leave()
+  const late = new Provider(body)
+  assert.is(late.state, 'client_closed')
+  assert.is(late.text, '')
+
+  const reading = started({ holdFor: 'model', first: ['{'], later: ['}'] })
+  reading.client.leave()
+  assert.equal(reading.owner.heard, [])
+  assert.is(reading.together.left, ROOM)
+})
+
+again('gives back what it holds whenever it is done, and takes no more', () => {
+  const text = '{"model":"a","stream_options":{"a":1},"stream":true}'
+  const stages = ['reading', 'ready', 'flowing', 'waiting', 'ended'] as const
+  for (const stage of stages) {
+    const later = [text.slice(1, 30), text.slice(30)]
+    const scene = started({ keep: 100, first: [text.slice(0, 1)], later, holdFor: 'nothing' })
+    const body = scene.prompt.bodyWith(editsOf({ usage: 'ask' }))
+    const provider = stage === 'reading' || stage === 'ready' ? null : new Provider(body)
+    if (stage !== 'reading') scene.client.send(later[0]!)
+    if (stage === 'ended') {
+      scene.client.send(later[1]!)
+      scene.client.end()
+    }
+    assert.ok(scene.together.left < ROOM, stage)
+    scene.prompt.done()
+    assert.is(scene.together.left, ROOM, stage)
+    scene.client.send('more')
+    scene.client.end()
+    scene.prompt.done()
+    assert.is(scene.together.left, ROOM, stage)
+    assert.is(provider?.state, provider === null ? undefined : stage === 'ended' ? 'ended' : 'open')
+  }
+})
+
+again('cancels the client when a try has no use for the rest', () => {
+  const { client, prompt, together } = started({ keep: 9, first: ['{'], later: ['}'] })
+  const body = prompt.bodyWith(AS_IT_IS)
+  new Provider(body)
+  body.cancel()
+  assert.is(client.calls.at(-1), 'cancel')
+  assert.is(together.left, ROOM)
+})
+
+again.run()

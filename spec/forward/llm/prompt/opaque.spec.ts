@@ -1,0 +1,95 @@
+// Bodies that nobody can look into on their way.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { isPlainJson } from '../../../../lib/forward/llm/prompt/is-json.ts'
+import { Provider, editsOf, headWith, started } from './stand-ins.ts'
+
+const opaque = suite('llm prompt, opaque')
+
+const EDITS = editsOf({ set: new Map([['model', '"other"']]), usage: 'ask' })
+
+opaque('takes for JSON what is called so, and what is not called anything', () => {
+  const types: [type: string, isJson: boolean][] = [
+    ['application/json', true],
+    ['Application/JSON', true],
+    ['application/json; charset=utf-8', true],
+    ['application/json ;charset=utf-8', true],
+    ['application/vnd.api+json', true],
+    ['image/x+json;a=b', true],
+    ['application/jsonl', false],
+    ['application/x-json', false],
+    ['text/json', false],
+    ['text/plain', false],
+    ['text/plain; application/json', false],
+    ['multipart/form-data; boundary=a+json', false],
+    ['application/x-www-form-urlencoded', false],
+    ['', false],
+  ]
+  for (const [type, isJson] of types)
+    assert.is(isPlainJson(headWith({ 'content-type': type })), isJson, type)
+  assert.is(isPlainJson(headWith({})), true)
+})
+
+opaque('takes compressed JSON for something else', () => {
+  const encodings: [encoding: string, isJson: boolean][] = [
+    ['identity', true],
+    ['Identity ', true],
+    ['gzip', false],
+    ['br', false],
+    ['identity, gzip', false],
+  ]
+  for (const [encoding, isJson] of encodings)
+    assert.is(isPlainJson(headWith({ 'content-encoding': encoding })), isJson, encoding)
+})
+
+opaque('passes untouched, whatever is to be edited, and can be sent again', () => {
+  for (const framing of ['length', 'chunked'] as const) {
+    const scene = started({
+      framing,
+      fields: { 'content-encoding': 'gzip' },
+      holdFor: 'model',
+      keep: 50,
+      first: ['{"model"'],
+      later: [']]]'],
+    })
+    assert.is(scene.prompt.isOpaque, true)
+    assert.equal(scene.owner.heard, ['ready'])
+    const first = new Provider(scene.prompt.bodyWith(EDITS))
+    assert.is(scene.head.get('content-length'), framing === 'length' ? '11' : undefined)
+    scene.client.send(']]]')
+    scene.client.end()
+    scene.prompt.release()
+    const body = scene.prompt.bodyWith(EDITS)
+    assert.is(body.length, 11)
+    assert.is(scene.head.get('content-length'), '11')
+    for (const provider of [first, new Provider(body)]) {
+      assert.is(provider.text, '{"model"]]]')
+      assert.is(provider.state, 'ended')
+    }
+    assert.is(scene.prompt.model, null)
+    assert.is(scene.prompt.isAsking, false)
+  }
+})
+
+opaque('has nothing to send where nothing came', () => {
+  const { head, owner, prompt } = started({ framing: 'none', holdFor: 'model' })
+  assert.is(prompt.isOpaque, true)
+  assert.equal(owner.heard, ['ready'])
+  const body = prompt.bodyWith(EDITS)
+  assert.is(body.framing, 'none')
+  assert.is(head.has('content-length'), false)
+  const provider = new Provider(body)
+  assert.is(provider.state, 'ended')
+  assert.is(provider.text, '')
+})
+
+opaque('says so when chunks turn out to hold nothing', () => {
+  const { head, prompt } = started({ framing: 'chunked', fields: { 'content-type': 'text/plain' } })
+  const body = prompt.bodyWith(EDITS)
+  assert.is(body.framing, 'none')
+  assert.is(head.get('content-length'), '0')
+  assert.is(head.has('transfer-encoding'), false)
+})
+
+opaque.run()

@@ -1,0 +1,250 @@
+// A request's body between its client and the tries: when it is held, when it flows, and who is told to wait.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Budget } from '../../../../lib/base/budget.ts'
+import { splits } from '../../../support/splits.ts'
+import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
+
+const prompt = suite('llm prompt')
+
+const AS_IT_IS = editsOf({})
+const OTHER_MODEL = editsOf({ set: new Map([['model', '"other"']]) })
+
+prompt('knows all of a body that comes with its head, before it says that it is ready', () => {
+  const text =
+    '{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":false},"max_tokens":7}'
+  for (const framing of ['length', 'chunked'] as const)
+    for (const chunks of splits(Buffer.from(text))) {
+      const scene = sceneOf({ framing, first: chunks })
+      scene.owner.onReady = () => {
+        assert.is(scene.prompt.isWhole, true)
+        assert.is(scene.prompt.model, 'gpt-4o')
+        assert.is(scene.prompt.stream, true)
+        assert.is(scene.prompt.includeUsage, false)
+        assert.is(scene.prompt.maxTokens, 7)
+        assert.is(scene.prompt.size, text.length)
+      }
+      scene.prompt.start()
+      assert.equal(scene.owner.heard, ['ready'])
+      assert.equal(scene.client.calls, ['start content'])
+    }
+})
+
+prompt(
+  'holds the body until the model is known, and the client then until a provider takes it',
+  () => {
+    const {
+      client,
+      owner,
+      prompt: held,
+    } = started({
+      holdFor: 'model',
+      first: ['{"messages":["model"],'],
+      later: ['"mod\\u0065l":"', 'gpt', '", "stream"', ':true}'],
+    })
+    assert.is(client.send('"mod\\u0065l":"'), true)
+    assert.is(client.send('gpt'), true)
+    assert.equal(owner.heard, [])
+    assert.is(client.send('", "stream"'), false)
+    assert.equal(owner.heard, ['ready'])
+    assert.is(held.model, 'gpt')
+    assert.is(held.isWhole, false)
+    const provider = new Provider(held.bodyWith(AS_IT_IS))
+    assert.is(provider.text, '{"messages":["model"],"mod\\u0065l":"gpt", "stream"')
+    assert.equal(client.calls, ['start content', 'resume'])
+    assert.is(client.send(':true}'), true)
+    client.end()
+    assert.is(provider.text, '{"messages":["model"],"mod\\u0065l":"gpt", "stream":true}')
+    assert.is(provider.state, 'ended')
+    assert.equal(owner.heard, ['ready', 'learnt'])
+    assert.is(held.stream, true)
+  },
+)
+
+prompt('is ready without a model when the body has ended', () => {
+  const { client, owner, prompt: held } = started({ holdFor: 'model', first: [], later: ['{} '] })
+  assert.equal(owner.heard, [])
+  client.send('{} ')
+  assert.equal(owner.heard, [])
+  client.end()
+  assert.equal(owner.heard, ['ready'])
+  assert.is(held.model, null)
+})
+
+prompt('waits for the end that comes with the last byte, so that the length is exact', () => {
+  const {
+    client,
+    owner,
+    prompt: held,
+  } = started({
+    holdFor: 'model',
+    first: [],
+    later: ['{"model":"a"}'],
+  })
+  assert.is(client.send('{"model":"a"}'), true)
+  assert.equal(owner.heard, [])
+  client.end()
+  assert.equal(owner.heard, ['ready'])
+  assert.is(held.bodyWith(OTHER_MODEL).length, '{"model":"other"}'.length)
+})
+
+prompt('is ready at once when it waits for nothing, even if nothing has come', () => {
+  for (const framing of ['length', 'open', 'chunked'] as const) {
+    const {
+      client,
+      owner,
+      prompt: held,
+      head,
+    } = started({ framing, first: [], later: ['{"a":1}'] })
+    assert.equal(owner.heard, ['ready'])
+    assert.is(held.isWhole, false)
+    const body = held.bodyWith(AS_IT_IS)
+    assert.is(body.framing, framing === 'length' ? 'length' : 'open')
+    assert.is(body.length, framing === 'length' ? 7 : -1)
+    assert.is(head.get('content-length'), framing === 'length' ? '7' : undefined)
+    const provider = new Provider(body)
+    assert.is(client.send('{"a":1}'), true)
+    client.end()
+    assert.is(provider.text, '{"a":1}')
+    assert.is(provider.writes, 1)
+  }
+})
+
+prompt('may be given to a provider from within `ready`, in the middle of a write', () => {
+  const scene = sceneOf({ holdFor: 'model', first: ['{"a":1,'], later: ['"model":"m",', '"b":2}'] })
+  let provider: Provider | null = null
+  scene.owner.onReady = () => (provider = new Provider(scene.prompt.bodyWith(AS_IT_IS)))
+  scene.prompt.start()
+  assert.is(scene.client.send('"model":"m",'), true)
+  assert.is(scene.client.send('"b":2}'), true)
+  scene.client.end()
+  assert.is(provider!.text, '{"a":1,"model":"m","b":2}')
+  assert.is(provider!.state, 'ended')
+})
+
+prompt('makes the client wait for a slow provider', () => {
+  const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2,', '"c":3}'] })
+  const body = held.bodyWith(AS_IT_IS)
+  const provider = new Provider(body)
+  client.calls.length = 0
+  provider.hasRoom = false
+  assert.is(client.send('"b":2,'), false)
+  provider.hasRoom = true
+  body.resume()
+  assert.equal(client.calls, ['resume'])
+  assert.is(client.send('"c":3}'), true)
+  body.pause()
+  assert.equal(client.calls, ['resume', 'pause'])
+})
+
+prompt('does not let the client go on before the provider has room for what was held', () => {
+  const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2}'] })
+  const body = held.bodyWith(AS_IT_IS)
+  const full = { write: () => false, end: () => {}, cut: () => {} }
+  body.start(full, 'content')
+  assert.equal(client.calls, ['start content'])
+  body.resume()
+  assert.equal(client.calls, ['start content', 'resume'])
+})
+
+prompt('tells of what comes later, and of the end of a body whose length nobody knew', () => {
+  const later = ['"max_', 'tokens":5,', '"x":[1],', '"max_completion_tokens":9}']
+  for (const framing of ['length', 'chunked'] as const) {
+    const { client, owner, prompt: held } = started({ framing, first: ['{'], later })
+    new Provider(held.bodyWith(AS_IT_IS))
+    client.send(later[0]!)
+    assert.is(held.maxTokens, null)
+    client.send(later[1]!)
+    assert.is(held.maxTokens, 5)
+    client.send(later[2]!)
+    client.send(later[3]!)
+    assert.is(held.maxTokens, 9)
+    client.end()
+    const ends = framing === 'chunked' ? ['learnt'] : []
+    assert.equal(owner.heard, ['ready', 'learnt', 'learnt', ...ends])
+    assert.is(held.size, 50)
+  }
+})
+
+prompt('refuses what would have to be held above the bound, naming it', () => {
+  const { client, owner, together } = started({
+    holdFor: 'model',
+    maxHeldBytes: 20,
+    first: ['{"a":"0123456789"'],
+    later: ['x'.repeat(100)],
+  })
+  assert.is(client.send(',"b":""'), false)
+  assert.equal(owner.heard, ['failed'])
+  assert.is(owner.error?.status, 413)
+  assert.is(
+    owner.error?.message,
+    'request body too large: of 117 bytes or more, the first 20 did not tell its model ' +
+      '(config.llm.maxHeldBytes)',
+  )
+  assert.is(together.left, ROOM)
+  assert.is(client.send('more'), true)
+  client.end()
+  assert.equal(owner.heard, ['failed'])
+})
+
+prompt('refuses what all requests together have no room for', () => {
+  const together = new Budget(10)
+  const { owner, client } = started({
+    holdFor: 'model',
+    first: ['{"a":1'],
+    later: [',"b":2}'],
+    together,
+  })
+  assert.is(together.left, 4)
+  assert.is(client.send(',"b":2}'), false)
+  assert.is(owner.error?.status, 503)
+  assert.match(owner.error?.message ?? '', 'config.llm.maxHeldTogether')
+  assert.is(together.left, 10)
+})
+
+const REFUSED: [text: string, message: string][] = [
+  ['[]', 'the body has no object at its root at byte 0'],
+  ['{"model":"a","model":"b"}', "the body has 'model' twice at byte 21"],
+  ['{"model":"a","\\u006dodel":"b"}', "the body has 'model' twice at byte 26"],
+  ['{"model":"a","Model":"b"}', "the body has another spelling of 'model' at byte 21"],
+  ['{"\u017ftream":true}', "the body has another spelling of 'stream' at byte 11"],
+  ['{"max_to\u212aens":1}', "the body has another spelling of 'max_tokens' at byte 16"],
+  ['{"USER":1}', "the body has another spelling of 'user' at byte 8"],
+  ['{"model":1}', "the body has a 'model' that is no string at byte 9"],
+  ['{"model":["a"]}', "the body has a 'model' that is no string at byte 9"],
+  [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
+  ['{"model":"a"', 'the body has no end at byte 12'],
+  ['{"model":"a"}{}', 'the body has something behind its end at byte 13'],
+  [' ', 'the body has nothing in it at byte 1'],
+]
+
+prompt('refuses a body that two readers could read in two ways, at every split', () => {
+  for (const [text, message] of REFUSED)
+    for (const chunks of splits(Buffer.from(text))) {
+      const { owner, together } = started({ first: chunks, names: ['user'] })
+      assert.equal(owner.heard, ['failed'], text)
+      assert.is(owner.error?.code, 'LLM_REQUEST')
+      assert.is(owner.error?.status, 400)
+      assert.is(owner.error?.message, `failed to process LLM request: ${message}`)
+      assert.is(together.left, ROOM)
+    }
+})
+
+prompt('never completes a body that turns out to be wrong on its way', () => {
+  for (const [text] of REFUSED)
+    for (const chunks of splits(Buffer.from(text))) {
+      const [first, ...later] = chunks
+      const scene = started({ framing: 'chunked', first: [], later: chunks, names: ['user'] })
+      const provider = new Provider(scene.prompt.bodyWith(OTHER_MODEL))
+      scene.client.send(first!)
+      for (const chunk of later) scene.client.send(chunk)
+      scene.client.end()
+      assert.is(scene.owner.error?.code, 'LLM_REQUEST', text)
+      assert.is(scene.owner.heard.filter((word) => word === 'failed').length, 1)
+      assert.is(provider.state, 'open')
+      assert.is(scene.together.left, ROOM)
+    }
+})
+
+prompt.run()

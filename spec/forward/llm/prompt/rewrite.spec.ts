@@ -1,0 +1,254 @@
+// Edits of a body on its way: each fixture at every split, in one piece, in two and byte by byte.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MAX_WAITING_BYTES } from '../../../../lib/forward/llm/prompt/rewrite.ts'
+import { withUsage } from '../../../../lib/forward/llm/prompt/usage-option.ts'
+import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
+import { places, splits } from '../../../support/splits.ts'
+import { Provider, ROOM, editsOf, started } from './stand-ins.ts'
+
+const rewrite = suite('llm prompt, rewrite')
+
+const ASK = editsOf({ usage: 'ask' })
+const MODEL = editsOf({ set: new Map([['model', '"other-model"']]) })
+const USAGE = '"stream_options":{"include_usage":true}'
+
+const EDITED: [before: string, edits: BodyEdits, after: string][] = [
+  ['{"model":"a"}', editsOf({}), '{"model":"a"}'],
+  ['{"model":"a","b":1}', MODEL, '{"model":"other-model","b":1}'],
+  ['{ "model" : "a" , "b":1 }\n', MODEL, '{ "model" : "other-model" , "b":1 }\n'],
+  ['{"mod\\u0065l":"a"}', MODEL, '{"mod\\u0065l":"other-model"}'],
+  [
+    '{"b":{"model":"a"},"c":"\\"model\\":"}',
+    MODEL,
+    '{"b":{"model":"a"},"c":"\\"model\\":","model":"other-model"}',
+  ],
+  ['{}', MODEL, '{"model":"other-model"}'],
+  [' { } ', MODEL, ' { "model":"other-model"} '],
+  ['{"model":null}', MODEL, '{"model":"other-model"}'],
+  ['{"stream":true}', ASK, `{"stream":true,${USAGE}}`],
+  ['{"stream":false}', ASK, '{"stream":false}'],
+  ['{"a":{"stream":true}}', ASK, '{"a":{"stream":true}}'],
+  ['{"stream":true,"stream_options":null}', ASK, `{"stream":true,${USAGE}}`],
+  ['{"stream":true,"stream_options":{}}', ASK, `{"stream":true,${USAGE}}`],
+  [
+    '{"stream":true,"stream_options":{"include_usage":true }}',
+    ASK,
+    '{"stream":true,"stream_options":{"include_usage":true }}',
+  ],
+  ['{"stream_options":{"include_usage":false},"stream":true}', ASK, `{${USAGE},"stream":true}`],
+  [
+    '{"stream_options":{ "x": 1.0 },"a":[],"stream":true}',
+    ASK,
+    '{"stream_options":{"include_usage":true, "x": 1.0 },"a":[],"stream":true}',
+  ],
+  [
+    '{"stream_options":null,"a":[],"stream":false}',
+    ASK,
+    '{"stream_options":null,"a":[],"stream":false}',
+  ],
+  ['{"stream_options":{"x":1},"a":1}', ASK, '{"stream_options":{"x":1},"a":1}'],
+  ['{"stream":true,"stream_options":[1]}', ASK, '{"stream":true,"stream_options":[1]}'],
+  ['{"stream":"true"}', ASK, '{"stream":"true"}'],
+  [
+    '{"stream":true}',
+    editsOf({ usage: 'ask', set: new Map([['stream', 'false']]) }),
+    '{"stream":false}',
+  ],
+  [
+    '{"a":1}',
+    editsOf({ usage: 'ask', defaults: new Map([['stream', 'true']]) }),
+    `{"a":1,"stream":true,${USAGE}}`,
+  ],
+  [
+    '{"stream":true}',
+    editsOf({ usage: 'ask', set: new Map([['stream_options', '{}']]) }),
+    '{"stream":true,"stream_options":{}}',
+  ],
+  [
+    '{"a":1}',
+    editsOf({
+      defaults: new Map([
+        ['a', '2'],
+        ['b', '3'],
+        ['"', '4'],
+      ]),
+    }),
+    '{"a":1,"b":3,"\\"":4}',
+  ],
+  [
+    '{"a":12345}',
+    editsOf({ set: new Map([['a', '6']]), defaults: new Map([['a', '7']]) }),
+    '{"a":6}',
+  ],
+  ['\ufeff{"model":"日本"}', MODEL, '\ufeff{"model":"other-model"}'],
+]
+const NAMES = ['a', 'b', '"']
+
+rewrite('edits a body in hand and says its length, at every split', () => {
+  for (const [before, edits, after] of EDITED)
+    for (const first of splits(Buffer.from(before))) {
+      const { prompt, head } = started({ first, names: NAMES })
+      const body = prompt.bodyWith(edits)
+      const provider = new Provider(body)
+      assert.is(provider.text, after, before)
+      assert.is(provider.state, 'ended')
+      assert.is(body.length, provider.bytes.length)
+      assert.is(head.get('content-length'), String(body.length))
+    }
+})
+
+rewrite('edits a body on its way in chunks, at every split', () => {
+  for (const [before, edits, after] of EDITED)
+    for (const later of splits(Buffer.from(before))) {
+      const { client, prompt, head } = started({ framing: 'chunked', later, names: NAMES })
+      const body = prompt.bodyWith(edits)
+      assert.is(body.framing, 'open')
+      assert.is(head.has('content-length'), false)
+      const provider = new Provider(body)
+      for (const chunk of later) client.send(chunk)
+      client.end()
+      assert.is(provider.text, after, before)
+    }
+})
+
+rewrite('keeps the length it promised by spaces behind the end, at every split', () => {
+  for (const [before, edits, after] of EDITED) {
+    const bytes = Buffer.from(before)
+    for (const at of [0, ...places(bytes.length)]) {
+      const later = [bytes.subarray(at)]
+      const { client, prompt, head } = started({
+        first: [bytes.subarray(0, at)],
+        later,
+        names: NAMES,
+      })
+      const body = prompt.bodyWith(edits)
+      assert.is(head.get('content-length'), String(body.length))
+      const provider = new Provider(body)
+      client.send(later[0]!)
+      client.end()
+      assert.is(provider.text, after.padEnd(after.length + body.length - Buffer.byteLength(after)))
+      assert.is(provider.bytes.length, body.length)
+    }
+  }
+})
+
+rewrite('promises no more than it may need', () => {
+  const { prompt } = started({ first: ['{"model":"a"'], later: [',"stream":false}'] })
+  assert.is(prompt.bodyWith(MODEL).length, '{"model":"other-model","stream":false}'.length)
+  const early = started({ first: [], later: ['{"model":"a"}'] })
+  assert.is(early.prompt.bodyWith(MODEL).length, '{"model":"a"},"model":"other-model"'.length)
+})
+
+rewrite('leaves a value alone that is what it should be', () => {
+  const { prompt, head } = started({ first: ['{"model":"other-model"'], later: ['}'] })
+  assert.is(prompt.bodyWith(MODEL).length, 23)
+  assert.is(head.get('content-length'), '23')
+})
+
+rewrite('tells whether it asks for usage on behalf of the client', () => {
+  const asking = (text: string, edits = ASK): boolean => {
+    const { prompt } = started({ first: [text] })
+    new Provider(prompt.bodyWith(edits))
+    return prompt.isAsking
+  }
+  assert.is(asking('{"stream":true}'), true)
+  assert.is(asking('{"stream":true,"stream_options":{}}'), true)
+  assert.is(asking('{"stream":true,"stream_options":{"include_usage":true}}'), false)
+  assert.is(asking('{"stream":false}'), false)
+  assert.is(asking('{"stream":true}', MODEL), false)
+  const late = started({ first: ['{"stream":true'], later: ['}'] })
+  new Provider(late.prompt.bodyWith(ASK))
+  assert.is(late.prompt.isAsking, false)
+  late.client.send('}')
+  assert.is(late.prompt.isAsking, true)
+})
+
+rewrite(
+  'waits behind the options for `stream`, and lets the rest flow as soon as it is known',
+  () => {
+    const later = [
+      '{"a":1,"stream_options":',
+      '{"x"',
+      ':1},"messages":"',
+      '","stream":tr',
+      'ue,"b":',
+      '2}',
+    ]
+    const { client, prompt, together } = started({ framing: 'chunked', later })
+    const provider = new Provider(prompt.bodyWith(ASK))
+    const seen: number[] = []
+    for (const chunk of later) {
+      assert.is(client.send(chunk), true)
+      seen.push(provider.bytes.length)
+    }
+    client.end()
+    assert.equal(seen, [24, 24, 24, 24, 85, 87])
+    assert.is(
+      provider.text,
+      '{"a":1,"stream_options":{"include_usage":true,"x":1},"messages":"","stream":true,"b":2}',
+    )
+    assert.is(together.left, ROOM)
+  },
+)
+
+rewrite('waits for `stream` only so long; then the options stay as they are', () => {
+  const open = '{"stream_options":{},"messages":"'
+  const long = 'x'.repeat(MAX_WAITING_BYTES)
+  const later = [open, long, long, '","stream":true}']
+  const { client, prompt, together } = started({ framing: 'chunked', later })
+  const provider = new Provider(prompt.bodyWith(ASK))
+  client.send(open)
+  client.send(long)
+  assert.is(provider.text, '{"stream_options":')
+  client.send(long)
+  assert.is(provider.text, open + long + long)
+  client.send('","stream":true}')
+  client.end()
+  assert.is(provider.text, later.join(''))
+  assert.is(prompt.isAsking, false)
+  assert.is(together.left, ROOM)
+})
+
+rewrite('sets `include_usage` in options and leaves all else in them as it is', () => {
+  const cases: [options: string, after: string | null][] = [
+    ['null', '{"include_usage":true}'],
+    ['{}', '{"include_usage":true}'],
+    ['{ }', '{"include_usage":true }'],
+    ['{"a":1e400,"b":[]}', '{"include_usage":true,"a":1e400,"b":[]}'],
+    ['{"include_usage":false}', '{"include_usage":true}'],
+    ['{"a":"}" , "include_usage" : null}', '{"a":"}" , "include_usage" : true}'],
+    ['{"includ\\u0065_usage":0}', '{"includ\\u0065_usage":true}'],
+    ['{"include_usage":true}', null],
+    ['{"include_usage":false,"include_usage":true}', null],
+    ['{"include_usage":true,"include_usage":false}', null],
+    ['[]', null],
+    ['"include_usage"', null],
+    ['true', null],
+  ]
+  for (const [options, after] of cases) assert.is(withUsage(Buffer.from(options)), after, options)
+})
+
+rewrite('passes a huge string in as many pieces as it came', () => {
+  const piece = 'y'.repeat(60_000)
+  const later = ['{"model":"a","messages":"', ...Array.from({ length: 100 }, () => piece), '"}']
+  const { client, prompt, together } = started({ later })
+  const provider = new Provider(prompt.bodyWith(MODEL))
+  for (const chunk of later) assert.is(client.send(chunk), true)
+  client.end()
+  // And the padding.
+  assert.is(provider.writes, later.length + 1)
+  const { messages, model } = JSON.parse(provider.text) as { messages: string; model: string }
+  assert.is(model, 'other-model')
+  assert.is(messages, piece.repeat(100))
+  assert.is(together.left, ROOM)
+})
+
+rewrite('refuses edits of members that nobody watched', () => {
+  const { prompt } = started({ first: ['{}'] })
+  const edits = editsOf({ set: new Map([['temperature', '1']]) })
+  assert.throws(() => prompt.bodyWith(edits), "'temperature' was not watched")
+})
+
+rewrite.run()
