@@ -106,7 +106,7 @@ export class RateLimitService {
     try {
       return new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
     } catch (error) {
-      // Such as that it was told to go away, and we are about to hear of it.
+      // node:http2 throws what others would tell by an event.
       return unasked(codeOf(error))
     }
   }
@@ -126,15 +126,21 @@ export class RateLimitService {
   }
 
   #miss(): void {
-    if (++this.#missed < MAX_MISSED || this.#session === null) return
-    const session = this.#session
-    this.#lost(session, 'no answers')
+    if (++this.#missed >= MAX_MISSED && this.#session !== null)
+      this.#drop(this.#session, 'no answers')
+  }
+
+  #drop(session: ClientHttp2Session, reason: string): void {
+    this.#lost(session, reason)
     session.destroy()
   }
 
   /** What calls are sent on, or why there is nothing. */
   #current(): ClientHttp2Session | string {
-    if (this.#session !== null) return this.#session
+    const session = this.#session
+    if (session !== null && !session.closed && !session.destroyed) return session
+    // It is over, and we are about to hear of it.
+    if (session !== null) this.#lost(session, 'connection closed')
     if (this.#state === 'resting' && this.#clock.now() < this.#restUntil) return this.#reason
     this.#move('dialling')
     this.#missed = 0
@@ -148,18 +154,15 @@ export class RateLimitService {
       createConnection: () => connectSocket(options),
       settings: { enablePush: false },
     })
-    let reason = 'connection closed'
-    const timer = setTimeout(() => {
-      reason = 'no connection in time'
-      session.destroy()
-    }, DIAL_TIMEOUT_MS)
+    const timer = setTimeout(() => this.#drop(session, 'no connection in time'), DIAL_TIMEOUT_MS)
     session.once('connect', () => clearTimeout(timer))
-    session.on('error', (error) => (reason = codeOf(error)))
+    // An error is its end, and tells why.
+    session.on('error', (error) => this.#lost(session, codeOf(error)))
     // Calls it has still end there; new ones want another.
     session.on('goaway', () => this.#lost(session, 'sent away'))
     session.once('close', () => {
       clearTimeout(timer)
-      this.#lost(session, reason)
+      this.#lost(session, 'connection closed')
     })
     return session
   }

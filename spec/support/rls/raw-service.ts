@@ -2,7 +2,12 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
-import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type {
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { deadline } from '../deadline.ts'
 
@@ -14,15 +19,18 @@ export class RawService {
   readonly sessions: ServerHttp2Session[] = []
   readonly sockets: Socket[] = []
   readonly streams: ServerHttp2Stream[] = []
+  onHead: (headers: IncomingHttpHeaders) => void = () => {}
+  onBody: (bytes: Buffer) => void = () => {}
   readonly #server: Http2Server = createServer()
   #wake: (() => void)[] = []
 
   private constructor(onStream: OnStream) {
     this.#server.on('connection', (socket: Socket) => this.sockets.push(socket))
     this.#server.on('session', (session) => this.sessions.push(session))
-    this.#server.on('stream', (stream) => {
+    this.#server.on('stream', (stream, headers) => {
       stream.on('error', () => {})
-      stream.resume()
+      this.onHead(headers)
+      stream.on('data', (bytes: Buffer) => this.onBody(bytes))
       this.streams.push(stream)
       onStream(stream, this)
       const woken = this.#wake

@@ -1,0 +1,269 @@
+// remoteRateLimit of LLM tokens: what is taken at admission, what is settled at the end, and who is refused in between.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Exchange } from '../../../lib/base/exchange.ts'
+import { deadline } from '../../support/deadline.ts'
+import { RlsDouble } from '../../support/rls/double.ts'
+import type { Manners } from '../../support/rls/double.ts'
+import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
+
+const tokens = suite('remote limits of tokens')
+
+const closing: (() => void)[] = []
+tokens.after.each(() => {
+  for (const close of closing.splice(0)) close()
+})
+
+const RULES = {
+  user: { requests_per_unit: 100, unit: 'MINUTE' },
+  model: { requests_per_unit: 1_000, unit: 'HOUR' },
+} as const
+
+async function double(manners: Partial<Manners> = {}): Promise<RlsDouble> {
+  const rls = await RlsDouble.start({ rules: RULES, ...manners })
+  closing.push(() => rls.stop())
+  return rls
+}
+
+const BY_USER = 'descriptors: [{ entries: [{ key: user, value: jwt.sub }], type: tokens }]'
+
+function limited({ endpoint }: RlsDouble, fields = BY_USER): Limited {
+  const one = new Limited(endpoint, fields)
+  closing.unshift(() => one.close())
+  return one
+}
+
+function settle(exchange: Exchange, input: number, output: number): void {
+  for (const charge of exchange.charges) charge.settle({ input, output, basis: 'counted' })
+}
+
+/** The service has had so many calls. */
+async function called(rls: RlsDouble, count: number): Promise<void> {
+  while (rls.requests.length < count) await deadline(soon(), 5_000, `${count} calls`)
+}
+
+function soon(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function hitsOf(rls: RlsDouble): (string | undefined)[][] {
+  return rls.requests.map(({ descriptors }) => descriptors.map((one) => one.hits_addend?.value))
+}
+
+tokens('are taken by estimate and settled by what they came to', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const exchange = of('ada')
+  assert.is(await limit.admit(exchange, 20), 'pass')
+  assert.is(rls.countOf('user', 'ada'), 20)
+  settle(exchange, 30, 25)
+  await called(rls, 2)
+  assert.is(rls.countOf('user', 'ada'), 55)
+  assert.equal(hitsOf(rls), [['0', '20'], ['35']])
+})
+
+tokens('are settled once, whatever was raised in between', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const exchange = of('ada')
+  await limit.admit(exchange, 20)
+  exchange.charges[0]!.raise(50)
+  settle(exchange, 30, 25)
+  settle(exchange, 30, 25)
+  // Asked behind the others on the same connection, so that those have arrived.
+  await limit.admit(of('bob'), 1)
+  assert.equal(hitsOf(rls).slice(0, -1), [['0', '20'], ['35']])
+})
+
+tokens('that were not used are not given back, as there is no way to', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  for (const [input, output] of [
+    [5, 5],
+    [0, 0],
+    [NaN, -7],
+  ] as const) {
+    const exchange = of('ada')
+    await limit.admit(exchange, 20)
+    settle(exchange, input, output)
+  }
+  await limit.admit(of('bob'), 1)
+  assert.is(rls.countOf('user', 'ada'), 60)
+  assert.is(rls.requests.length, 4)
+})
+
+tokens('are taken from the request that goes beyond the budget; the next is refused', async () => {
+  const rls = await double()
+  rls.now = 60_000 + 45
+  const limit = limited(rls)
+  const first = of('ada')
+  assert.is(await limit.admit(first, 1), 'pass')
+  settle(first, 70, 20)
+  await called(rls, 2)
+  // 10 are left, and this one needs more.
+  const second = of('ada')
+  assert.is(await limit.admit(second, 500), 'pass')
+  assert.equal(limit.answerOf(second), {
+    'x-ratelimit-limit': '100',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset': '15',
+  })
+  const third = of('ada')
+  assert.is(await limit.admit(third, 1), '429 rate limit exceeded')
+  assert.is(REFUSED.get(third)!['retry-after'], '15')
+  assert.is(third.charges.length, 0)
+  rls.now += 15
+  assert.is(await limit.admit(of('ada'), 1), 'pass')
+})
+
+tokens('are refused when exactly nothing is left', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  assert.is(await limit.admit(of('ada'), 100), 'pass')
+  assert.is(await limit.admit(of('ada'), 0), '429 rate limit exceeded')
+})
+
+tokens('of requests at the same time cannot all slip past', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const verdicts = await Promise.all(Array.from({ length: 10 }, () => limit.admit(of('ada'), 30)))
+  // The fourth takes what is left and more.
+  assert.is(verdicts.filter((verdict) => verdict === 'pass').length, 4)
+})
+
+tokens('of two gateways come out of one budget', async () => {
+  const rls = await double()
+  const [one, other] = [limited(rls), limited(rls)]
+  const exchange = of('ada')
+  assert.is(await one.admit(exchange, 1), 'pass')
+  settle(exchange, 200, 0)
+  await called(rls, 2)
+  assert.is(await other.admit(of('ada'), 1), '429 rate limit exceeded')
+})
+
+tokens('are refused by any of several budgets, and by none of their shadows', async () => {
+  const rules = {
+    ...RULES,
+    user: { requests_per_unit: 10, unit: 'MINUTE', shadow: true },
+  } as const
+  const rls = await double({ rules })
+  const limit = limited(
+    rls,
+    `descriptors: [{ entries: [{ key: user, value: jwt.sub }], type: tokens },
+      { entries: [{ key: model, value: llm.requestModel }], type: tokens },
+      { entries: [{ key: free, value: '"x"' }], type: tokens }]`.replaceAll(/\n\s+/g, ' '),
+  )
+  const asking = (model: string): Exchange =>
+    exchangeFor({ jwt: new Map([['sub', 'ada']]), llm: { requestModel: model } })
+  assert.is(await limit.admit(asking('m'), 600), 'pass')
+  assert.is(await limit.admit(asking('m'), 600), 'pass')
+  assert.is(await limit.admit(asking('m'), 600), '429 rate limit exceeded')
+  assert.is(await limit.admit(asking('n'), 600), 'pass')
+})
+
+tokens('with a cost of their own are only looked at first, and counted at the end', async () => {
+  const rls = await double()
+  const limit = limited(
+    rls,
+    `descriptors: [{ entries: [{ key: user, value: jwt.sub }], type: tokens,
+      cost: 'llm.inputTokens + llm.outputTokens * 10' }]`.replaceAll(/\n\s+/g, ' '),
+  )
+  const exchange = of('ada')
+  assert.is(await limit.admit(exchange, 50), 'pass')
+  exchange.facts!.llm = { inputTokens: 1, outputTokens: 12 }
+  settle(exchange, 1, 12)
+  await called(rls, 2)
+  assert.equal(hitsOf(rls), [['0'], ['121']])
+  assert.is(await limit.admit(of('ada'), 50), '429 rate limit exceeded')
+  // One whose cost cannot be told, and one that reached no provider.
+  const other = of('bob')
+  assert.is(await limit.admit(other, 50), 'pass')
+  settle(other, 1, 1)
+  const unsent = of('bob')
+  await limit.admit(unsent, 50)
+  unsent.facts!.llm = { inputTokens: 1, outputTokens: 12 }
+  settle(unsent, 0, 0)
+  await limit.admit(of('eve'), 1)
+  assert.is(rls.countOf('user', 'bob'), 0)
+})
+
+tokens('that no descriptor is about are decided at once', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const exchange = exchangeFor(null)
+  assert.is(limit.meter.admit(exchange, 5), undefined)
+  assert.equal([exchange.charges.length, rls.requests.length], [0, 0])
+})
+
+tokens('are refused by a service that does not say which budget it means', async () => {
+  const extra = () => ({ overall_code: 'OVER_LIMIT' as const, statuses: [] })
+  const limit = limited(await double({ extra }))
+  const exchange = of('ada')
+  assert.is(await limit.admit(exchange, 5), '429 rate limit exceeded')
+  assert.is(REFUSED.get(exchange)!['retry-after'], undefined)
+})
+
+tokens('leave the words of a refusal to those who are refused', async () => {
+  const extra = ({ overall_code }: { overall_code: string }) => ({
+    raw_body: Buffer.from('enough'),
+    response_headers_to_add: [
+      { key: 'x-vendor-ratelimited', value: String(overall_code === 'OVER_LIMIT') },
+    ],
+  })
+  const rls = await double({ extra })
+  const limit = limited(rls)
+  const first = of('ada')
+  assert.is(await limit.admit(first, 50), 'pass')
+  assert.is(limit.answerOf(first)['x-vendor-ratelimited'], 'false')
+  const second = of('ada')
+  assert.is(await limit.admit(second, 500), 'pass')
+  assert.is(limit.answerOf(second)['x-vendor-ratelimited'], undefined)
+  const third = of('ada')
+  assert.is(await limit.admit(third, 5), '429 enough')
+  assert.is(REFUSED.get(third)!['x-vendor-ratelimited'], 'true')
+})
+
+tokens(
+  'without the service are refused, or pass and are settled if it is back by then',
+  async () => {
+    const rls = await double({ fail: { code: 2, details: 'no' } })
+    const closed = limited(rls)
+    const open = limited(rls, `${BY_USER}, failureMode: failOpen`)
+    const refused = of('ada')
+    assert.is(await closed.admit(refused, 20), '500 rate limit failed')
+    assert.is(refused.charges.length, 0)
+    const exchange = of('ada')
+    assert.is(await open.admit(exchange, 20), 'pass')
+    delete rls.manners.fail
+    settle(exchange, 30, 25)
+    await called(rls, 3)
+    assert.is(rls.countOf('user', 'ada'), 55)
+  },
+)
+
+tokens('that cannot be settled are told of in the log', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  const exchange = of('ada')
+  await limit.admit(exchange, 20)
+  rls.manners.fail = { code: 2, details: 'no' }
+  settle(exchange, 30, 25)
+  while (limit.log.all.length === 0) await deadline(soon(), 5_000, 'a line')
+  assert.equal(limit.log.all[0]!.slice(0, 2), ['warn', 'rate limit service failed'])
+})
+
+tokens('of clients that leave while they wait are charged to nobody', async () => {
+  let release = (): void => {}
+  const rls = await double({ hold: new Promise((resolve) => (release = resolve)) })
+  const limit = limited(rls)
+  const exchange = of('ada')
+  const verdict = limit.admit(exchange, 20)
+  await called(rls, 1)
+  exchange.abandon('client_closed')
+  assert.is(await verdict, 'pass')
+  assert.is(exchange.charges.length, 0)
+  release()
+})
+
+tokens.run()
