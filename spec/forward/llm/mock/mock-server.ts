@@ -48,7 +48,7 @@ export function told(start: string, content: unknown, lines: Lines = [], format 
   return { status: head.status, fields: Object.fromEntries(head.entries()), ...contentOf(answer) }
 }
 
-export function contentOf(body: Body): { text: string; outcome: Outcome } {
+function contentOf(body: Body): { text: string; outcome: Outcome } {
   let text = ''
   let outcome: Outcome | null = null
   body.start(
