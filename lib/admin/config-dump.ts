@@ -1,6 +1,5 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
-import type { Expression } from '../base/cel/compile.ts'
 import type { WireLimits } from '../base/limits.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import type {
@@ -33,6 +32,8 @@ export interface LimitStatus {
   readonly counts: LimitConfig['counts']
   readonly limit: number
   readonly interval: number
+  readonly key: LimitConfig['key']
+  /** How many of its values have a bucket. */
   readonly keys: number
   readonly shared: { readonly remaining: number; readonly reset: number }
   readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
@@ -64,10 +65,7 @@ class Dump {
 
   whole({ config, generation, loadedAt, admin, refusal, keySets, limits }: DumpSource): unknown {
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-    const routes = listeners.flatMap((listener) => listener.routes)
-    const backends = routes.flatMap((route) => route.backends)
-    const written = [...config.gateways, ...routes].flatMap((one) => one.limits)
-    const keys = new Map(written.map(({ name, key }) => [name, key]))
+    const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
     return {
       generation,
       loadedAt: loadedAt.toISOString(),
@@ -83,7 +81,7 @@ class Dump {
       services: [],
       policies: this.#showing.written(config.resources),
       keySets: this.#showing.show(keySets),
-      limits: limits.map((limit) => this.#limit(limit, keys.get(limit.name) ?? null)),
+      limits: limits.map((limit) => this.#limit(limit)),
       version: { version: VERSION, node: process.version },
       config: this.#process(config, admin),
       frontendPolicies: this.#frontend(config.wire),
@@ -130,15 +128,15 @@ class Dump {
   }
 
   /** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
-  #limit({ keys, shared, tightest, ...limit }: LimitStatus, key: Expression | null): unknown {
+  #limit({ key, keys, shared, tightest, ...limit }: LimitStatus): unknown {
     const { remaining, reset } = shared
-    const shown = this.#showing.fields({ ...limit, key, remaining, reset })
-    if (key === null) return shown
+    if (key === null) return this.#showing.fields({ ...limit, remaining, reset })
     const values = tightest.map((one) => ({
       key: this.#showing.valueOf(key, one.key),
       remaining: one.remaining,
     }))
-    return { ...shown, keys, tightest: values }
+    const shown = this.#showing.fields({ ...limit, key, reset, keys })
+    return { ...shown, remaining: { shared: remaining, tightest: values } }
   }
 
   #match({ path, method, headers, query }: RouteMatch): unknown {

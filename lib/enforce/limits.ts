@@ -15,7 +15,9 @@ interface LimitStatus {
   readonly limit: number
   /** Milliseconds. */
   readonly interval: number
-  /** How many of them have a bucket now. */
+  /** What tells buckets apart; null for one bucket. */
+  readonly key: LimitConfig['key']
+  /** How many of its values have a bucket now. */
   readonly keys: number
   readonly shared: Allowance
   /** Those with the least left. */
@@ -60,6 +62,7 @@ export class Limits {
       counts: config.counts,
       limit: config.most,
       interval: config.interval,
+      key: config.key,
       keys: keyed?.size ?? 0,
       shared: shared.allowance(now),
       tightest: keyed?.tightest(MAX_KEYS_SHOWN, now) ?? [],

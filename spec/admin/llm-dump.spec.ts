@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { configDump } from '../../lib/admin/config-dump.ts'
+import { compile } from '../../lib/base/cel/compile.ts'
 import { at, dumpOf, sourceOf } from '../support/dump.ts'
 import type { Shown } from '../support/dump.ts'
 
@@ -169,10 +170,9 @@ const NAME = 'routes[0].policies.rateLimit.local[0]'
 
 /** What is shown of a limit with this key, and of its buckets. */
 function limitDump(key: string, tightest: { key: string; remaining: number }[]): unknown {
-  const written = key === '' ? '' : `, key: '${key}'`
-  const limit = `rateLimit: { local: [{ requests: 5, unit: Minutes${written} }] }`
-  const source = sourceOf(`${GATEWAY}routes: [{ ${HOST}, policies: { ${limit} } }]\n`)
+  const source = sourceOf(`${GATEWAY}routes: [{ ${HOST} }]\n`)
   const status = {
+    key: key === '' ? null : compile(key, 'requestLimitKey'),
     name: NAME,
     owner: 'route/route0',
     counts: 'requests',
@@ -192,21 +192,20 @@ dumping('what is left of a limit is shown, in all and for those with the least',
     counts: 'requests',
     limit: 5,
     interval: '1m',
-    remaining: 3,
     reset: 42,
   }
-  assert.equal(limitDump('', []), common)
+  assert.equal(limitDump('', []), { ...common, remaining: 3 })
   const tightest = [
     { key: 'alice', remaining: 0 },
     { key: 'bob', remaining: 4 },
   ]
-  assert.equal(limitDump('jwt.sub', tightest), { ...common, key: 'jwt.sub', keys: 2, tightest })
-  assert.equal(limitDump('apiKey.user_id', tightest), {
-    ...common,
-    key: 'apiKey.user_id',
-    keys: 2,
-    tightest,
-  })
+  for (const key of ['jwt.sub', 'apiKey.user_id', 'request.headers["x-user"]'])
+    assert.equal(limitDump(key, tightest), {
+      ...common,
+      key,
+      keys: 2,
+      remaining: { shared: 3, tightest },
+    })
 })
 
 dumping('what a limit goes by is not shown when it is a credential', () => {
@@ -217,10 +216,15 @@ dumping('what a limit goes by is not shown when it is a credential', () => {
     'request.headers["x-api-key"]',
     'apiKey.token',
   ])
-    assert.equal(at(limitDump(key, [{ key: 's3cret', remaining: 1 }]), 'tightest'), redacted, key)
+    assert.equal(
+      at(limitDump(key, [{ key: 's3cret', remaining: 1 }]), 'remaining', 'tightest'),
+      redacted,
+      key,
+    )
   assert.equal(
     at(
       limitDump('request.uri', [{ key: '/a?api_key=s3cret', remaining: 1 }]),
+      'remaining',
       'tightest',
       0,
       'key',

@@ -64,7 +64,8 @@ standing('tells of each limit what is left, and of its keys the tightest', () =>
   for (let at = 0; at < 100; at++) rule.keyed!.of(`u${at}`, 0).spend(at / 10, 0)
   time = 2000
   const [first, second] = limits.status()
-  const { tightest, ...rest } = first!
+  const { tightest, key, ...rest } = first!
+  assert.is(key!.source, 'jwt.sub')
   assert.equal(rest, {
     ...{ name: 'local[0]', owner: 'route/a', counts: 'tokens', limit: 10, interval: 60_000 },
     keys: 100,
@@ -74,6 +75,7 @@ standing('tells of each limit what is left, and of its keys the tightest', () =>
   assert.equal(tightest[0], { key: 'u91', remaining: 0 })
   assert.equal(second, {
     ...{ name: 'local[0]', owner: 'gateway/g', counts: 'requests', limit: 15, interval: 60_000 },
+    key: null,
     keys: 0,
     shared: { limit: 15, remaining: 15, reset: 58 },
     tightest: [],
