@@ -55,6 +55,7 @@ export class UsageFilter implements Body, Sink {
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
+    if (from === to) return true
     this.#hasRoom = true
     if (this.#isPlain(bytes, from, to)) this.#pass(bytes, from, to)
     else this.#sift(bytes, from, to)

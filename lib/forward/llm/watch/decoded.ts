@@ -26,6 +26,7 @@ type State = 'open' | 'ending' | 'over'
 export class DecodedWatch implements Watch {
   readonly #watch: Watch
   readonly #make: MakeDecoder
+  readonly #patience: number
   #decoder: Transform | null = null
   #state: State = 'open'
   #bytesIn = 0
@@ -34,9 +35,10 @@ export class DecodedWatch implements Watch {
   #callbacks: (() => void)[] = []
   #timer: NodeJS.Timeout | null = null
 
-  constructor(watch: Watch, make: MakeDecoder) {
+  constructor(watch: Watch, make: MakeDecoder, patience = DECODER_DEADLINE) {
     this.#watch = watch
     this.#make = make
+    this.#patience = patience
   }
 
   get seen(): Seen {
@@ -57,7 +59,7 @@ export class DecodedWatch implements Watch {
     this.#outcome = outcome
     if (this.#decoder === null) return this.#finish(outcome)
     this.#state = 'ending'
-    this.#timer = setTimeout(() => this.#giveUp(), DECODER_DEADLINE)
+    this.#timer = setTimeout(() => this.#giveUp(), this.#patience)
     this.#decoder.end()
   }
 

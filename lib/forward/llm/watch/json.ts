@@ -97,6 +97,7 @@ export class JsonWatch implements Watch {
     }
     const end = from + this.#closedAt - this.#read + 1
     this.#note()
+    // Whatever the peek made of the bytes behind it: they are not for the same one.
     this.#state = this.#root === 'array' ? 'between' : 'over'
     return end
   }
@@ -117,10 +118,7 @@ export class JsonWatch implements Watch {
       begin: (name) => (this.#dialect.names.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
       member: (found) => this.#keep(found),
       closed: (at) => (this.#closedAt = at),
-      fault: () => {
-        // Behind an object of an array comes the next, which is not for the same peek.
-        if (this.#closedAt < 0) this.#state = 'broken'
-      },
+      fault: () => (this.#state = 'broken'),
     })
   }
 

@@ -1,0 +1,159 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RawUsage, Seen } from '../../../../lib/forward/llm/types.ts'
+import { costOf, llmFactsOf } from '../../../../lib/forward/llm/usage/normalise.ts'
+import { reportOf } from '../../../../lib/forward/llm/usage/raw-usage.ts'
+
+const NOTHING: Seen = {
+  usage: null,
+  counts: 'withCached',
+  model: null,
+  serviceTier: null,
+  outputCount: 'whole',
+  countTokens: null,
+  isFree: false,
+  ending: 'seen',
+  outputGuess: 9,
+  firstAt: 0,
+  lastAt: 0,
+}
+
+function seen(usage: RawUsage, more: Partial<Seen> = {}): Seen {
+  return { ...NOTHING, usage, ...more }
+}
+
+const normalise = suite('normalise')
+
+normalise('takes an input that has cached tokens in it as it is', () => {
+  const usage = { input: 100, output: 5, cachedInput: 80, cacheCreation: 10 }
+  assert.equal(costOf(seen(usage), 7), { input: 100, output: 5, basis: 'counted' })
+})
+
+normalise(
+  'adds cached tokens to an input that has them beside it, and keeps the raw numbers',
+  () => {
+    const usage = { input: 10, output: 5, total: 15, cachedInput: 80, cacheCreation: 20 }
+    const said = seen(usage, { counts: 'withoutCached' })
+    assert.equal(costOf(said, 7), { input: 110, output: 5, basis: 'counted' })
+    assert.equal(llmFactsOf(said), {
+      inputTokens: 110,
+      outputTokens: 5,
+      totalTokens: 115,
+      providerInputTokens: 10,
+      providerTotalTokens: 15,
+      cachedInputTokens: 80,
+      cacheCreationInputTokens: 20,
+    })
+  },
+)
+
+normalise('takes what is missing from the total', () => {
+  const cases: [RawUsage, number, number][] = [
+    [{ total: 8 }, 8, 0],
+    [{ input: 8, total: 8 }, 8, 0],
+    [{ input: 5, total: 8 }, 5, 3],
+    [{ output: 5, total: 8 }, 3, 5],
+    [{ input: 9, total: 8 }, 9, 0],
+    [{ input: 5, output: 1, total: 100 }, 5, 1],
+  ]
+  for (const [usage, input, output] of cases)
+    assert.equal(costOf(seen(usage), 7), { input, output, basis: 'counted' })
+})
+
+normalise('estimates what nobody counted, and says so', () => {
+  const basis = 'estimated'
+  assert.equal(costOf(NOTHING, 7), { input: 7, output: 9, basis })
+  assert.equal(costOf(seen({ input: 3 }), 7), { input: 3, output: 9, basis })
+  assert.equal(costOf(seen({ output: 3 }), 7), { input: 7, output: 3, basis })
+  const cut = seen({ input: 3, output: 4 }, { ending: 'missing' })
+  assert.equal(costOf(cut, 7), { input: 3, output: 4, basis })
+  assert.equal(costOf(seen({ input: 3, total: 3 }, { ending: 'missing' }), 7), {
+    input: 3,
+    output: 9,
+    basis,
+  })
+})
+
+normalise('counts an input alone where there is no output', () => {
+  const only = seen({ input: 3 }, { outputGuess: 0 })
+  assert.equal(costOf(only, 7), { input: 3, output: 0, basis: 'counted' })
+})
+
+normalise('takes the more of what was told at the start and what was seen', () => {
+  const cut = { outputCount: 'begun', ending: 'missing' } as const
+  assert.is(costOf(seen({ input: 3, output: 4 }, cut), 7).output, 9)
+  assert.is(costOf(seen({ input: 3, output: 40 }, cut), 7).output, 40)
+  assert.is(llmFactsOf(seen({ input: 3, output: 4 }, cut)).outputTokens, undefined)
+  const whole = seen({ input: 3, output: 4 }, { outputCount: 'begun' })
+  assert.equal(costOf(whole, 7), { input: 3, output: 4, basis: 'counted' })
+})
+
+normalise('charges nothing for dialects that are free', () => {
+  const free = { ...NOTHING, isFree: true, ending: 'missing', countTokens: 31 } as const
+  assert.equal(costOf(free, 7), { input: 0, output: 0, basis: 'counted' })
+  assert.equal(llmFactsOf(free), { countTokens: 31 })
+})
+
+normalise('leaves out of the facts what was not told', () => {
+  assert.equal(llmFactsOf(NOTHING), {})
+  assert.equal(Object.keys(llmFactsOf(seen({ reasoning: 2 }, { model: 'm' }))), [
+    'responseModel',
+    'reasoningTokens',
+  ])
+})
+
+normalise('does not add beyond what numbers can hold', () => {
+  const most = Number.MAX_SAFE_INTEGER
+  const said = seen({ input: most, output: most, cachedInput: most }, { counts: 'withoutCached' })
+  assert.equal(costOf(said, 7), { input: most, output: most, basis: 'counted' })
+  assert.is(llmFactsOf(said).totalTokens, most)
+})
+
+const SHAPES: [usage: unknown, report: ReturnType<typeof reportOf>][] = [
+  [{ prompt_tokens: 1 }, { usage: { input: 1 }, counts: 'withCached' }],
+  [
+    { prompt_tokens: 9, cache_read_input_tokens: 8, cache_creation_input_tokens: 1 },
+    { usage: { input: 9, cachedInput: 8, cacheCreation: 1 }, counts: 'withCached' },
+  ],
+  [
+    { prompt_tokens: 9, prompt_cache_hit_tokens: 8, prompt_cache_miss_tokens: 1 },
+    { usage: { input: 9, cachedInput: 8 }, counts: 'withCached' },
+  ],
+  [
+    { input_tokens: 1, output_tokens: 2 },
+    { usage: { input: 1, output: 2 }, counts: null },
+  ],
+  [
+    { input_tokens: 1, cache_read_input_tokens: 8 },
+    { usage: { input: 1, cachedInput: 8 }, counts: 'withoutCached' },
+  ],
+  [
+    { input_tokens: 9, input_tokens_details: { cached_tokens: 8, cache_write_tokens: 1 } },
+    { usage: { input: 9, cachedInput: 8, cacheCreation: 1 }, counts: null },
+  ],
+  [
+    { inputTokens: 1, outputTokens: 2, cacheWriteInputTokens: 3 },
+    { usage: { input: 1, output: 2, cacheCreation: 3 }, counts: 'withoutCached' },
+  ],
+  [
+    { promptTokenCount: 1, toolUsePromptTokenCount: 2, thoughtsTokenCount: 3, totalTokenCount: 6 },
+    { usage: { input: 3, output: 3, total: 6, reasoning: 3 }, counts: null },
+  ],
+  [
+    { billed_units: { input_tokens: 1 }, tokens: { input_tokens: 71, output_tokens: 5 } },
+    { usage: { input: 71, output: 5 }, counts: null },
+  ],
+  [{ search_units: 1 }, null],
+  [{ prompt_tokens: '1' }, null],
+  [null, null],
+  [[], null],
+  ['usage', null],
+  [JSON.parse('{"__proto__":{"prompt_tokens":5}}'), null],
+  [Object.create({ prompt_tokens: 5 }), null],
+]
+
+normalise('reads usage in every shape', () => {
+  for (const [usage, report] of SHAPES) assert.equal(reportOf(usage), report)
+})
+
+normalise.run()
