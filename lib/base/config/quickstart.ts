@@ -31,6 +31,15 @@ routes:
             - name: demo
               stdio: { cmd: "\${GATEWAY_NODE}", args: ["\${GATEWAY_DEMO}"] }
 
+  - name: chat
+    matches:
+      - path: { pathPrefix: /v1 }
+    policies:
+      rateLimit:
+        local: [{ tokens: 100000, unit: Minutes }]
+    backends:
+      - ai: { name: mock, provider: { mock: {} } }
+
   - name: moved
     matches:
       - path: { pathPrefix: /hi }
@@ -53,6 +62,8 @@ routes:
           <p>It serves its built-in configuration. Try <a href="/hello">/hello</a>,
           or <a href="/hi">/hi</a>, which redirects there.</p>
           <p>An MCP server with a few tools is at <code>http://127.0.0.1:3000/mcp</code>.</p>
+          <p>An LLM that repeats what it hears is at <code>http://127.0.0.1:3000/v1</code>: chat completions, messages,
+          responses, embeddings and models, with any key.</p>
           <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
 `
 
@@ -69,5 +80,6 @@ export const QUICKSTART_HINTS = [
   '  curl http://127.0.0.1:3000/hello',
   '  curl -L http://127.0.0.1:3000/hi',
   '  npx @modelcontextprotocol/inspector --cli http://127.0.0.1:3000/mcp --transport http --method tools/list',
+  `  curl -i http://127.0.0.1:3000/v1/chat/completions -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
   'then: gateway -f config.yaml',
 ].join('\n')

@@ -18,19 +18,31 @@ quickstart('listens on loopback and needs nothing that did not come with it', ()
   const { routes } = firstListener(config)
   assert.equal(
     routes.map((route) => route.name),
-    ['hello', 'demo', 'moved', 'welcome'],
+    ['hello', 'demo', 'chat', 'moved', 'welcome'],
   )
   assert.equal(
     routes.flatMap(({ backends }) => backends.map(({ kind }) => kind)),
-    ['mcp'],
+    ['mcp', 'ai'],
   )
   assert.ok(existsSync(QUICKSTART_ENV.GATEWAY_DEMO))
   assert.equal(JSON.parse(routes[0]!.policies.directResponse!.body), { hello: 'from the gateway' })
 })
 
+quickstart('counts tokens of an LLM that needs no key', () => {
+  const { routes } = firstListener(configOf(QUICKSTART, QUICKSTART_ENV))
+  const { backends, limits } = routes.find(({ name }) => name === 'chat')!
+  assert.ok(backends[0]?.kind === 'ai')
+  assert.is(backends[0].ai.groups[0]![0]!.provider.kind, 'mock')
+  assert.equal(
+    limits.map(({ counts, amount, interval, key }) => [counts, amount, interval, key]),
+    [['tokens', 100_000, 60_000, null]],
+  )
+})
+
 quickstart('prints curl lines for the paths it serves', () => {
   const lines = QUICKSTART_HINTS.split('\n').filter((line) => line.includes('curl'))
-  assert.is(lines.length, 3)
+  assert.is(lines.length, 4)
+  assert.ok(lines.some((line) => line.includes('/v1/chat/completions')))
   for (const path of ['/', '/hello', '/hi'])
     assert.ok(lines.some((line) => line.endsWith(`http://127.0.0.1:3000${path}`)))
 })
