@@ -8,14 +8,14 @@ import type { Log } from '../base/log.ts'
 import { textReply } from '../base/reply.ts'
 import type { Meter, Policy, Reply } from '../base/types.ts'
 import { isFailure } from './remote-limit/ask.ts'
-import { RemoteCharge } from './remote-limit/charge.ts'
+import { admissionOf, RemoteCharge } from './remote-limit/charge.ts'
+import type { Taken } from './remote-limit/charge.ts'
 import { CALL_TIMEOUT_MS } from './remote-limit/client.ts'
 import type { RateLimitService } from './remote-limit/client.ts'
-import type { Descriptor, RateLimitAnswer } from './remote-limit/codec.ts'
+import type { Descriptor } from './remote-limit/codec.ts'
 import { consult } from './remote-limit/consult.ts'
 import { counterOf, requestDescriptorOf } from './remote-limit/descriptors.ts'
-import { dress, refusalOf, surface, tighten } from './remote-limit/surface.ts'
-import { isExhausted, takingOf } from './remote-limit/taking.ts'
+import { dress, refusalOf, surface } from './remote-limit/surface.ts'
 
 /** Needed also where only tokens are limited, for what the service says on answers. */
 export function remoteLimit(
@@ -24,44 +24,39 @@ export function remoteLimit(
   log: Log,
 ): Policy {
   const counting = config.descriptors.filter(({ counts }) => counts === 'requests')
-  const judge = (exchange: Exchange, answer: RateLimitAnswer | null): Reply | undefined => {
-    if (answer?.code === 'over') return refusalOf(exchange, answer)
-    if (answer !== null) surface(exchange, answer)
-    return undefined
-  }
   return {
     kind: 'remoteRateLimit',
     request(exchange) {
       const descriptors = applying(counting, exchange, log, requestDescriptorOf)
       if (descriptors.length === 0) return undefined
-      return decide(exchange, { config, service, descriptors }, (answer) => judge(exchange, answer))
+      return decide(exchange, { config, service, descriptors })
     },
     response: dress,
   }
 }
 
-/** What was taken at admission is not given back when a request is refused by others: the protocol has no way to. */
+/**
+ * At admission each counter is charged `TAKEN` and no estimate: the protocol has no way to give back what a request did not
+ * use. With nothing left the service says no; the request that goes beyond the budget passes, and the next does not.
+ */
 export function remoteTokenLimits(
   config: RemoteLimitConfig,
   service: RateLimitService,
   log: Log,
 ): Meter {
   const counting = config.descriptors.filter(({ counts }) => counts === 'tokens')
-  const { domain } = config
   return {
-    admit(exchange, estimate) {
+    admit(exchange) {
       const counters = applying(counting, exchange, log, counterOf)
       if (counters.length === 0) return undefined
-      const { descriptors, tokens } = takingOf(counters, estimate)
-      return decide(exchange, { config, service, descriptors }, (answer) => {
-        if (answer?.code === 'over' && isExhausted(counters, answer))
-          return refusalOf(exchange, answer)
-        if (answer?.code === 'ok') surface(exchange, answer)
-        // It goes beyond the budget, which was not spent yet: what the service says is for one that is refused.
-        else if (answer !== null) tighten(exchange, answer.statuses)
-        const taken = { domain, counters, tokens: answer === null ? 0 : tokens }
-        exchange.charges = [...exchange.charges, new RemoteCharge(service, exchange, taken)]
-        return undefined
+      const descriptors = counters.map(admissionOf)
+      return decide(exchange, { config, service, descriptors }, (taken) => {
+        const charge = new RemoteCharge(service, exchange, {
+          domain: config.domain,
+          counters,
+          taken,
+        })
+        exchange.charges = [...exchange.charges, charge]
       })
     },
   }
@@ -76,14 +71,14 @@ function applying<Made>(
 ): Made[] {
   if (descriptors.length === 0) return []
   const view = new View(exchange, exchange.facts ?? undefined)
-  const applying: Made[] = []
+  const found: Made[] = []
   for (const descriptor of descriptors) {
     const made = make(descriptor, view)
-    if (made !== null) applying.push(made)
+    if (made !== null) found.push(made)
     else if (log.allows('debug', 'limits'))
       log.line('debug', 'limits', 'descriptor without a value', ['entries', namesOf(descriptor)])
   }
-  return applying
+  return found
 }
 
 function namesOf({ entries }: RemoteDescriptor): string {
@@ -96,16 +91,23 @@ interface Matter {
   readonly descriptors: readonly Descriptor[]
 }
 
-/** `judge` is given null where there is no answer and requests pass without. */
+/** `pass` hears whether something was taken: a service that does not answer may be done without. */
 async function decide(
   exchange: Exchange,
   { config, service, descriptors }: Matter,
-  judge: (answer: RateLimitAnswer | null) => Reply | undefined,
+  pass: (taken: Taken) => void = () => {},
 ): Promise<Reply | undefined> {
   const { domain, failureMode } = config
   const asked = await consult(exchange, service, { domain, descriptors }, CALL_TIMEOUT_MS)
   // The client may have left in the meantime, or was told that it took too long.
   if (exchange.isAnswered) return undefined
-  if (!isFailure(asked)) return judge(asked)
-  return failureMode === 'failOpen' ? judge(null) : textReply(500, 'rate limit failed')
+  if (isFailure(asked)) {
+    if (failureMode === 'failClosed') return textReply(500, 'rate limit failed')
+    pass('nothing')
+    return undefined
+  }
+  if (asked.code === 'over') return refusalOf(exchange, asked)
+  surface(exchange, asked)
+  pass('something')
+  return undefined
 }

@@ -12,26 +12,35 @@ import type { Counter } from './descriptors.ts'
 /** Nobody waits for it. */
 const SETTLE_TIMEOUT_MS = 5_000
 
-export interface Taken {
+/** Of each counter: as much as any request costs, so that a service with nothing left says no. */
+const TAKEN = 1
+
+export type Taken = 'something' | 'nothing'
+
+interface Charged {
   readonly domain: string
   readonly counters: readonly Counter[]
-  /** From each of those without a cost of their own. */
-  readonly tokens: number
+  readonly taken: Taken
+}
+
+/** What has a cost of its own may count something else than tokens: it is just looked at. */
+export function admissionOf({ entries, limit, cost }: Counter): Descriptor {
+  return { entries, limit, hits: cost === null ? TAKEN : 0 }
 }
 
 export class RemoteCharge implements Charge {
   readonly #service: RateLimitService
   readonly #exchange: Exchange
-  readonly #taken: Taken
+  readonly #charged: Charged
   #state: 'open' | 'settled' = 'open'
 
-  constructor(service: RateLimitService, exchange: Exchange, taken: Taken) {
+  constructor(service: RateLimitService, exchange: Exchange, charged: Charged) {
     this.#service = service
     this.#exchange = exchange
-    this.#taken = taken
+    this.#charged = charged
   }
 
-  /** Not worth a call of its own: `settle` goes by what was really sent. */
+  /** Estimates are not told to the service. */
   raise(): void {}
 
   settle({ input, output }: Cost): void {
@@ -40,7 +49,7 @@ export class RemoteCharge implements Charge {
     const total = countOf(input) + countOf(output)
     // What reached no provider costs nothing; but the protocol has no way to give back what was taken.
     if (total === 0) return
-    const { domain, counters } = this.#taken
+    const { domain, counters } = this.#charged
     const descriptors = counters.flatMap((counter) => this.#rest(counter, total))
     // Whatever it answers, this request is over; the service itself tells of failures.
     if (descriptors.length > 0) this.#service.ask({ domain, descriptors }, SETTLE_TIMEOUT_MS)
@@ -50,7 +59,7 @@ export class RemoteCharge implements Charge {
     const exchange = this.#exchange
     const hits =
       cost === null
-        ? total - this.#taken.tokens
+        ? total - (this.#charged.taken === 'something' ? TAKEN : 0)
         : costOf(cost, new View(exchange, exchange.facts ?? undefined))
     return hits === null || hits <= 0 ? [] : [{ entries, limit, hits }]
   }

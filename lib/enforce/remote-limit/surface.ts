@@ -50,8 +50,7 @@ export function dress(exchange: Exchange, head: Fields): void {
   put(head, SURFACED.get(exchange) ?? [])
 }
 
-/** What is left, for the answer's headers, where the service's own words do not fit. */
-export function tighten(exchange: Exchange, statuses: readonly Status[]): void {
+function tighten(exchange: Exchange, statuses: readonly Status[]): void {
   const allowance = tightest(statuses)
   if (allowance !== null) exchange.allowance = tighter(exchange.allowance, allowance)
 }
