@@ -88,8 +88,10 @@ running('the quickstart answers what it tells to try', async () => {
     const urls = [...program.stdout.matchAll(/curl(?: -L)? (http\S+)/g)].map(([, url]) => url!)
     assert.is(urls.length, 3)
     for (const url of urls) assert.is((await fetch(url)).status, 200)
-    const [, chat, body] = /curl -i (http\S+) -d '(.+)'/.exec(program.stdout)!
-    const said = await deadline(fetch(chat!, { method: 'POST', body: body! }), 10_000, 'a chat')
+    const [, chat, body] = /curl -i (http\S+) .*\n +-d '(.+)'/.exec(program.stdout)!
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: body! }
+    const said = await deadline(fetch(chat!, request), 10_000, 'a chat')
     assert.is(said.headers.get('x-ratelimit-limit'), '100000')
     assert.match(await said.text(), /"total_tokens":\d/)
     const [, mcp] = /--cli (http\S+)/.exec(program.stdout)!

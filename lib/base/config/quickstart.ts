@@ -80,6 +80,7 @@ export const QUICKSTART_HINTS = [
   '  curl http://127.0.0.1:3000/hello',
   '  curl -L http://127.0.0.1:3000/hi',
   '  npx @modelcontextprotocol/inspector --cli http://127.0.0.1:3000/mcp --transport http --method tools/list',
-  `  curl -i http://127.0.0.1:3000/v1/chat/completions -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
+  "  curl -i http://127.0.0.1:3000/v1/chat/completions -H 'content-type: application/json' \\",
+  `    -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
   'then: gateway -f config.yaml',
 ].join('\n')
