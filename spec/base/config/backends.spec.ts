@@ -193,11 +193,11 @@ backends('.ai asks streams to count by default, and may leave them as they are',
 backends('.ai changes any field of a body but the model, which is chosen elsewhere', () => {
   const policy = (fields: string) =>
     problems(`{ ai: { name: a, provider: { mock: {} } }, policies: { ai: { ${fields} } } }`)
-  assert.equal(policy('defaults: { stream: true }, overrides: { messages: [], Model: 1 }'), [])
+  assert.equal(policy('defaults: { stream: true }, overrides: { messages: [], models: 1 }'), [])
   const use = "use the provider's model, params.model or modelAliases"
-  assert.equal(policy('defaults: { model: m, a: 1 }, overrides: { model: m }'), [
+  assert.equal(policy('defaults: { model: m, a: 1 }, overrides: { Model: m }'), [
     `policies.ai.defaults.model: got a model, expected it elsewhere: ${use}`,
-    `policies.ai.overrides.model: got a model, expected it elsewhere: ${use}`,
+    `policies.ai.overrides.Model: got a model, expected it elsewhere: ${use}`,
   ])
 })
 

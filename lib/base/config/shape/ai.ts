@@ -26,9 +26,11 @@ export function bodyFields(instead: string) {
   return z
     .record(text, z.unknown())
     .superRefine((fields, context) => {
-      if (!Object.hasOwn(fields, 'model')) return
       const message = `got a model, expected it elsewhere: use ${instead}`
-      context.addIssue({ code: 'custom', message, path: ['model'] })
+      // Some readers of JSON take `Model` for the same.
+      for (const name of Object.keys(fields))
+        if (name.toLowerCase() === 'model')
+          context.addIssue({ code: 'custom', message, path: [name] })
     })
     .default({})
 }
