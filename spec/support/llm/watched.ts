@@ -6,7 +6,7 @@ import { watchOf } from '../../../lib/forward/llm/watch/watch.ts'
 import { headOf } from '../../../lib/base/reply.ts'
 
 /** A clock that moves by one with every look at it. */
-export function ticking(): () => number {
+function ticking(): () => number {
   let now = 100
   return () => ++now
 }

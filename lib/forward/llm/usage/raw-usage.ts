@@ -115,8 +115,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 function firstOf(value: unknown, sums: readonly Sum[]): number | undefined {
   for (const sum of sums) {
-    const counts = sum.map((path) => countAt(value, path)).filter((count) => count !== undefined)
-    if (counts.length > 0) return counts.reduce((all, count) => all + count, 0)
+    let all: number | undefined
+    for (const path of sum) {
+      const count = countAt(value, path)
+      if (count !== undefined) all = (all ?? 0) + count
+    }
+    if (all !== undefined) return all
   }
   return undefined
 }

@@ -14,11 +14,11 @@ export const MAX_UNDECODED_BYTES = 1_048_576
 export const MAX_DECODED_BYTES = 67_108_864
 
 /** How many bytes may come of one; words never reach that. Asked only above a size that harms nobody. */
-export const MAX_EXPANSION = 256
+const MAX_EXPANSION = 256
 export const FREE_EXPANSION_BYTES = 1_048_576
 
 /** How long the end of an answer waits for what the decoder still has to say, in ms. */
-export const DECODER_DEADLINE = 2_000
+const DECODER_DEADLINE = 2_000
 
 /** `ending`: all has been given to the decoder. */
 type State = 'open' | 'ending' | 'over'
