@@ -1,0 +1,103 @@
+// The events of a trace, spelled as the document spells them (spec.md §2.7, §6).
+
+export type Severity = 'success' | 'info' | 'warn' | 'error'
+
+/** Where in the life of a request a snapshot was taken. */
+export type RequestStage =
+  'initial request' | 'gateway policies' | 'route policies' | 'final request'
+export type ResponseStage = 'raw response' | 'backend response ready' | 'final response'
+export type BodyStage = 'final request' | 'response'
+export type PolicyPhase = 'gateway' | 'route' | 'backend'
+
+/** What a policy did: changed or answered, or had nothing to say, and why. */
+export type PolicyResult =
+  | { readonly type: 'apply'; readonly details: string }
+  | { readonly type: 'skip'; readonly reason: string }
+
+export interface RuleResult {
+  /** The expression. */
+  readonly name: string
+  readonly matched: boolean
+  readonly mode: 'allow' | 'deny' | 'require'
+}
+
+export type Message =
+  | { readonly type: 'requestStarted' }
+  | {
+      readonly type: 'requestSnapshot'
+      readonly stage: RequestStage
+      readonly requestState: object
+    }
+  | {
+      readonly type: 'responseSnapshot'
+      readonly stage: ResponseStage
+      readonly requestState: object
+    }
+  | {
+      readonly type: 'bodySnapshot'
+      readonly stage: BodyStage
+      /** Base64. */
+      readonly body: string
+      readonly truncated?: true
+      /** All that passed. */
+      readonly bytes: number
+    }
+  | {
+      readonly type: 'policySelection'
+      readonly phase: PolicyPhase
+      readonly effectivePolicy: object
+    }
+  | {
+      readonly type: 'routeSelection'
+      readonly selectedRoute: string | null
+      readonly evaluatedRoutes: readonly string[]
+    }
+  | { readonly type: 'policy'; readonly kind: string; readonly result: PolicyResult }
+  | {
+      readonly type: 'authorizationResult'
+      readonly rules: readonly RuleResult[]
+      readonly result: 'allow' | 'deny'
+    }
+  | { readonly type: 'cel'; readonly expr: string; readonly result: { readonly error: string } }
+  | {
+      readonly type: 'rateLimit'
+      readonly rule: string
+      readonly key: string | null
+      readonly decision: 'allow' | 'deny'
+      readonly limit: number
+      readonly remaining: number
+    }
+  | {
+      readonly type: 'llmRequestDetected'
+      readonly provider: string | null
+      readonly inputFormat: string
+      readonly requestModel: string | null
+      readonly streaming: boolean | null
+    }
+  | { readonly type: 'llmUsage'; readonly usage: object }
+  | {
+      readonly type: 'mcpMessage'
+      readonly method: string | null
+      readonly target: string | null
+      readonly session: string | null
+    }
+  | { readonly type: 'backendCallStart'; readonly target: string }
+  | {
+      readonly type: 'backendCallResult'
+      readonly status: number | null
+      readonly error: string | null
+    }
+  | { readonly type: 'eventsDropped'; readonly count: number }
+  | {
+      readonly type: 'requestFinished'
+      readonly status: number | null
+      readonly error: string | null
+    }
+
+export interface TraceEvent {
+  /** Microseconds since the request was accepted; null for a point in time. */
+  readonly eventStart: number | null
+  readonly eventEnd: number
+  readonly severity: Severity
+  readonly message: Message
+}

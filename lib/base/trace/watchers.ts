@@ -1,0 +1,53 @@
+// Who waits to see a request, in the order they came; each sees one.
+
+import type { Expression } from '../cel/compile.ts'
+import { View } from '../cel/view.ts'
+import type { Exchange } from '../exchange.ts'
+import { Trace } from './trace.ts'
+import type { TraceOptions, TraceReader } from './trace.ts'
+
+/** Watchers at a time. */
+export const MAX_WATCHERS = 32
+
+interface Waiting {
+  readonly reader: TraceReader
+  /** Which request it waits for; null for any. */
+  readonly wanted: Expression | null
+}
+
+export class Watchers {
+  readonly #options: TraceOptions
+  readonly #waiting: Waiting[] = []
+
+  constructor(options: TraceOptions) {
+    this.#options = options
+  }
+
+  get count(): number {
+    return this.#waiting.length
+  }
+
+  /** What takes it back; null when there are too many already. */
+  add(reader: TraceReader, wanted: Expression | null): (() => void) | null {
+    if (this.#waiting.length >= MAX_WATCHERS) return null
+    const waiting = { reader, wanted }
+    this.#waiting.push(waiting)
+    return () => {
+      const at = this.#waiting.indexOf(waiting)
+      if (at >= 0) this.#waiting.splice(at, 1)
+    }
+  }
+
+  /** For the first who waits for such a request; called only when somebody does. */
+  traceOf(exchange: Exchange): Trace | null {
+    const at = this.#waiting.findIndex(
+      ({ wanted }) => wanted === null || wanted.holds(new View(exchange)),
+    )
+    if (at < 0) return null
+    const [{ reader }] = this.#waiting.splice(at, 1) as [Waiting]
+    const trace = new Trace(exchange, reader, this.#options)
+    exchange.trace = trace
+    trace.started()
+    return trace
+  }
+}
