@@ -97,8 +97,9 @@ async function decide(
   { config, service, descriptors }: Matter,
   pass: (taken: Taken) => void = () => {},
 ): Promise<Reply | undefined> {
-  const { domain, failureMode } = config
-  const asked = await consult(exchange, service, { domain, descriptors }, CALL_TIMEOUT_MS)
+  const { domain, failureMode, timeout } = config
+  const ms = timeout ?? CALL_TIMEOUT_MS
+  const asked = await consult(exchange, service, { domain, descriptors }, ms)
   // The client may have left in the meantime, or was told that it took too long.
   if (exchange.isAnswered) return undefined
   if (isFailure(asked)) {

@@ -30,6 +30,8 @@ export interface LimitConfig {
 export interface RemoteLimitConfig {
   readonly endpoint: Endpoint
   readonly domain: string
+  /** Milliseconds for an answer; null for the default. */
+  readonly timeout: number | null
   readonly failureMode: 'failClosed' | 'failOpen'
   readonly descriptors: readonly RemoteDescriptor[]
 }

@@ -4,6 +4,7 @@ import type { Exchange } from '../../base/exchange.ts'
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { Outcome, Tap } from '../../base/types.ts'
 import { costOf, llmFactsOf } from './usage/normalise.ts'
+import type { Seen } from './types.ts'
 import type { Watch } from './watch/watch.ts'
 
 export class Tally implements Tap {
@@ -39,16 +40,15 @@ export class Tally implements Tap {
   #settle(): void {
     const exchange = this.#exchange
     const { seen } = this.#watch
-    Object.assign(this.#facts, llmFactsOf(seen), timesOf(exchange.started, this.#watch))
+    Object.assign(this.#facts, llmFactsOf(seen))
+    Object.assign(this.#facts, timesOf(exchange.started, seen, this.#facts.outputTokens ?? 0))
     exchange.spent = costOf(seen, this.#input)
     for (const charge of exchange.charges) charge.settle(exchange.spent)
   }
 }
 
-function timesOf(started: number, { seen }: Watch): Partial<LlmFacts> {
-  const { firstAt, lastAt, usage } = seen
+function timesOf(started: number, { firstAt, lastAt }: Seen, output: number): Partial<LlmFacts> {
   if (firstAt === 0) return {}
-  const output = usage?.output ?? 0
   const perToken = output > 1 ? { timePerOutputToken: seconds((lastAt - firstAt) / output) } : {}
   return { timeToFirstToken: seconds(firstAt - started), ...perToken }
 }

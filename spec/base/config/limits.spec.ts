@@ -110,13 +110,14 @@ limits('of a service are told with either set of names', () => {
   assert.equal(rest, {
     endpoint: { kind: 'tcp', host: 'rls', port: 8081 },
     domain: 'd',
+    timeout: null,
     failureMode: 'failClosed',
   })
   assert.is(descriptors[0]!.entries[0]!.value.source, 'jwt.sub')
-  const global = `{ host: "rls:8081", domain: d, failureMode: FailOpen, descriptors:
+  const global = `{ host: "rls:8081", domain: d, timeout: 2s, failureMode: FailOpen, descriptors:
     [{ entries: [{ name: user, expression: jwt.sub }], unit: Tokens }] }`.replace(/\n\s+/, ' ')
   const same = routeOf(`rateLimit: { global: ${global} }`).policies.remoteRateLimit!
-  assert.is(same.failureMode, 'failOpen')
+  assert.equal([same.failureMode, same.timeout], ['failOpen', 2_000])
   assert.equal(
     same.descriptors.map(({ counts, entries }) => [counts, entries[0]!.key]),
     [['tokens', 'user']],

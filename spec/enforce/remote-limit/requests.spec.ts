@@ -295,6 +295,15 @@ requests('without the service are refused, or pass where it is said so', async (
   assert.is(closed.log.all[0]![5], 'gRPC status unavailable: redis: no route to 10.1.2.3')
 })
 
+requests('wait for the service as long as is said', async () => {
+  let release = (): void => {}
+  const rls = await double({ hold: new Promise((resolve) => (release = resolve)) })
+  const limit = limited(rls, `${BY_USER}, timeout: 30ms`)
+  assert.is(await limit.request(of('ada')), '500 rate limit failed')
+  assert.is(limit.log.all[0]![5], 'no answer in time')
+  release()
+})
+
 requests('of clients that leave are asked about no more', async () => {
   let release = (): void => {}
   const hold = new Promise<void>((resolve) => (release = resolve))

@@ -114,7 +114,9 @@ function addRequests(running: Running): void {
     await until(status, (found) => found === 429, WAIT_MS)
     await until(status, (found) => found === 200, WAIT_MS)
   })
+}
 
+function addOthers(running: Running): void {
   judge('takes costs, other limits and names in UTF-8', async () => {
     const service = await running()
     const override = `{"unit": "year", "requestsPerUnit": 5}`
@@ -243,6 +245,7 @@ const found = await findRls()
 if (found.kind === 'found') {
   const running = runningFor(found.program)
   addRequests(running)
+  addOthers(running)
   addTokens(running)
 } else process.stdout.write(`Envoy rate limit service: not run, as ${found.why}\n`)
 

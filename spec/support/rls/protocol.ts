@@ -1,7 +1,7 @@
 // The rate limit protocol by its published protos, as grpc-js and protobufjs understand it: what our own codec is held to.
 
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { loadSync } from '@grpc/proto-loader'
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js'
 import { ROOT } from '../root.ts'
@@ -46,10 +46,7 @@ export interface WireAnswer {
   quota?: object
 }
 
-const deps = join(
-  dirname(createRequire(import.meta.url).resolve('@grpc/grpc-js-xds/package.json')),
-  'deps',
-)
+const deps = fileURLToPath(new URL('deps', import.meta.resolve('@grpc/grpc-js-xds/package.json')))
 
 const found = loadSync('envoy/service/ratelimit/v3/rls.proto', {
   includeDirs: [

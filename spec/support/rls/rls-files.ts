@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
+const GO = 'go'
 const VERSION = 'v1.4.1-0.20260122083618-3fb702589d36'
 const MODULE = 'github.com/envoyproxy/ratelimit/src/service_cmd'
 
@@ -85,7 +86,7 @@ async function go(
 ): Promise<string> {
   // Also where Go's own instructions put it, whoever forgot the path; and as it is, not as a module would like it.
   const path = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter)
-  const child = spawn('go', args, {
+  const child = spawn(GO, args, {
     env: { ...process.env, PATH: path, GOTOOLCHAIN: 'local', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: ms,

@@ -77,13 +77,14 @@ export const LOCAL_RATE_LIMIT = z
 const service = {
   host: endpoint.describe('The rate limit service: `host:port`'),
   domain: text.describe('The domain its rules are for'),
+  timeout: orNull(wait).describe('How long an answer may take; 500ms if not set'),
   ...unsupported('service', 'backend', 'backendRef', 'url', 'policies', 'conditional'),
 }
 
 const COSTS = {
   cost: orNull(expression('transformation')).describe('CEL: what one request counts'),
   limitOverride: orNull(expression('transformation')).describe(
-    'CEL: a limit instead of the configured one',
+    'CEL: a limit instead of that of the service, as {"unit": "minute", "requestsPerUnit": 5}',
   ),
 }
 
@@ -112,9 +113,9 @@ export const REMOTE_RATE_LIMIT = z
       .describe('What happens without the service'),
   })
   .transform((written): RemoteLimitConfig => {
-    const { host, domain, failureMode } = written
+    const { host, domain, timeout, failureMode } = written
     const descriptors = written.descriptors.map(({ type, ...rest }) => ({ counts: type, ...rest }))
-    return { endpoint: host, domain, failureMode, descriptors }
+    return { endpoint: host, domain, timeout, failureMode, descriptors }
   })
   .describe('Limits counted by a service that speaks the Envoy rate limit protocol')
 
@@ -142,7 +143,7 @@ const GLOBAL_LIMIT = z
       .default('FailClosed')
       .describe('What happens without the service'),
   })
-  .transform(({ host, domain, failureMode, descriptors }): RemoteLimitConfig => {
+  .transform(({ host, domain, timeout, failureMode, descriptors }): RemoteLimitConfig => {
     const named = descriptors.map(({ entries, unit, cost, limitOverride }) => ({
       entries: entries.map(({ name, expression: value }) => ({ key: name, value })),
       counts: unit === 'Tokens' ? ('tokens' as const) : ('requests' as const),
@@ -150,7 +151,7 @@ const GLOBAL_LIMIT = z
       limitOverride,
     }))
     const mode = failureMode === 'FailOpen' ? 'failOpen' : 'failClosed'
-    return { endpoint: host, domain, failureMode: mode, descriptors: named }
+    return { endpoint: host, domain, timeout, failureMode: mode, descriptors: named }
   })
   .describe('Counted by a service that speaks the Envoy rate limit protocol')
 
