@@ -9,6 +9,8 @@ import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
+import { sensitiveNames } from './base/redact.ts'
+import { Watchers } from './base/trace/watchers.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
@@ -32,9 +34,15 @@ export class Gateway implements PortsOwner {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #ports: Ports
+  /** Who waits to see a request. */
+  readonly watchers: Watchers
   #plan: Plan
 
   constructor(config: Config, log: Log) {
+    this.watchers = new Watchers({
+      sensitive: sensitiveNames(config.process.sensitiveHeaders),
+      maxBodyBytes: config.process.maxTracedBytes,
+    })
     this.#log = log
     this.#pools = new Pools(config.backend)
     this.#groups = new Groups(config.mcp, log, this.#pools)
@@ -119,6 +127,7 @@ export class Gateway implements PortsOwner {
   /** From the head to the point where an answer is awaited. */
   serve(exchange: Exchange, port: number): void {
     try {
+      if (this.watchers.count > 0) this.watchers.watch(exchange)
       const listener = this.#listenerOf(exchange, port)
       enforce(exchange, listener.policies, () => this.#route(exchange, listener))
     } catch (error) {
@@ -127,6 +136,7 @@ export class Gateway implements PortsOwner {
   }
 
   #route(exchange: Exchange, listener: PlannedListener): void {
+    exchange.trace?.request('gateway policies')
     const route = routeOf(exchange, listener)
     if (route.timeout > 0) exchange.limit(route.timeout)
     enforce(exchange, route.policies, () => this.#forward(exchange, route))
@@ -134,8 +144,10 @@ export class Gateway implements PortsOwner {
 
   #forward(exchange: Exchange, route: Route): void {
     exchange.phase = 'forward'
-    if (route.retry !== null) return callWithRetry(exchange, route.retry, () => pick(route))
-    const backend = pick(route)
+    exchange.trace?.request('route policies')
+    if (route.retry !== null)
+      return callWithRetry(exchange, route.retry, () => pick(exchange, route))
+    const backend = pick(exchange, route)
     exchange.endpoint = backend.endpoint
     backend.call(exchange, exchange)
   }
@@ -172,6 +184,7 @@ export class Gateway implements PortsOwner {
   #close(exchange: Exchange): void {
     settleCharges(exchange)
     logAccess(this.#log, exchange)
+    exchange.trace?.finished()
   }
 
   #listenerOf(exchange: Exchange, port: number): PlannedListener {
@@ -179,24 +192,28 @@ export class Gateway implements PortsOwner {
     if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
     exchange.listener = listener.key
     exchange.policies = listener.policies
+    exchange.trace?.policies('gateway', listener.shown())
     return listener
   }
 }
 
 function routeOf(exchange: Exchange, listener: PlannedListener): Route {
   const found = listener.routes.find(exchange.request)
+  exchange.trace?.route(found?.value.key ?? null, listener.routes.keysFor(exchange.request))
   if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
   const route = found.value
   exchange.route = route.key
   exchange.matchedPrefix = found.prefix
   exchange.policies = route.allPolicies
   exchange.dialect = route.dialect
+  exchange.trace?.policies('route', route.shown())
   return route
 }
 
-function pick({ backends }: Route): Backend {
-  const backend = backends.pick()
+function pick(exchange: Exchange, route: Route): Backend {
+  const backend = route.backends.pick()
   if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
+  exchange.trace?.policies('backend', route.shownOf(backend))
   return backend
 }
 

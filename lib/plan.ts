@@ -1,5 +1,6 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
+import { Showing } from './base/config/show.ts'
 import { isLoopback } from './base/loopback.ts'
 import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
@@ -45,6 +46,9 @@ export interface Route {
   /** Those of its listener and its own: all that have a say in the answer. */
   readonly allPolicies: readonly Policy[]
   readonly backends: Weighted<Backend>
+  /** Its policies as people read them, and those of one of its backends. */
+  readonly shown: () => object
+  readonly shownOf: (backend: Backend) => object
   /** What its clients understand when the gateway itself has something to say. */
   readonly dialect: Dialect
   /** Milliseconds to the answer's head, or 0. */
@@ -57,6 +61,7 @@ export interface PlannedListener {
   readonly hostname: string
   /** Decided before a route is chosen. */
   readonly policies: readonly Policy[]
+  readonly shown: () => object
   readonly routes: RouteTable<Route>
 }
 
@@ -113,10 +118,12 @@ class Planner {
   readonly #standing: Standing
   readonly #policies: PolicyMaker
   readonly #ways: Ways
+  readonly #showing: Showing
 
   constructor(standing: Standing, config: Config) {
     const { identity, limits, services, held, log } = standing
     this.#standing = standing
+    this.#showing = new Showing(config.process.sensitiveHeaders)
     this.#policies = new PolicyMaker(identity)
     this.limits = new LimitPlanner(limits, services, log)
     this.#ways = {
@@ -142,7 +149,8 @@ class Planner {
       value: this.#route(route, around),
     }))
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
-    return { key, hostname, policies, routes: new RouteTable(entries, scheme) }
+    const shown = (): object => this.#showing.fields({ ...listener.policies })
+    return { key, hostname, policies, shown, routes: new RouteTable(entries, scheme) }
   }
 
   #route(route: RouteConfig, { gateway, policies: outer, documents }: Around): Route {
@@ -153,7 +161,7 @@ class Planner {
     const limits = this.limits.of(route, gateway)
     const policies = this.#policies.ofRoute(written, documents.rootsOf(route), limits.policies)
     const llm = new LlmPlanner(this.#ways, route, limits.metering)
-    const made = (backend: BackendConfig): Backend => {
+    const plainOf = (backend: BackendConfig): Backend => {
       switch (backend.kind) {
         case 'mcp':
           return this.#mcp(backend, route, gateway.address)
@@ -165,19 +173,19 @@ class Planner {
           return llm.ofModels(backend)
       }
     }
+    const made = new Map(
+      backends.map((backend) => [this.#policed(backend, route, plainOf(backend)), backend]),
+    )
     return {
       key,
       policies,
+      shown: () => this.#showing.fields({ ...route.policies, localRateLimit: route.limits }),
+      shownOf: (backend) => this.#showing.fields({ ...made.get(backend)?.policies }),
       allPolicies: [...outer, ...policies],
       dialect: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
-      backends: new Weighted(
-        backends.map((backend) => ({
-          weight: backend.weight,
-          value: this.#policed(backend, route, made(backend)),
-        })),
-      ),
+      backends: new Weighted([...made].map(([value, { weight }]) => ({ value, weight }))),
     }
   }
 

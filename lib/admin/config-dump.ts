@@ -13,7 +13,7 @@ import type {
   RouteMatch,
 } from '../base/config/types.ts'
 import { VERSION } from '../base/version.ts'
-import { addressText, Showing } from './show.ts'
+import { addressText, Showing } from '../base/config/show.ts'
 
 /** Which keys tokens are checked by, and how old they are. */
 export interface KeySetStatus {

@@ -4,6 +4,7 @@
 import assert from 'node:assert'
 import { GatewayError } from './errors.ts'
 import type { Facts } from './cel/facts.ts'
+import type { Trace } from './trace/trace.ts'
 import type {
   Allowance,
   Body,
@@ -69,6 +70,8 @@ export class Exchange {
   allowance: Allowance | null = null
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
+  /** Set for the one request that somebody watches. */
+  trace: Trace | null = null
   /** The call to cancel while no answer is there. */
   call: Call | null = null
   reply: Reply | null = null

@@ -106,6 +106,9 @@ export const LLM_LIMITS: LlmLimits = {
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 
+/** config.trace.maxBodyBytes: of each body, in a trace. */
+export const TRACED_BODY_BYTES = 2_097_152
+
 /** A peer whose machine vanished is noticed by probes after this. */
 export const TCP_KEEPALIVE_MS = 60_000
 

@@ -42,6 +42,20 @@ export class RouteTable<T> {
   find(request: RequestHead): Found<T> | undefined {
     return this.#hosts.search(request.authority, request, lookUp)
   }
+
+  /** Of every route whose hostname fits, whatever else it asks for. */
+  keysFor(request: RequestHead): Set<string> {
+    const keys = new Set<string>()
+    this.#hosts.search(request.authority, request, gather(keys))
+    return keys
+  }
+}
+
+/** Never finds one, so that all are visited. */
+function gather(keys: Set<string>) {
+  return (paths: PathTable<unknown>): undefined => {
+    for (const key of paths.keys) keys.add(key)
+  }
 }
 
 function lookUp<T>(paths: PathTable<T>, request: RequestHead): Found<T> | undefined {
@@ -50,6 +64,7 @@ function lookUp<T>(paths: PathTable<T>, request: RequestHead): Found<T> | undefi
 
 /** The routes of one hostname. */
 class PathTable<T> {
+  readonly keys = new Set<string>()
   readonly #scheme: Scheme
   readonly #exact = new Map<string, Candidate<T>[]>()
   readonly #prefixes = new Map<string, Candidate<T>[]>()
@@ -63,6 +78,7 @@ class PathTable<T> {
   }
 
   add({ key, matches, value }: RouteEntry<T>): void {
+    this.keys.add(key)
     for (const match of matches) {
       const { path } = match
       const prefix = path.kind === 'prefix' ? path.value.replace(/\/+$/, '') : ''

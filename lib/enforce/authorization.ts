@@ -33,6 +33,7 @@ export function authorization(
     request(exchange) {
       const view = new View(exchange, exchange.facts ?? undefined)
       const objection = objectionOf(rules, view, tell)
+      exchange.trace?.rules(rules, view, objection === null ? 'allow' : 'deny')
       if (objection === null) return undefined
       const reply = textReply(403, 'authorization failed')
       if (mcp !== null && isAboutScope(objection, rules))

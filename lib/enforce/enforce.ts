@@ -2,6 +2,7 @@
 
 import { faultOf } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
+import type { Trace } from '../base/trace/trace.ts'
 import type { Policy, Reply, Verdict } from '../base/types.ts'
 
 /** `pass` when all of them let the request pass: before this returns, unless a policy must wait. */
@@ -31,7 +32,9 @@ export function enforce(exchange: Exchange, policies: readonly Policy[], pass: (
 
 function ask(exchange: Exchange, policies: readonly Policy[], from: number): Verdict {
   for (let at = from; at < policies.length; at++) {
-    const verdict = policies[at]!.request?.(exchange)
+    const policy = policies[at]!
+    const verdict = policy.request?.(exchange)
+    if (exchange.trace !== null) tell(exchange.trace, policy, verdict)
     if (verdict === undefined) continue
     return verdict instanceof Promise ? goOn(exchange, policies, at, verdict) : verdict
   }
@@ -45,6 +48,21 @@ async function goOn(
   verdict: Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   const reply = await verdict
+  if (exchange.trace !== null) tell(exchange.trace, policies[at]!, reply)
   if (reply !== undefined || exchange.isAnswered) return reply
   return ask(exchange, policies, at + 1)
+}
+
+/** What a policy did, for whoever watches. */
+function tell(trace: Trace, { kind, request }: Policy, verdict: Verdict): void {
+  if (request === undefined)
+    return trace.policy(kind, { type: 'skip', reason: 'acts on the answer only' })
+  if (verdict === undefined) return trace.policy(kind, { type: 'apply', details: 'passed' })
+  if (verdict instanceof Promise) return trace.policy(kind, { type: 'apply', details: 'must wait' })
+  const { status } = verdict.head
+  trace.policy(
+    kind,
+    { type: 'apply', details: `answered ${status}` },
+    status < 400 ? 'info' : 'error',
+  )
 }

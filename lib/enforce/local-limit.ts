@@ -17,7 +17,9 @@ export function localLimit(rules: readonly Rule[]): Policy {
         const now = rule.now()
         const bucket = rule.bucketOf(exchange, now)
         const isTaken = bucket.take(now)
-        exchange.allowance = tighter(exchange.allowance, bucket.allowance(now))
+        const allowance = bucket.allowance(now)
+        exchange.trace?.limit(rule.config.name, allowance, isTaken ? 'allow' : 'deny')
+        exchange.allowance = tighter(exchange.allowance, allowance)
         // What earlier rules took stays taken.
         if (!isTaken) return limitReply(exchange.allowance)
       }

@@ -23,9 +23,11 @@ export function tokenLimits(rules: readonly Rule[]): Meter {
       // All are asked before any is charged: a request that is refused owes nothing.
       const charges: Charge[] = []
       let { allowance } = exchange
-      for (const [{ now }, bucket] of met) {
+      for (const [{ now, config }, bucket] of met) {
         if (isOpen) charges.push(chargeOf(bucket, now, estimate))
-        allowance = tighter(allowance, bucket.allowance(now()))
+        const left = bucket.allowance(now())
+        exchange.trace?.limit(config.name, left, isOpen ? 'allow' : 'deny')
+        allowance = tighter(allowance, left)
       }
       exchange.allowance = allowance
       if (allowance !== null && !isOpen) return limitReply(allowance)

@@ -53,6 +53,8 @@ export interface ProcessConfig {
   readonly sensitiveHeaders: readonly string[]
   /** How long running requests may finish after SIGTERM, in milliseconds. */
   readonly terminationDeadline: number
+  /** Of a body, in a trace. */
+  readonly maxTracedBytes: number
 }
 
 /** `localhost` stands for both loopback addresses. */

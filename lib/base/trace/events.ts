@@ -62,14 +62,12 @@ export type Message =
   | {
       readonly type: 'rateLimit'
       readonly rule: string
-      readonly key: string | null
       readonly decision: 'allow' | 'deny'
       readonly limit: number
       readonly remaining: number
     }
   | {
       readonly type: 'llmRequestDetected'
-      readonly provider: string | null
       readonly inputFormat: string
       readonly requestModel: string | null
       readonly streaming: boolean | null
@@ -77,8 +75,8 @@ export type Message =
   | { readonly type: 'llmUsage'; readonly usage: object }
   | {
       readonly type: 'mcpMessage'
-      readonly method: string | null
-      readonly target: string | null
+      readonly method: string
+      readonly target: string
       readonly session: string | null
     }
   | { readonly type: 'backendCallStart'; readonly target: string }

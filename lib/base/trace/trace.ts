@@ -2,7 +2,10 @@
 
 import type { Exchange } from '../exchange.ts'
 import type { GatewayError } from '../errors.ts'
-import type { Tap } from '../types.ts'
+import type { LlmFacts } from '../cel/facts.ts'
+import type { View } from '../cel/view.ts'
+import type { Rule } from '../config/auth-types.ts'
+import type { Allowance, Tap } from '../types.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import { BodyCopy } from './body-copy.ts'
 import type {
@@ -38,6 +41,8 @@ export class Trace {
   /** On the clock of `performance.now()`; 0 while no backend was asked. */
   #askedAt = 0
   #answeredAt = 0
+  /** Whose it is that goes to the client. */
+  #answer: 'none' | 'backend' = 'none'
   #state: 'open' | 'over' = 'open'
 
   constructor(exchange: Exchange, reader: TraceReader, options: TraceOptions) {
@@ -69,8 +74,7 @@ export class Trace {
     const state = requestState(this.#exchange, sensitive)
     const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
     const response = { code: head.status, headers: headersOf(head, sensitive) }
-    const requestState_ = { ...state, response, proxy }
-    this.emit({ type: 'responseSnapshot', stage, requestState: requestState_ })
+    this.emit({ type: 'responseSnapshot', stage, requestState: { ...state, response, proxy } })
   }
 
   /** `effective` is shown as it stands: it holds no secret. */
@@ -82,8 +86,39 @@ export class Trace {
     this.emit({ type: 'policy', kind, result }, severity)
   }
 
-  route(selected: string | null, evaluated: readonly string[]): void {
-    const evaluatedRoutes = [...new Set(evaluated)].toSorted()
+  /** Each rule by itself, also those that the decision did not need. */
+  rules(rules: readonly Rule[], view: View, result: 'allow' | 'deny'): void {
+    const results = rules.map(({ mode, expression }) => {
+      const found = expression.evaluate(view)
+      const { source: expr } = expression
+      if ('fault' in found) this.emit({ type: 'cel', expr, result: { error: found.fault } }, 'warn')
+      return { name: expr, mode, matched: 'value' in found && found.value === true }
+    })
+    const severity = result === 'allow' ? 'success' : 'error'
+    this.emit({ type: 'authorizationResult', rules: results, result }, severity)
+  }
+
+  /** What a limit decided, and what it has left. */
+  limit(rule: string, { limit, remaining }: Allowance, decision: 'allow' | 'deny'): void {
+    const severity = decision === 'allow' ? 'success' : 'error'
+    this.emit({ type: 'rateLimit', rule, decision, limit, remaining }, severity)
+  }
+
+  /** What is asked of an LLM, as far as it was read. */
+  llm(inputFormat: string, facts: LlmFacts): void {
+    const requestModel = facts.requestModel ?? null
+    const streaming = facts.streaming ?? null
+    this.emit({ type: 'llmRequestDetected', inputFormat, requestModel, streaming })
+  }
+
+  /** Where a message of a client's goes. */
+  mcp(method: string, target: string): void {
+    const session = this.#exchange.facts?.mcp?.sessionId?.slice(0, 8) ?? null
+    this.emit({ type: 'mcpMessage', method, target, session })
+  }
+
+  route(selected: string | null, evaluated: ReadonlySet<string>): void {
+    const evaluatedRoutes = [...evaluated].toSorted()
     const severity = selected === null ? 'error' : 'info'
     this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, severity)
   }
@@ -97,12 +132,19 @@ export class Trace {
 
   answered(head: ResponseHead): void {
     this.#answeredAt = performance.now()
+    this.#answer = 'backend'
     this.#result(head.status, null)
     this.response('raw response', head)
   }
 
+  /** A backend's answer, before the policies have their word on it. */
+  ready(head: ResponseHead): void {
+    if (this.#answer === 'backend') this.response('backend response ready', head)
+  }
+
   failed({ message }: GatewayError): void {
     this.#answeredAt = performance.now()
+    this.#answer = 'none'
     this.#result(null, message)
   }
 

@@ -39,15 +39,13 @@ export class Watchers {
   }
 
   /** For the first who waits for such a request; called only when somebody does. */
-  traceOf(exchange: Exchange): Trace | null {
+  watch(exchange: Exchange): void {
     const at = this.#waiting.findIndex(
       ({ wanted }) => wanted === null || wanted.holds(new View(exchange)),
     )
-    if (at < 0) return null
+    if (at < 0) return
     const [{ reader }] = this.#waiting.splice(at, 1) as [Waiting]
-    const trace = new Trace(exchange, reader, this.#options)
-    exchange.trace = trace
-    trace.started()
-    return trace
+    exchange.trace = new Trace(exchange, reader, this.#options)
+    exchange.trace.started()
   }
 }

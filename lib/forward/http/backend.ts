@@ -2,6 +2,7 @@
 
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
+import { TracedAttempt } from '../traced-attempt.ts'
 import { HttpCall } from './call.ts'
 import type { Pool } from './pool.ts'
 
@@ -21,7 +22,10 @@ export class HttpBackend implements Backend {
     const { name } = this.#pool.origin
     // A backend known by name is asked by that name, unless a policy says otherwise.
     const host = exchange.hostRewrite ?? (name === '' ? null : name)
-    const call = new HttpCall(exchange, attempt, host)
+    const { trace } = exchange
+    trace?.asking(this.endpoint)
+    const tried = trace === null ? attempt : new TracedAttempt(attempt, trace)
+    const call = new HttpCall(exchange, tried, host)
     exchange.call = call
     if (this.#timeout > 0) call.limit(this.#timeout)
     this.#pool.take(call)

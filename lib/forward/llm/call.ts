@@ -56,6 +56,7 @@ export class LlmCall implements PromptOwner, Call {
     try {
       this.#learn()
       const { catalogue } = this.#settings
+      this.#exchange.trace?.llm(this.#format, this.#facts)
       this.#admit(catalogue.choose(this.#prompt.model, this.#exchange))
     } catch (error) {
       this.#fail(faultOf(error))

@@ -43,6 +43,7 @@ export class Tally implements Tap {
     Object.assign(this.#facts, llmFactsOf(seen))
     Object.assign(this.#facts, timesOf(exchange.started, seen, this.#facts.outputTokens ?? 0))
     exchange.spent = costOf(seen, this.#input)
+    exchange.trace?.emit({ type: 'llmUsage', usage: { ...exchange.spent, ...this.#facts } })
     for (const charge of exchange.charges) charge.settle(exchange.spent)
   }
 }

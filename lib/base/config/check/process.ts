@@ -5,6 +5,7 @@ import {
   LLM_LIMITS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
+  TRACED_BODY_BYTES,
   WIRE_LIMITS,
 } from '../../limits.ts'
 import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../limits.ts'
@@ -21,6 +22,7 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     logging: { level: [level].flat().join(','), format },
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
+    maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }
 }
 

@@ -10,6 +10,7 @@ import {
   LLM_LIMITS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
+  TRACED_BODY_BYTES,
   WIRE_LIMITS,
 } from '../../limits.ts'
 import { durationText } from '../duration.ts'
@@ -103,6 +104,11 @@ export const PROCESS = z
       'How long running requests may finish at shutdown',
       duration,
     ),
+    trace: z
+      .strictObject({
+        maxBodyBytes: amount(TRACED_BODY_BYTES, 'Of each body that a trace shows', BYTES),
+      })
+      .optional(),
     mcp: z
       .strictObject({
         sessionTtl: time(MCP.sessionTtl, 'Idle time that ends a session'),

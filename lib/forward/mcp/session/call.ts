@@ -73,6 +73,7 @@ export class Call {
 
   /** Asks a target on the call's behalf; after a cancel the waiter hears nothing. */
   ask(target: Target, make: (idText: string) => Buffer, waiter: Waiter): number {
+    this.visit.exchange.trace?.mcp(this.message.method, target.name)
     const number: number = target.request(make, {
       answered: (message) => {
         if (!this.#parts.delete(number)) return

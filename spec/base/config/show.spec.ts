@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Showing } from '../../lib/admin/show.ts'
-import { compileWith } from '../../lib/base/cel/compile.ts'
-import { Secret } from '../../lib/base/config/secret.ts'
+import { Showing } from '../../../lib/base/config/show.ts'
+import { compileWith } from '../../../lib/base/cel/compile.ts'
+import { Secret } from '../../../lib/base/config/secret.ts'
 
 const showing = suite('admin/show')
 

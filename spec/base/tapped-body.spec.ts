@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Form, Framing, Outcome, Tap } from '../../lib/base/types.ts'
 import { Fields } from '../../lib/base/wire/head.ts'
-import { TappedBody } from '../../lib/forward/tapped-body.ts'
+import { TappedBody } from '../../lib/base/tapped-body.ts'
 import { NotingSink, PushedBody } from '../support/llm/pushing.ts'
 import { splits } from '../support/splits.ts'
 

@@ -1,9 +1,9 @@
 // A body with somebody who watches: every byte goes on first, untouched and in the form it was asked for, and is
 // shown to the tap afterwards, without the framing.
 
-import type { Body, Form, Framing, Outcome, Sink, Tap } from '../base/types.ts'
-import { Framer } from '../base/wire/framer.ts'
-import type { Fields } from '../base/wire/head.ts'
+import type { Body, Form, Framing, Outcome, Sink, Tap } from './types.ts'
+import { Framer } from './wire/framer.ts'
+import type { Fields } from './wire/head.ts'
 
 export class TappedBody implements Body, Sink {
   readonly framing: Framing

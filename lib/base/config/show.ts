@@ -1,28 +1,15 @@
 // How the values of a checked configuration are shown: the way users write them, and without secrets.
 
 import { X509Certificate } from 'node:crypto'
-import { Expression } from '../base/cel/compile.ts'
-import { durationText } from '../base/config/duration.ts'
-import { Secret } from '../base/config/secret.ts'
-
-const REDACTED = '<redacted>'
-
-/** Whatever `config.sensitiveHeaders` adds. */
-const SENSITIVE_HEADERS = [
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-]
+import { Expression } from '../cel/compile.ts'
+import { REDACTED, sensitiveNames, shownTarget } from '../redact.ts'
+import { durationText } from './duration.ts'
+import { Secret } from './secret.ts'
 
 /** Texts of these names are not shown where users choose the names: metadata, parameters of models. */
 const SECRET_NAME =
   /(?:secret|passwo?r?d|token|credentials?|hash|signature|(?:api|access|private|[-_])[-_]?key)$/i
 const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|keepAlive)$/i
-const USER_INFO = /:\/\/[^/@\s]+@/g
-const SECRET_QUERY = /([?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&#\s]*/gi
 
 /** Names an expression reads; what is known about an API key is not the key. */
 const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
@@ -36,7 +23,7 @@ export class Showing {
   readonly #sensitive: ReadonlySet<string>
 
   constructor(sensitiveHeaders: readonly string[]) {
-    this.#sensitive = new Set([...SENSITIVE_HEADERS, ...sensitiveHeaders])
+    this.#sensitive = sensitiveNames(sensitiveHeaders)
   }
 
   /** `name` is that of the field it stands in. */
@@ -150,7 +137,7 @@ export function addressText(address: Fields): string {
 
 function textOf(text: string): unknown {
   if (text.includes('-----BEGIN ')) return pemText(text)
-  return text.replace(USER_INFO, `://${REDACTED}@`).replace(SECRET_QUERY, `$1${REDACTED}`)
+  return shownTarget(text)
 }
 
 /** No bound is no number. */
