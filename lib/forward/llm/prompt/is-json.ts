@@ -9,5 +9,6 @@ export function isPlainJson(head: RequestHead): boolean {
   const encoding = head.get('content-encoding')
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return false
   const type = head.get('content-type')
-  return type === undefined || JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
+  if (type === undefined || type === 'application/json') return true
+  return JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
 }

@@ -116,6 +116,11 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     return this.#try?.isAsking ?? false
   }
 
+  /** The try under way does so, or may do so yet: what stands in its body is not known to the end. */
+  get mayAsk(): boolean {
+    return this.#try?.mayAsk ?? false
+  }
+
   start(): void {
     this.#move('gathering')
     this.#source.start(this, 'content')
@@ -167,11 +172,13 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   }
 
   pause(body: TryBody): void {
-    if (body === this.#try) this.#source.pause()
+    if (body === this.#try && this.#coming === 'more') this.#source.pause()
   }
 
   resume(body: TryBody): void {
-    if (body === this.#try && this.#state === 'flowing') this.#source.resume()
+    if (body !== this.#try || this.#state !== 'flowing') return
+    // Behind the end it may be another request's already.
+    if (this.#coming === 'more') this.#source.resume()
   }
 
   cancel(body: TryBody): void {
@@ -261,8 +268,8 @@ export class Prompt implements PromptFacts, Sink, TrySource {
 
   /** The head's word for a body of that length; -1 for one that ends when it ends. */
   #frame(length: number): void {
+    if (length < 0) return
     const head = this.#head
-    if (length < 0) return head.remove('content-length')
     head.remove('transfer-encoding')
     if (head.get('content-length') !== String(length)) head.set('content-length', String(length))
   }
