@@ -166,8 +166,7 @@ export class LlmPlanner {
   #candidate(backend: Ai | Llm, entry: AiEntry, dress: Dress): Candidate {
     const route = this.#route.policies
     const auth = entry.auth ?? backend.policies.backendAuth ?? route.backendAuth
-    const key = auth === null || auth.kind === 'passthrough' ? 'client' : 'gateway'
-    const way = new ProviderBackend(this.#way(backend, entry), entry.provider, key)
+    const way = new ProviderBackend(this.#way(backend, entry), entry.provider, auth)
     const policies = this.#ways.policies.ofProvider({ auth: entry.auth, ...dress })
     const policed = policies.length === 0 ? way : new PolicedBackend(way, policies, enforce)
     return candidateOf(entry, policed, dress.policy)

@@ -5,14 +5,17 @@ import type { LlmFormat } from '../../base/config/llm-types.ts'
 import { faultOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { Attempt, Call, Cost, Reply } from '../../base/types.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
 import { isFree } from './formats.ts'
 import { Prompt } from './prompt/prompt.ts'
+import { speaks } from './provider.ts'
 import { Tries } from './tries.ts'
 import type { PromptOwner } from './types.ts'
+
+const NOTHING: Cost = { input: 0, output: 0, basis: 'counted' }
 
 type State = 'reading' | 'admitting' | 'asking' | 'over'
 
@@ -73,7 +76,10 @@ export class LlmCall implements PromptOwner, Call {
   failed(error: GatewayError): void {
     this.#state = 'over'
     // A provider may have the first half: the exchange ends that call, so that nobody takes it for a whole request.
-    this.#exchange.fail(error)
+    const exchange = this.#exchange
+    if (exchange.spent !== null && !exchange.isAnswered) exchange.spent = NOTHING
+    this.#sayGoodbye()
+    exchange.fail(error)
   }
 
   #learn(): void {
@@ -91,10 +97,10 @@ export class LlmCall implements PromptOwner, Call {
     const exchange = this.#exchange
     // Another try of the route's `retry` was admitted with the first.
     const isAdmitted = exchange.spent !== null || isFree(this.#format, exchange.request.method)
-    if (meter === null || isAdmitted) return this.#ask(choices)
-    exchange.spent = { input: 0, output: 0, basis: 'counted' }
-    this.#state = 'admitting'
     this.#estimate = this.#estimateNow()
+    if (meter === null || isAdmitted) return this.#ask(choices)
+    exchange.spent = NOTHING
+    this.#state = 'admitting'
     const verdict = meter.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#ask(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)
@@ -106,16 +112,24 @@ export class LlmCall implements PromptOwner, Call {
       .catch((error: unknown) => this.#fail(faultOf(error)))
   }
 
+  /** Nobody reads the rest of the body: the connection ends with the answer, and says so. */
+  #sayGoodbye(): void {
+    if (!this.#prompt.isWhole) this.#exchange.request.keepAlive = false
+  }
+
   #refuse(reply: Reply): void {
     this.#state = 'over'
+    this.#sayGoodbye()
     this.#exchange.answer(reply)
   }
 
   #ask(choices: readonly Choice[]): void {
     this.#state = 'asking'
     const { usage } = this.#settings
+    const able = choices.filter(({ candidate }) => speaks(candidate.entry.provider, this.#format))
     const tries = new Tries(this.#exchange, this.#attempt, {
-      choices,
+      // If nobody is able, the first says so.
+      choices: able.length > 0 ? able : choices,
       usage,
       format: this.#format,
       prompt: this.#prompt,
@@ -129,6 +143,7 @@ export class LlmCall implements PromptOwner, Call {
   #fail(error: GatewayError): void {
     if (this.#state === 'over') return
     this.#state = 'over'
+    this.#sayGoodbye()
     this.#attempt.fail(error)
   }
 }

@@ -86,7 +86,7 @@ export class ModelCatalogue implements Catalogue {
 
   choose(model: string | null, exchange: Exchange): Choice[] {
     if (model === null)
-      throw new GatewayError('LLM_REQUEST', 'failed to process LLM request: the model is missing')
+      throw new GatewayError('MODEL_MISSING', 'failed to process LLM request: the model is missing')
     const mixed = this.#mixed.get(model)
     if (mixed !== undefined) return this.#among(mixed, exchange)
     const name = bestMatch(this.#openNames(), model)
