@@ -121,11 +121,6 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     return this.#try?.mayAsk ?? false
   }
 
-  /** The try under way does so, or may do so yet: what stands in its body is not known to the end. */
-  get mayAsk(): boolean {
-    return this.#try?.mayAsk ?? false
-  }
-
   start(): void {
     this.#move('gathering')
     this.#source.start(this, 'content')

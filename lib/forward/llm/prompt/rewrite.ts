@@ -50,11 +50,6 @@ export class Rewrite {
     return this.#usage !== 'left' && this.#streams() !== false
   }
 
-  /** It asks, or will if the request turns out to stream. */
-  get mayAsk(): boolean {
-    return this.#usage !== 'left' && this.#streams() !== false
-  }
-
   /** By how much the body grows: exactly, when all of it is known; until then, at most. */
   get growth(): number {
     const isKnown = this.#outline.closedAt >= 0

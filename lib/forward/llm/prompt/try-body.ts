@@ -44,11 +44,6 @@ export class TryBody implements Body {
     return this.#rewrite?.mayAsk ?? false
   }
 
-  /** It does, or may do so yet. */
-  get mayAsk(): boolean {
-    return this.#rewrite?.mayAsk ?? false
-  }
-
   get isFull(): boolean {
     return this.#flow === 'full'
   }
