@@ -131,22 +131,25 @@ export class LlmPlanner {
     { key: name }: BackendConfig,
     policy: AiPolicyConfig,
     catalogue: Catalogue,
-    names: Iterable<string>,
+    names: readonly string[],
   ): LlmBackend {
     const { meter, needs } = this.#metering
     const { held, limits } = this.#ways
+    const holdFor = needs === 'model' ? 'model' : catalogue.needs
+    const isEdited = names.length > 1 || catalogue.edits === 'model'
     const settings: LlmSettings = {
       name,
       formats: new FormatTable(policy.routes),
       catalogue,
       meter,
       prompts: {
-        holdFor: needs === 'model' ? 'model' : catalogue.needs,
+        holdFor,
         together: held,
         maxHeldBytes: limits.maxHeldBytes,
         keep: KEPT_BYTES,
         watched: watchedWith(names),
       },
+      reads: holdFor === 'model' || isEdited ? 'must' : 'may',
       usage: meter !== null && policy.usage === 'inject' ? 'ask' : 'leave',
     }
     return new LlmBackend(settings)

@@ -2,15 +2,17 @@
 
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { LlmFormat } from '../../base/config/llm-types.ts'
-import { faultOf } from '../../base/errors.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import { faultOf, GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Call, Cost, Reply } from '../../base/types.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
-import { isFree } from './formats.ts'
+import { isFree, isJsonFormat } from './formats.ts'
+import { bestMatch } from './model-names.ts'
+import { isCompressed } from './prompt/is-json.ts'
 import { Prompt } from './prompt/prompt.ts'
+import type { PromptOptions } from './prompt/prompt.ts'
 import { speaks } from './provider.ts'
 import { Tries } from './tries.ts'
 import type { PromptOwner } from './types.ts'
@@ -35,7 +37,14 @@ export class LlmCall implements PromptOwner, Call {
     this.#exchange = exchange
     this.#attempt = attempt
     this.#format = format
-    this.#prompt = new Prompt(attempt.body, exchange.request, settings.prompts, this)
+    const { prompts } = settings
+    const isNamed = exchange.facts?.allowedModels !== undefined
+    const options: PromptOptions = {
+      ...prompts,
+      holdFor: isNamed ? 'model' : prompts.holdFor,
+      types: isJsonFormat(format) ? 'any' : 'json',
+    }
+    this.#prompt = new Prompt(attempt.body, exchange.request, options, this)
   }
 
   start(): void {
@@ -58,6 +67,7 @@ export class LlmCall implements PromptOwner, Call {
     if (this.#state === 'over') return
     try {
       this.#learn()
+      this.#check()
       const { catalogue } = this.#settings
       this.#admit(catalogue.choose(this.#prompt.model, this.#exchange))
     } catch (error) {
@@ -80,6 +90,25 @@ export class LlmCall implements PromptOwner, Call {
     if (exchange.spent !== null && !exchange.isAnswered) exchange.spent = NOTHING
     this.#sayGoodbye()
     exchange.fail(error)
+  }
+
+  /** What cannot be read cannot be held to its model, nor changed: where that matters, it is not sent on. */
+  #check(): void {
+    const { request, facts } = this.#exchange
+    const { isOpaque, model } = this.#prompt
+    if (
+      isOpaque &&
+      isJsonFormat(this.#format) &&
+      isCompressed(request) &&
+      this.#settings.reads === 'must'
+    )
+      throw new GatewayError(
+        'LLM_ENCODING',
+        'failed to process LLM request: a compressed body cannot be read here, send it without content-encoding',
+      )
+    const allowed = request.method === 'POST' ? facts?.allowedModels : undefined
+    if (allowed === undefined || (model !== null && bestMatch(allowed, model) !== undefined)) return
+    throw new GatewayError('MODEL_DENIED', 'this key may not ask for this model')
   }
 
   #learn(): void {

@@ -13,7 +13,7 @@ import type { Body, Framing, Outcome, Sink } from '../../../base/types.ts'
 import type { Fields, RequestHead } from '../../../base/wire/head.ts'
 import type { BodyEdits, PromptFacts, PromptOwner } from '../types.ts'
 import { noRoom, tooLarge } from './faults.ts'
-import { isPlainJson } from './is-json.ts'
+import { isCompressed, isJson } from './is-json.ts'
 import { Kept } from './kept.ts'
 import { Outline } from './outline.ts'
 import { Rewrite } from './rewrite.ts'
@@ -29,6 +29,8 @@ export interface PromptOptions {
   readonly maxHeldBytes: number
   /** A body up to this length is kept for another try; 0 for none. */
   readonly keep: number
+  /** `any`: it is JSON whatever its type says, as many providers do not look at that. */
+  readonly types: 'json' | 'any'
   /** What all requests may hold and keep. */
   readonly together: Budget
   /** Edits may name these members, and no others. */
@@ -77,7 +79,8 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#owner = owner
     this.#outline = new Outline(options.watched)
     this.#kept = new Kept(options.together)
-    this.isOpaque = body.framing === 'none' || !isPlainJson(head)
+    const isReadable = !isCompressed(head) && (options.types === 'any' || isJson(head))
+    this.isOpaque = body.framing === 'none' || !isReadable
   }
 
   get model(): string | null {
