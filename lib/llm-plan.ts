@@ -131,22 +131,25 @@ export class LlmPlanner {
     { key: name }: BackendConfig,
     policy: AiPolicyConfig,
     catalogue: Catalogue,
-    names: Iterable<string>,
+    names: readonly string[],
   ): LlmBackend {
     const { meter, needs } = this.#metering
     const { held, limits } = this.#ways
+    const holdFor = needs === 'model' ? 'model' : catalogue.needs
+    const isEdited = names.length > 1 || catalogue.edits === 'model'
     const settings: LlmSettings = {
       name,
       formats: new FormatTable(policy.routes),
       catalogue,
       meter,
       prompts: {
-        holdFor: needs === 'model' ? 'model' : catalogue.needs,
+        holdFor,
         together: held,
         maxHeldBytes: limits.maxHeldBytes,
         keep: KEPT_BYTES,
         watched: watchedWith(names),
       },
+      reads: holdFor === 'model' || isEdited ? 'must' : 'may',
       usage: meter !== null && policy.usage === 'inject' ? 'ask' : 'leave',
     }
     return new LlmBackend(settings)
@@ -166,8 +169,7 @@ export class LlmPlanner {
   #candidate(backend: Ai | Llm, entry: AiEntry, dress: Dress): Candidate {
     const route = this.#route.policies
     const auth = entry.auth ?? backend.policies.backendAuth ?? route.backendAuth
-    const key = auth === null || auth.kind === 'passthrough' ? 'client' : 'gateway'
-    const way = new ProviderBackend(this.#way(backend, entry), entry.provider, key)
+    const way = new ProviderBackend(this.#way(backend, entry), entry.provider, auth)
     const policies = this.#ways.policies.ofProvider({ auth: entry.auth, ...dress })
     const policed = policies.length === 0 ? way : new PolicedBackend(way, policies, enforce)
     return candidateOf(entry, policed, dress.policy)

@@ -16,6 +16,8 @@ const TABLE = {
   BODY_TOO_LARGE: [413, 'client'],
   HEAD_TOO_LARGE: [431, 'client'],
   LLM_REQUEST: [400, 'client'],
+  LLM_ENCODING: [415, 'client'],
+  MODEL_MISSING: [400, 'client'],
   MODEL_DENIED: [403, 'client'],
   MODEL_NOT_FOUND: [404, 'client'],
   METHOD_UNKNOWN: [501, 'client'],

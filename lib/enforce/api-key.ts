@@ -12,14 +12,16 @@ interface Known {
   readonly hash: Buffer
   /** Readable as `apiKey.<field>`. */
   readonly metadata: Claims
+  readonly allowedModels: readonly string[] | undefined
 }
 
 /** Longer ones are nobody's. */
 const MAX_KEY_LENGTH = 4_096
 
 export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
-  const known = keys.map(({ hash, metadata }) => ({
+  const known = keys.map(({ hash, metadata, allowedModels }) => ({
     hash: Buffer.from(hash, 'hex'),
+    allowedModels: allowedModels ?? undefined,
     // An object by the shape of the configuration.
     metadata: fromJson(metadata) as Claims,
   }))
@@ -31,7 +33,8 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
       if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
       const apiKeyHash = key.hash.toString('base64')
-      exchange.facts = { ...exchange.facts, apiKey: key.metadata, apiKeyHash }
+      const { metadata, allowedModels } = key
+      exchange.facts = { ...exchange.facts, apiKey: metadata, apiKeyHash, allowedModels }
       removeCredential(exchange, location)
       return undefined
     },

@@ -30,6 +30,7 @@ function rpcError({ source, message }: GatewayError): object {
 /** Words that SDKs know, where there is one; else our own code. */
 const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
   LLM_REQUEST: 'invalid_request_body',
+  MODEL_MISSING: 'missing_model',
   MODEL_DENIED: 'model_not_allowed',
   MODEL_NOT_FOUND: 'model_not_found',
 }

@@ -10,6 +10,8 @@ export interface Facts {
   apiKey?: Claims | undefined
   /** Tells one key from another; not for expressions. */
   apiKeyHash?: string | undefined
+  /** Models the key may ask for, each with at most one star; not for expressions. */
+  allowedModels?: readonly string[] | undefined
   basicAuth?: { username: string } | undefined
   mcp?: McpFacts | undefined
   llm?: LlmFacts | undefined

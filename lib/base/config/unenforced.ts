@@ -9,9 +9,6 @@ const POLICIES = ['csrf', 'delay', 'requestMirror']
 
 const TARGETS = ['policies.transformations']
 
-/** Of `apiKey`, wherever it stands: a key that may ask for any model is worse than none. */
-const KEYS = 'apiKey.keys.*.allowedModels'
-
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
   'config.readinessAddr',
@@ -22,10 +19,6 @@ const ROWS: readonly string[] = [
   ...TARGETS.map((name) => `mcp.targets.*.${name}`),
   ...TARGETS.map((name) => `backends.*.mcp.targets.*.${name}`),
   ...TARGETS.map((name) => `routes.*.backends.*.mcp.targets.*.${name}`),
-  `gateways.*.${KEYS}`,
-  `gateways.*.listeners.*.${KEYS}`,
-  `routes.*.policies.${KEYS}`,
-  `*.policies.${KEYS}`,
 ]
 
 const NOT_ENFORCED = 'is checked but not enforced by this version'

@@ -43,7 +43,12 @@ export function isFailure(asked: Asked): asked is Failure {
 export interface AskOwner {
   /** Once. */
   done(asked: Asked): void
+  /** Its stream is gone; after `done`, or before. */
+  closed(): void
 }
+
+/** `reset` tells the service that nobody waits; `forget` lets it answer nobody. */
+export type Leave = 'reset' | 'forget'
 
 export class Ask {
   readonly #owner: AskOwner
@@ -71,14 +76,21 @@ export class Ask {
       te: 'trailers',
       'grpc-timeout': `${ms}m`,
     })
-    this.#timer = setTimeout(() => this.#give('timeout', 'no answer in time'), ms)
+    this.#timer = setTimeout(() => this.#expire(), ms)
     this.#listen()
     this.#stream.end(framed(bytes))
   }
 
   /** Nobody waits for it any more. */
-  cancel(): void {
-    this.#give('cancelled', 'cancelled')
+  cancel(leave: Leave): void {
+    if (leave === 'reset') return this.#give('cancelled', 'cancelled')
+    this.#end({ kind: 'cancelled', reason: 'cancelled' })
+  }
+
+  /** Also of one that was forgotten, so that no stream stays. */
+  #expire(): void {
+    this.#give('timeout', 'no answer in time')
+    this.#stream.close(constants.NGHTTP2_CANCEL)
   }
 
   #listen(): void {
@@ -118,6 +130,12 @@ export class Ask {
   }
 
   #closed(): void {
+    clearTimeout(this.#timer)
+    this.#conclude()
+    this.#owner.closed()
+  }
+
+  #conclude(): void {
     if (this.#status === undefined) {
       const code = this.#stream.rstCode ?? 0
       const isRefused = code === constants.NGHTTP2_REFUSED_STREAM
@@ -146,8 +164,8 @@ export class Ask {
   }
 
   #end(asked: Asked): void {
+    if (this.#state === 'over') return
     this.#state = 'over'
-    clearTimeout(this.#timer)
     this.#owner.done(asked)
   }
 }

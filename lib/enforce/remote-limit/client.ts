@@ -10,7 +10,7 @@ import type { Endpoint } from '../../base/config/types.ts'
 import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { Ask, isFailure } from './ask.ts'
-import type { Asked, Failure } from './ask.ts'
+import type { Asked, Failure, Leave } from './ask.ts'
 import { encodeRequest } from './codec.ts'
 import type { RateLimitRequest } from './codec.ts'
 import { Question } from './question.ts'
@@ -28,6 +28,9 @@ const MIN_REST_MS = 100
 const MAX_REST_MS = 2_000
 /** So many calls in a row without a word: whoever is at the other end of the connection is not there any more. */
 const MAX_MISSED = 5
+/** Streams that may be reset at once, and again in each second: servers end connections on which too many are. */
+const MAX_RESETS = 100
+const RESETS_PER_SECOND = 20
 /** One line about failures in this time. */
 const TELL_EVERY_MS = 5_000
 
@@ -52,14 +55,19 @@ export class RateLimitService {
   readonly #authority: string
   readonly #log: Log
   readonly #clock: Clock
-  readonly #questions = new Set<Question>()
   readonly #home: QuestionHome = {
     send: (question) => this.#send(question),
-    answered: (question, asked) => this.#answered(question, asked),
+    leave: () => this.#leaveBy(),
+    closed: () => this.#closed(),
+    answered: (asked) => this.#answered(asked),
   }
   #state: State = 'idle'
   #session: ClientHttp2Session | null = null
   #whenUnused: 'keep' | 'end' = 'keep'
+  /** Streams under way, also those that nobody waits for. */
+  #streams = 0
+  #resets = MAX_RESETS
+  #resetsAt = 0
   #missed = 0
   #rest = MIN_REST_MS
   #restUntil = 0
@@ -84,39 +92,51 @@ export class RateLimitService {
 
   ask(request: RateLimitRequest, ms = CALL_TIMEOUT_MS): Asking {
     const question = new Question(this.#home, encodeRequest(request), this.#clock.now() + ms)
-    if (this.#questions.size >= MAX_CALLS) question.done(unasked('too many calls under way'))
-    else {
-      this.#questions.add(question)
-      question.send()
-    }
+    question.send()
     return question
   }
 
   /** Ends the connection once it is not in use; whoever asks later has one for as long as that takes. */
   close(): void {
     this.#whenUnused = 'end'
-    this.#leave()
+    this.#release()
   }
 
   #send(question: Question): Ask | Failure {
     const ms = Math.ceil(question.by - this.#clock.now())
     if (ms <= 0) return { kind: 'timeout', reason: 'no answer in time' }
+    if (this.#streams >= MAX_CALLS) return unasked('too many calls under way')
     const session = this.#current()
     if (typeof session === 'string') return unasked(session)
     try {
-      return new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
+      const ask = new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
+      this.#streams++
+      return ask
     } catch (error) {
       // node:http2 throws what others would tell by an event.
       return unasked(codeOf(error))
     }
   }
 
-  #answered(question: Question, asked: Asked): void {
-    this.#questions.delete(question)
+  #closed(): void {
+    this.#streams--
+    this.#release()
+  }
+
+  #answered(asked: Asked): void {
     if (!isFailure(asked) || asked.kind === 'bad') this.#heard()
     else if (asked.kind === 'timeout') this.#miss()
     if (isFailure(asked) && asked.kind !== 'cancelled') this.#tell(asked.reason)
-    if (this.#whenUnused === 'end') this.#leave()
+  }
+
+  #leaveBy(): Leave {
+    const now = this.#clock.now()
+    const more = ((now - this.#resetsAt) / 1_000) * RESETS_PER_SECOND
+    this.#resetsAt = now
+    this.#resets = Math.min(MAX_RESETS, this.#resets + more)
+    if (this.#resets < 1) return 'forget'
+    this.#resets--
+    return 'reset'
   }
 
   #heard(): void {
@@ -178,8 +198,9 @@ export class RateLimitService {
     this.#rest = Math.min(MAX_REST_MS, this.#rest * 2)
   }
 
-  #leave(): void {
-    if (this.#questions.size > 0 || this.#session === null) return
+  /** A connection without a stream is kept, or not. */
+  #release(): void {
+    if (this.#whenUnused === 'keep' || this.#streams > 0 || this.#session === null) return
     const session = this.#session
     this.#session = null
     this.#move('idle')

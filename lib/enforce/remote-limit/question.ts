@@ -2,7 +2,7 @@
 
 import type { Call } from '../../base/types.ts'
 import { Ask, isFailure } from './ask.ts'
-import type { Asked, AskOwner, Failure } from './ask.ts'
+import type { Asked, AskOwner, Failure, Leave } from './ask.ts'
 
 const MAX_TRIES = 2
 
@@ -15,8 +15,12 @@ export interface Asking extends Call {
 export interface QuestionHome {
   /** Puts it on a stream, or says why not. */
   send(question: Question): Ask | Failure
+  /** How one leaves that is not waited for any more. */
+  leave(): Leave
+  /** A stream of it is gone. */
+  closed(): void
   /** It is over; whoever waits for the answer hears of it after this. */
-  answered(question: Question, asked: Asked): void
+  answered(asked: Asked): void
 }
 
 export class Question implements Asking, AskOwner {
@@ -49,11 +53,15 @@ export class Question implements Asking, AskOwner {
     this.#ask = null
     const isRefused = isFailure(asked) && asked.kind === 'refused'
     if (isRefused && this.#triesLeft > 0) return this.send()
-    this.#home.answered(this, asked)
+    this.#home.answered(asked)
     this.#resolve(asked)
   }
 
+  closed(): void {
+    this.#home.closed()
+  }
+
   cancel(): void {
-    this.#ask?.cancel()
+    this.#ask?.cancel(this.#home.leave())
   }
 }

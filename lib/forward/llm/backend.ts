@@ -17,7 +17,9 @@ export interface LlmSettings {
   readonly catalogue: Catalogue
   /** Token limits; null for none. */
   readonly meter: Meter | null
-  readonly prompts: PromptOptions
+  readonly prompts: Omit<PromptOptions, 'types'>
+  /** `must`: something goes by what stands in a request, or changes it. */
+  readonly reads: 'must' | 'may'
   /** Whether providers are asked to count, on behalf of clients that do not want to know. */
   readonly usage: BodyEdits['usage']
 }

@@ -2,17 +2,22 @@
 
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { LlmFormat } from '../../base/config/llm-types.ts'
-import { faultOf } from '../../base/errors.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import { faultOf, GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { Attempt, Call, Cost, Reply } from '../../base/types.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
-import { isFree } from './formats.ts'
+import { isFree, isJsonFormat } from './formats.ts'
+import { bestMatch } from './model-names.ts'
+import { isCompressed } from './prompt/is-json.ts'
 import { Prompt } from './prompt/prompt.ts'
+import type { PromptOptions } from './prompt/prompt.ts'
+import { speaks } from './provider.ts'
 import { Tries } from './tries.ts'
 import type { PromptOwner } from './types.ts'
+
+const NOTHING: Cost = { input: 0, output: 0, basis: 'counted' }
 
 type State = 'reading' | 'admitting' | 'asking' | 'over'
 
@@ -32,7 +37,14 @@ export class LlmCall implements PromptOwner, Call {
     this.#exchange = exchange
     this.#attempt = attempt
     this.#format = format
-    this.#prompt = new Prompt(attempt.body, exchange.request, settings.prompts, this)
+    const { prompts } = settings
+    const isNamed = exchange.facts?.allowedModels !== undefined
+    const options: PromptOptions = {
+      ...prompts,
+      holdFor: isNamed ? 'model' : prompts.holdFor,
+      types: isJsonFormat(format) ? 'any' : 'json',
+    }
+    this.#prompt = new Prompt(attempt.body, exchange.request, options, this)
   }
 
   start(): void {
@@ -55,6 +67,7 @@ export class LlmCall implements PromptOwner, Call {
     if (this.#state === 'over') return
     try {
       this.#learn()
+      this.#check()
       const { catalogue } = this.#settings
       this.#exchange.trace?.llm(this.#format, this.#facts)
       this.#admit(catalogue.choose(this.#prompt.model, this.#exchange))
@@ -74,7 +87,29 @@ export class LlmCall implements PromptOwner, Call {
   failed(error: GatewayError): void {
     this.#state = 'over'
     // A provider may have the first half: the exchange ends that call, so that nobody takes it for a whole request.
-    this.#exchange.fail(error)
+    const exchange = this.#exchange
+    if (exchange.spent !== null && !exchange.isAnswered) exchange.spent = NOTHING
+    this.#sayGoodbye()
+    exchange.fail(error)
+  }
+
+  /** What cannot be read cannot be held to its model, nor changed: where that matters, it is not sent on. */
+  #check(): void {
+    const { request, facts } = this.#exchange
+    const { isOpaque, model } = this.#prompt
+    if (
+      isOpaque &&
+      isJsonFormat(this.#format) &&
+      isCompressed(request) &&
+      this.#settings.reads === 'must'
+    )
+      throw new GatewayError(
+        'LLM_ENCODING',
+        'failed to process LLM request: a compressed body cannot be read here, send it without content-encoding',
+      )
+    const allowed = request.method === 'POST' ? facts?.allowedModels : undefined
+    if (allowed === undefined || (model !== null && bestMatch(allowed, model) !== undefined)) return
+    throw new GatewayError('MODEL_DENIED', 'this key may not ask for this model')
   }
 
   #learn(): void {
@@ -92,10 +127,10 @@ export class LlmCall implements PromptOwner, Call {
     const exchange = this.#exchange
     // Another try of the route's `retry` was admitted with the first.
     const isAdmitted = exchange.spent !== null || isFree(this.#format, exchange.request.method)
-    if (meter === null || isAdmitted) return this.#ask(choices)
-    exchange.spent = { input: 0, output: 0, basis: 'counted' }
-    this.#state = 'admitting'
     this.#estimate = this.#estimateNow()
+    if (meter === null || isAdmitted) return this.#ask(choices)
+    exchange.spent = NOTHING
+    this.#state = 'admitting'
     const verdict = meter.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#ask(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)
@@ -107,16 +142,24 @@ export class LlmCall implements PromptOwner, Call {
       .catch((error: unknown) => this.#fail(faultOf(error)))
   }
 
+  /** Nobody reads the rest of the body: the connection ends with the answer, and says so. */
+  #sayGoodbye(): void {
+    if (!this.#prompt.isWhole) this.#exchange.request.keepAlive = false
+  }
+
   #refuse(reply: Reply): void {
     this.#state = 'over'
+    this.#sayGoodbye()
     this.#exchange.answer(reply)
   }
 
   #ask(choices: readonly Choice[]): void {
     this.#state = 'asking'
     const { usage } = this.#settings
+    const able = choices.filter(({ candidate }) => speaks(candidate.entry.provider, this.#format))
     const tries = new Tries(this.#exchange, this.#attempt, {
-      choices,
+      // If nobody is able, the first says so.
+      choices: able.length > 0 ? able : choices,
       usage,
       format: this.#format,
       prompt: this.#prompt,
@@ -130,6 +173,7 @@ export class LlmCall implements PromptOwner, Call {
   #fail(error: GatewayError): void {
     if (this.#state === 'over') return
     this.#state = 'over'
+    this.#sayGoodbye()
     this.#attempt.fail(error)
   }
 }

@@ -19,6 +19,8 @@ export interface Choice {
 export interface Catalogue {
   /** Whether a choice needs the request's model. */
   readonly needs: 'model' | 'nothing'
+  /** Whether a provider may be asked for another model than the client wrote. */
+  readonly edits: 'model' | 'nothing'
   /** Ids to tell clients of; null when only the provider knows. */
   readonly models: readonly string[] | null
   /** In the order in which they are asked. Throws what the client is to hear. */
@@ -28,6 +30,7 @@ export interface Catalogue {
 /** Of an `ai` backend. */
 export class OpenCatalogue implements Catalogue {
   readonly needs: 'model' | 'nothing'
+  readonly edits: 'model' | 'nothing'
   readonly models = null
   readonly #levels: readonly Level[]
   readonly #aliases: ReadonlyMap<string, string>
@@ -35,6 +38,8 @@ export class OpenCatalogue implements Catalogue {
   constructor(levels: readonly Level[], aliases: Readonly<Record<string, string>>) {
     this.#levels = levels
     this.#aliases = new Map(Object.entries(aliases))
+    const hasOwn = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
+    this.edits = this.#aliases.size > 0 || hasOwn ? 'model' : 'nothing'
     this.needs = this.#aliases.size > 0 || levels.some(isByModel) ? 'model' : 'nothing'
   }
 
@@ -73,6 +78,7 @@ export interface MixedModel {
 /** Of the `llm` section. */
 export class ModelCatalogue implements Catalogue {
   readonly needs = 'model'
+  readonly edits = 'model'
   readonly models: readonly string[]
   readonly #listed: ReadonlyMap<string, ListedModel>
   readonly #mixed: ReadonlyMap<string, MixedModel>
@@ -86,7 +92,7 @@ export class ModelCatalogue implements Catalogue {
 
   choose(model: string | null, exchange: Exchange): Choice[] {
     if (model === null)
-      throw new GatewayError('LLM_REQUEST', 'failed to process LLM request: the model is missing')
+      throw new GatewayError('MODEL_MISSING', 'failed to process LLM request: the model is missing')
     const mixed = this.#mixed.get(model)
     if (mixed !== undefined) return this.#among(mixed, exchange)
     const name = bestMatch(this.#openNames(), model)

@@ -79,6 +79,11 @@ export function isAskedForUsage(format: LlmFormat): boolean {
   return format === 'completions'
 }
 
+/** Its requests are JSON, whatever they say of themselves. */
+export function isJsonFormat(format: LlmFormat): boolean {
+  return !['detect', 'passthrough', 'realtime', 'models'].includes(format)
+}
+
 /** Costs no tokens: it reads, or asks how many there would be. */
 export function isFree(format: LlmFormat, method: string): boolean {
   return method !== 'POST' || format === 'anthropicTokenCount' || format === 'geminiCountTokens'

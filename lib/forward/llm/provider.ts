@@ -1,7 +1,7 @@
 // What differs between providers: where they are, what their paths look like, and how they want a key.
 
 import type { AiEntry, AiProvider, LlmFormat } from '../../base/config/llm-types.ts'
-import type { Endpoint } from '../../base/config/types.ts'
+import type { BackendAuthConfig, Endpoint } from '../../base/config/types.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { RequestHead } from '../../base/wire/head.ts'
 import { tailOf } from './formats.ts'
@@ -64,18 +64,24 @@ function pathOf(entry: AiEntry, asked: Asked): Place {
   if (pathOverride !== null) return { path: pathOverride, query: '' }
   const tail = tailOf(format, path)
   if (provider.kind === 'custom') {
-    const spoken = provider.formats.find(({ type }) => type === format)
-    if (spoken === undefined && provider.formats.every(({ type }) => type !== 'detect'))
+    if (!speaks(provider, format))
       throw new GatewayError(
         'LLM_REQUEST',
         `failed to process LLM request: provider '${entry.name}' does not speak '${format}'`,
       )
+    const spoken = provider.formats.find(({ type }) => type === format)
     if (spoken?.path != null) return { path: spoken.path, query: '' }
   }
   if (pathPrefix !== null) return { path: pathPrefix + tail, query: '' }
   // Whoever names a host knows its paths.
   if (entry.endpoint !== null) return { path, query: '' }
   return ownPath(provider, asked, tail)
+}
+
+/** Whether a provider has a path for it, as far as the configuration says. */
+export function speaks(provider: AiProvider, format: LlmFormat): boolean {
+  if (provider.kind !== 'custom') return true
+  return provider.formats.some(({ type }) => type === format || type === 'detect')
 }
 
 function ownPath(provider: AiProvider, { format, path, model }: Asked, tail: string): Place {
@@ -106,7 +112,7 @@ function azurePath(
 ): Place {
   if (apiVersion === null || apiVersion === 'v1') return { path: `/openai/v1${tail}`, query: '' }
   if (model === null)
-    throw new GatewayError('LLM_REQUEST', 'failed to process LLM request: the model is missing')
+    throw new GatewayError('MODEL_MISSING', 'failed to process LLM request: the model is missing')
   const deployment = encodeURIComponent(model)
   return {
     path: `/openai/deployments/${deployment}${tail}`,
@@ -114,10 +120,9 @@ function azurePath(
   }
 }
 
-/** Whose key a request carries: one of the configuration, or the client's own. */
-export type KeyOwner = 'gateway' | 'client'
-
-const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key']
+/** Where providers look for keys. */
+const KEY_HEADERS: readonly string[] = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
+const KEY_PARAMETER = 'key'
 
 /** What pages send along, and Anthropic takes for a call from a browser. */
 const PAGE_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
@@ -127,17 +132,39 @@ const ANTHROPIC_VERSION = '2023-06-01'
 /** Login tokens of Anthropic's are no keys. */
 const ANTHROPIC_LOGIN = 'sk-ant-oat'
 
-/** The head as the provider wants it: the key under its own name, and the fields it insists on. */
-export function dress(head: RequestHead, { kind }: AiProvider, key: KeyOwner): void {
-  // A client's placeholder must not stand beside the gateway's key.
-  if (key === 'gateway') for (const name of KEY_HEADERS) head.remove(name)
+/** The head as the provider wants it: one key, under its own name, and the fields it insists on; `auth` has been added. */
+export function dress(
+  head: RequestHead,
+  { kind }: AiProvider,
+  auth: BackendAuthConfig | null,
+): void {
+  const isOurs = auth !== null && auth.kind !== 'passthrough'
+  if (isOurs) keepOnly(head, auth)
   if (kind === 'anthropic') {
     for (const name of PAGE_HEADERS) head.remove(name)
     if (!head.has('anthropic-version')) head.add('anthropic-version', ANTHROPIC_VERSION)
     moveKey(head, 'x-api-key')
-  } else if (key === 'gateway' && kind === 'azure') moveKey(head, 'api-key')
-  else if (key === 'gateway' && kind === 'gemini' && head.path.includes(':'))
-    moveKey(head, 'x-goog-api-key')
+  } else if (isOurs && kind === 'azure') moveKey(head, 'api-key')
+  else if (isOurs && kind === 'gemini' && head.path.includes(':')) moveKey(head, 'x-goog-api-key')
+}
+
+/** A client's placeholder, or the key for another provider, must not stand beside the one that counts. */
+function keepOnly(
+  head: RequestHead,
+  { kind, name }: Exclude<BackendAuthConfig, { kind: 'passthrough' }>,
+): void {
+  // A header that no provider reads is for somebody in between, who wants it beside the client's key.
+  const isKey = kind === 'query' ? name === KEY_PARAMETER : KEY_HEADERS.includes(name)
+  if (!isKey) return
+  for (const other of KEY_HEADERS) if (kind === 'query' || other !== name) head.remove(other)
+  if (kind === 'header') removeKeyParameter(head)
+}
+
+function removeKeyParameter(head: RequestHead): void {
+  const parts = head.query.split('&')
+  const kept = parts.filter((part) => !new URLSearchParams(part).has(KEY_PARAMETER))
+  if (kept.length === parts.length) return
+  head.target = kept.length === 0 ? head.path : `${head.path}?${kept.join('&')}`
 }
 
 const BEARER = /^bearer +(\S+)$/i

@@ -45,6 +45,8 @@ export class Tries implements Attempt {
   readonly #undo: () => void
   #at = 0
   #sent = 0
+  /** `withheld`: sent once more without the question for usage, after a 400. */
+  #question: 'asked' | 'withheld' = 'asked'
 
   constructor(exchange: Exchange, attempt: Attempt, round: Round) {
     this.#exchange = exchange
@@ -71,10 +73,9 @@ export class Tries implements Attempt {
       path: this.#path,
       query: this.#query,
     })
-    const edits = this.#editsOf(this.#choice)
+    this.body = prompt.bodyWith(this.#editsOf(this.#choice))
     // Nobody could take the extra chunk out of a compressed stream again.
-    if (edits.usage === 'ask') request.remove('accept-encoding')
-    this.body = prompt.bodyWith(edits)
+    if (prompt.mayAsk) request.remove('accept-encoding')
     facts.provider = candidate.entry.name
     exchange.endpoint = candidate.backend.endpoint
     // From here on it may cost, whether anybody hears the answer or not.
@@ -91,6 +92,8 @@ export class Tries implements Attempt {
       if (this.#another()) return reply.body.cancel()
     } else candidate.health.succeeded()
     if (head.status === 400 && this.#withoutUsage()) return reply.body.cancel()
+    // Only now it is certain whose fault the first 400 was.
+    if (this.#question === 'withheld' && head.status < 300) candidate.usage = 'refused'
     if (head.status < 200 || head.status > 299) this.#costsNothing()
     else if (reply.tunnel === null) return this.#attempt.answer(this.#watched(reply))
     this.#attempt.answer(reply)
@@ -105,12 +108,12 @@ export class Tries implements Attempt {
     this.#attempt.fail(error)
   }
 
-  /** A provider that does not know the field says 400; it is asked once more without, and never again with it. */
+  /** A provider that does not know the field says 400; it is asked once more without, and if that helps, never again with it. */
   #withoutUsage(): boolean {
     const { candidate } = this.#choice
     const { prompt } = this.#round
-    if (!prompt.isAsking || candidate.usage !== 'untried' || !prompt.isReplayable) return false
-    candidate.usage = 'refused'
+    if (!prompt.isAsking || candidate.usage === 'accepted' || !prompt.isReplayable) return false
+    this.#question = 'withheld'
     this.#again()
     return true
   }
@@ -119,6 +122,7 @@ export class Tries implements Attempt {
     const { choices, prompt } = this.#round
     if (this.#at + 1 >= choices.length || !prompt.isReplayable) return false
     this.#at++
+    this.#question = 'asked'
     this.#again()
     return true
   }
@@ -134,6 +138,7 @@ export class Tries implements Attempt {
       try {
         this.next()
       } catch (error) {
+        this.#costsNothing()
         exchange.fail(faultOf(error))
       }
     })
@@ -158,7 +163,10 @@ export class Tries implements Attempt {
     const tapped = new TappedBody(body, tally)
     const isFiltered =
       isAsked && isEventStream(head.get('content-type')) && !head.has('content-encoding')
-    return { head, body: isFiltered ? new UsageFilter(tapped) : tapped, tunnel }
+    if (!isFiltered) return { head, body: tapped, tunnel }
+    head.remove('content-length')
+    head.remove('transfer-encoding')
+    return { head, body: new UsageFilter(tapped), tunnel }
   }
 
   #editsOf({ candidate, model }: Choice): BodyEdits {
@@ -166,7 +174,8 @@ export class Tries implements Attempt {
     const { usage, format } = this.#round
     const set =
       model === null ? overrides : new Map([...overrides, ['model', JSON.stringify(model)]])
-    const isAsked = usage === 'ask' && isAskedForUsage(format) && candidate.usage !== 'refused'
+    const isSpared = candidate.usage === 'refused' || this.#question === 'withheld'
+    const isAsked = usage === 'ask' && isAskedForUsage(format) && !isSpared
     return { set, defaults, usage: isAsked ? 'ask' : 'leave' }
   }
 }

@@ -10,26 +10,22 @@ const WHY = 'is checked but not enforced by this version: remove it'
 gate('does not start, wherever it is written', () => {
   const text = `config: { statsAddr: "127.0.0.1:1", mcp: { sessionTtl: 1m } }
 gateways:
-  default: { port: 1, apiKey: { keys: [{ key: k, allowedModels: [m] }] } }
-  second: { port: 2, listeners: [{ cors: { allowOrigins: ["*"] }, apiKey: { keys: [{ key: k, allowedModels: [] }] } }] }
+  default: { port: 1, basicAuth: { htpasswd: "a:b" } }
+  second: { port: 2, listeners: [{ cors: { allowOrigins: ["*"] } }] }
 backends: [{ name: x, ai: { name: y, provider: { mock: {} } } }]
 routes:
-- policies: { csrf: {}, apiKey: { keys: [{ key: k, allowedModels: [m] }] }, directResponse: { status: 200 } }
+- policies: { csrf: {}, directResponse: { status: 200 } }
 - name: other
   backends: [{ host: "a:1", policies: { backendAuth: { key: k } } }]
 mcp: { gateways: default, targets: [{ name: a, stdio: { cmd: x } }], policies: { csrf: {} } }
-llm: { port: 3, models: [{ name: m, provider: mock }], policies: { apiKey: { keys: [{ key: k, allowedModels: [m] }] } } }
+llm: { port: 3, models: [{ name: m, provider: mock }] }
 ui: {}
 `
   assert.equal(ungatedProblems(text), [])
   assert.equal(problemsOf(text), [
     `c.yaml:1:11: config.statsAddr: ${WHY}`,
-    `c.yaml:3:50: gateways.default.apiKey.keys[0].allowedModels: ${WHY}`,
-    `c.yaml:4:94: gateways.second.listeners[0].apiKey.keys[0].allowedModels: ${WHY}`,
     `c.yaml:7:15: routes[0].policies.csrf: ${WHY}`,
-    `c.yaml:7:52: routes[0].policies.apiKey.keys[0].allowedModels: ${WHY}`,
     `c.yaml:10:82: mcp.policies.csrf: ${WHY}`,
-    `c.yaml:11:95: llm.policies.apiKey.keys[0].allowedModels: ${WHY}`,
     `c.yaml:12:1: ui: ${WHY}`,
   ])
 })

@@ -140,6 +140,7 @@ const BROKEN: [text: string, what: string, at: number][] = [
   ['{"a":1]', 'no comma behind a value', 6],
   ['{"a":01}', 'no comma behind a value', 6],
   ['{"a":-}', 'a bad number', 6],
+  ['{"a":--1}', 'a bad number', 6],
   ['{"a":1.}', 'a bad number', 7],
   ['{"a":[1e+ ]}', 'a bad number', 9],
   ['{"a":"\n"}', 'a control byte in a string', 6],

@@ -25,7 +25,7 @@ let running: { raw: RawService; service: RateLimitService } | null = null
 
 async function start(onStream: (stream: ServerHttp2Stream) => void) {
   const raw = await RawService.start(onStream)
-  const service = new RateLimitService(raw.endpoint, new Lines())
+  const service = new RateLimitService(raw.endpoint, new Lines(), { now: () => 0 })
   running = { raw, service }
   return running
 }

@@ -51,7 +51,7 @@ const USER = 'request.headers["x-user"]'
 /** `remoteRateLimit` with one descriptor, or more. */
 function limit(service: RealService, descriptors: string, rest = ''): string {
   return (
-    `remoteRateLimit: { host: "127.0.0.1:${service.port}", domain: ${service.domain}, ` +
+    `remoteRateLimit: { host: "127.0.0.1:${service.port}", domain: ${service.domain}, timeout: 5s, ` +
     `descriptors: [${descriptors}]${rest} }`
   )
 }

@@ -44,7 +44,8 @@ export async function post(
   { path = CHAT, method = 'POST', fields = {} }: Asked = {},
 ): Promise<Told> {
   const length = String(Buffer.byteLength(body))
-  const headers = { 'content-type': 'application/json', 'content-length': length, ...fields }
+  const ofBody = { 'content-type': 'application/json', 'content-length': length }
+  const headers = method === 'GET' ? fields : { ...ofBody, ...fields }
   const asked = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     asked.on('response', resolve)

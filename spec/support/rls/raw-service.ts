@@ -19,12 +19,14 @@ export class RawService {
   readonly sessions: ServerHttp2Session[] = []
   readonly sockets: Socket[] = []
   readonly streams: ServerHttp2Stream[] = []
+  onStream: OnStream
   onHead: (headers: IncomingHttpHeaders) => void = () => {}
   onBody: (bytes: Buffer) => void = () => {}
   readonly #server: Http2Server = createServer()
   #wake: (() => void)[] = []
 
   private constructor(onStream: OnStream) {
+    this.onStream = onStream
     this.#server.on('connection', (socket: Socket) => this.sockets.push(socket))
     this.#server.on('session', (session) => this.sessions.push(session))
     this.#server.on('stream', (stream, headers) => {
@@ -32,7 +34,7 @@ export class RawService {
       this.onHead(headers)
       stream.on('data', (bytes: Buffer) => this.onBody(bytes))
       this.streams.push(stream)
-      onStream(stream, this)
+      this.onStream(stream, this)
       const woken = this.#wake
       this.#wake = []
       for (const wake of woken) wake()

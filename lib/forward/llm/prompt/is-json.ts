@@ -4,10 +4,14 @@ import type { RequestHead } from '../../../base/wire/head.ts'
 
 const JSON_TYPE = /^(?:application\/json|[^/;\s]+\/[^/;\s]+\+json)$/
 
-/** A body without a type counts as JSON, for that is what providers take it for. */
-export function isPlainJson(head: RequestHead): boolean {
+export function isCompressed(head: RequestHead): boolean {
   const encoding = head.get('content-encoding')
-  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return false
+  return encoding !== undefined && encoding.trim().toLowerCase() !== 'identity'
+}
+
+/** A body without a type counts as JSON, for that is what providers take it for. */
+export function isJson(head: RequestHead): boolean {
   const type = head.get('content-type')
-  return type === undefined || JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
+  if (type === undefined || type === 'application/json') return true
+  return JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
 }

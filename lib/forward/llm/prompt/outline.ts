@@ -11,6 +11,9 @@ import { includeUsageIn } from './usage-option.ts'
 import { MAX_MODEL_BYTES, folded } from './watched.ts'
 import type { Watched } from './watched.ts'
 
+/** Members of the root: no request has as many, and each costs more than its bytes. */
+export const MAX_MEMBERS = 1_024
+
 /** A member's value, in bytes of the body. */
 export interface Place {
   readonly name: string
@@ -34,6 +37,7 @@ export class Outline implements PeekOwner, PromptFacts {
   error: GatewayError | null = null
   /** Members whose values are known; it grows whenever there is something to learn. */
   known = 0
+  #members = 0
   readonly #watched: Watched
   readonly #peek = new Peek(this)
 
@@ -65,6 +69,8 @@ export class Outline implements PeekOwner, PromptFacts {
   }
 
   begin(name: string, from: number): number {
+    if (++this.#members > MAX_MEMBERS) this.fault(`more than ${MAX_MEMBERS} members`, from)
+    if (this.error !== null) return NO_INTEREST
     const { bounds, spellings } = this.#watched
     const bytes = bounds.get(name)
     if (bytes === undefined) {
@@ -72,7 +78,8 @@ export class Outline implements PeekOwner, PromptFacts {
       if (other !== undefined) this.fault(`another spelling of '${other}'`, from)
       return NO_INTEREST
     }
-    if (this.error === null && !this.places.some((place) => place.name === name))
+    // One that comes twice is a fault, which is told behind this.
+    if (!this.places.some((place) => place.name === name))
       this.places.push({ name, from, to: -1, value: null })
     return bytes
   }

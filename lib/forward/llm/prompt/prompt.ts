@@ -13,7 +13,7 @@ import type { Body, Framing, Outcome, Sink } from '../../../base/types.ts'
 import type { Fields, RequestHead } from '../../../base/wire/head.ts'
 import type { BodyEdits, PromptFacts, PromptOwner } from '../types.ts'
 import { noRoom, tooLarge } from './faults.ts'
-import { isPlainJson } from './is-json.ts'
+import { isCompressed, isJson } from './is-json.ts'
 import { Kept } from './kept.ts'
 import { Outline } from './outline.ts'
 import { Rewrite } from './rewrite.ts'
@@ -29,6 +29,8 @@ export interface PromptOptions {
   readonly maxHeldBytes: number
   /** A body up to this length is kept for another try; 0 for none. */
   readonly keep: number
+  /** `any`: it is JSON whatever its type says, as many providers do not look at that. */
+  readonly types: 'json' | 'any'
   /** What all requests may hold and keep. */
   readonly together: Budget
   /** Edits may name these members, and no others. */
@@ -77,7 +79,8 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#owner = owner
     this.#outline = new Outline(options.watched)
     this.#kept = new Kept(options.together)
-    this.isOpaque = body.framing === 'none' || !isPlainJson(head)
+    const isReadable = !isCompressed(head) && (options.types === 'any' || isJson(head))
+    this.isOpaque = body.framing === 'none' || !isReadable
   }
 
   get model(): string | null {
@@ -114,6 +117,11 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   /** The try under way asks for usage on the client's behalf, as far as its body has gone out. */
   get isAsking(): boolean {
     return this.#try?.isAsking ?? false
+  }
+
+  /** The try under way does so, or may do so yet: what stands in its body is not known to the end. */
+  get mayAsk(): boolean {
+    return this.#try?.mayAsk ?? false
   }
 
   start(): void {
@@ -167,11 +175,13 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   }
 
   pause(body: TryBody): void {
-    if (body === this.#try) this.#source.pause()
+    if (body === this.#try && this.#coming === 'more') this.#source.pause()
   }
 
   resume(body: TryBody): void {
-    if (body === this.#try && this.#state === 'flowing') this.#source.resume()
+    if (body !== this.#try || this.#state !== 'flowing') return
+    // Behind the end it may be another request's already.
+    if (this.#coming === 'more') this.#source.resume()
   }
 
   cancel(body: TryBody): void {
@@ -261,8 +271,8 @@ export class Prompt implements PromptFacts, Sink, TrySource {
 
   /** The head's word for a body of that length; -1 for one that ends when it ends. */
   #frame(length: number): void {
+    if (length < 0) return
     const head = this.#head
-    if (length < 0) return head.remove('content-length')
     head.remove('transfer-encoding')
     if (head.get('content-length') !== String(length)) head.set('content-length', String(length))
   }

@@ -26,8 +26,8 @@ export class Rewrite {
   /** Offset of the next byte, and the first place that does not end before it. */
   #at = 0
   #next = 0
-  /** What replaces the places that were decided on; null leaves them. */
-  readonly #texts = new Map<Place, string | null>()
+  /** What replaces the client's own options; null leaves them. */
+  #asking: string | null = null
   /** From the options on, while nobody knows what becomes of them. */
   readonly #waiting: Kept
 
@@ -43,6 +43,11 @@ export class Rewrite {
 
   get isAsking(): boolean {
     return this.#usage === 'asked'
+  }
+
+  /** It asks, or will if the request turns out to stream. */
+  get mayAsk(): boolean {
+    return this.#usage !== 'left' && this.#streams() !== false
   }
 
   /** By how much the body grows: exactly, when all of it is known; until then, at most. */
@@ -116,25 +121,19 @@ export class Rewrite {
   }
 
   #textFor(place: Place): string | null {
-    const decided = this.#texts.get(place)
-    if (decided !== undefined) return decided
-    const text = this.#edits.set.get(place.name)
-    if (text === undefined) return null
-    const isThere = place.value?.toString() === text
-    this.#texts.set(place, isThere ? null : text)
-    return isThere ? null : text
+    if (place.name === OPTIONS && this.#asking !== null) return this.#asking
+    return this.#edits.set.get(place.name) ?? null
   }
 
   /** Where the options begin of which nobody knows yet what becomes of them; Infinity if there are none. */
   #undecidedFrom(): number {
     if (this.#usage !== 'possible') return Infinity
     const place = this.#outline.placeOf(OPTIONS)
-    if (place === undefined || this.#texts.has(place)) return Infinity
+    if (place === undefined) return Infinity
     const streams = this.#streams()
     if (place.to < 0 || streams === null) return place.from
-    const text = streams && place.value !== null ? withUsage(place.value) : null
-    this.#texts.set(place, text)
-    this.#usage = text === null ? 'left' : 'asked'
+    this.#asking = streams && place.value !== null ? withUsage(place.value) : null
+    this.#usage = this.#asking === null ? 'left' : 'asked'
     return Infinity
   }
 

@@ -39,6 +39,11 @@ export class TryBody implements Body {
     return this.#rewrite?.isAsking ?? false
   }
 
+  /** It does, or may do so yet. */
+  get mayAsk(): boolean {
+    return this.#rewrite?.mayAsk ?? false
+  }
+
   get isFull(): boolean {
     return this.#flow === 'full'
   }

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Budget } from '../../../../lib/base/budget.ts'
-import { Provider, ROOM, editsOf, started } from './stand-ins.ts'
+import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
 
 const again = suite('llm prompt, again')
 
@@ -55,6 +55,30 @@ again('keeps nothing that is longer than asked for, or that there is no room for
     }
 })
 
+again('lets go of what was held as soon as it is clear that nobody needs it again', () => {
+  const first = ['{"model":"a",']
+  const { client, prompt, together } = started({ keep: 18, first, later: ['"b":2}'] })
+  assert.is(together.left, ROOM - 13)
+  new Provider(prompt.bodyWith(AS_IT_IS))
+  assert.is(together.left, ROOM)
+  prompt.release()
+  assert.is(prompt.isReplayable, false)
+  assert.is(client.send('"b":2}'), false)
+  assert.is(together.left, ROOM)
+})
+
+again('keeps no second half of what has lost its first', () => {
+  const together = new Budget(18)
+  const later = ['"b":2,', '"c":3}']
+  const { client, prompt } = started({ keep: 100, first: ['{"model":"a",'], later, together })
+  new Provider(prompt.bodyWith(AS_IT_IS))
+  assert.is(together.left, 5)
+  for (const chunk of later) {
+    client.send(chunk)
+    assert.is(together.left, 18)
+  }
+})
+
 again('lets nobody read who was given up', () => {
   const { client, prompt } = started({ keep: 100, first: ['{"a":1'], later: ['}'] })
   const old = prompt.bodyWith(AS_IT_IS)
@@ -89,6 +113,11 @@ again('cuts the provider when the client leaves, whenever that is', () => {
   const reading = started({ holdFor: 'model', first: ['{'], later: ['}'] })
   reading.client.leave()
   assert.equal(reading.owner.heard, [])
+
+  const gone = sceneOf({})
+  gone.client.start = (sink) => sink.cut('client_closed')
+  gone.prompt.start()
+  assert.equal(gone.owner.heard, [])
   assert.is(reading.together.left, ROOM)
 })
 

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isPlainJson } from '../../../../lib/forward/llm/prompt/is-json.ts'
+import { isCompressed, isJson } from '../../../../lib/forward/llm/prompt/is-json.ts'
 import { Provider, editsOf, headWith, started } from './stand-ins.ts'
 
 const opaque = suite('llm prompt, opaque')
@@ -10,7 +10,7 @@ const opaque = suite('llm prompt, opaque')
 const EDITS = editsOf({ set: new Map([['model', '"other"']]), usage: 'ask' })
 
 opaque('takes for JSON what is called so, and what is not called anything', () => {
-  const types: [type: string, isJson: boolean][] = [
+  const types: [type: string, expected: boolean][] = [
     ['application/json', true],
     ['Application/JSON', true],
     ['application/json; charset=utf-8', true],
@@ -26,21 +26,21 @@ opaque('takes for JSON what is called so, and what is not called anything', () =
     ['application/x-www-form-urlencoded', false],
     ['', false],
   ]
-  for (const [type, isJson] of types)
-    assert.is(isPlainJson(headWith({ 'content-type': type })), isJson, type)
-  assert.is(isPlainJson(headWith({})), true)
+  for (const [type, expected] of types)
+    assert.is(isJson(headWith({ 'content-type': type })), expected, type)
+  assert.is(isJson(headWith({})), true)
 })
 
 opaque('takes compressed JSON for something else', () => {
-  const encodings: [encoding: string, isJson: boolean][] = [
-    ['identity', true],
-    ['Identity ', true],
-    ['gzip', false],
-    ['br', false],
-    ['identity, gzip', false],
+  const encodings: [encoding: string, expected: boolean][] = [
+    ['identity', false],
+    ['Identity ', false],
+    ['gzip', true],
+    ['br', true],
+    ['identity, gzip', true],
   ]
-  for (const [encoding, isJson] of encodings)
-    assert.is(isPlainJson(headWith({ 'content-encoding': encoding })), isJson, encoding)
+  for (const [encoding, expected] of encodings)
+    assert.is(isCompressed(headWith({ 'content-encoding': encoding })), expected, encoding)
 })
 
 opaque('passes untouched, whatever is to be edited, and can be sent again', () => {

@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Budget } from '../../../../lib/base/budget.ts'
+import { MAX_MEMBERS } from '../../../../lib/forward/llm/prompt/outline.ts'
 import { splits } from '../../../support/splits.ts'
 import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
 
@@ -148,6 +149,15 @@ prompt('does not let the client go on before the provider has room for what was 
   assert.equal(client.calls, ['start content', 'resume'])
 })
 
+prompt('takes the largest of the bounds on the answer', () => {
+  const first = ['{"max_output_tokens":9,"max_tokens":5,"max_completion_tokens":null}']
+  assert.is(started({ first }).prompt.maxTokens, 9)
+  assert.is(
+    started({ first: ['{"max_tokens":"5","max_output_tokens":-1}'] }).prompt.maxTokens,
+    null,
+  )
+})
+
 prompt('tells of what comes later, and of the end of a body whose length nobody knew', () => {
   const later = ['"max_', 'tokens":5,', '"x":[1],', '"max_completion_tokens":9}']
   for (const framing of ['length', 'chunked'] as const) {
@@ -203,6 +213,15 @@ prompt('refuses what all requests together have no room for', () => {
   assert.is(together.left, 10)
 })
 
+function manyMembers(count: number): string {
+  return `{${Array.from({ length: count }, () => '"abc":1').join(', ')}}`
+}
+
+prompt('takes as many members as a request may have', () => {
+  const { owner } = started({ first: [manyMembers(MAX_MEMBERS)] })
+  assert.equal(owner.heard, ['ready'])
+})
+
 const REFUSED: [text: string, message: string][] = [
   ['[]', 'the body has no object at its root at byte 0'],
   ['{"model":"a","model":"b"}', "the body has 'model' twice at byte 21"],
@@ -214,6 +233,7 @@ const REFUSED: [text: string, message: string][] = [
   ['{"model":1}', "the body has a 'model' that is no string at byte 9"],
   ['{"model":["a"]}', "the body has a 'model' that is no string at byte 9"],
   [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
+  [manyMembers(MAX_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
   ['{"model":"a"', 'the body has no end at byte 12'],
   ['{"model":"a"}{}', 'the body has something behind its end at byte 13'],
   [' ', 'the body has nothing in it at byte 1'],

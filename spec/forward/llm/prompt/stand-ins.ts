@@ -173,6 +173,7 @@ export function sceneOf(options: SceneOptions): Scene {
     head,
     {
       holdFor: options.holdFor ?? 'nothing',
+      types: 'json',
       maxHeldBytes: options.maxHeldBytes ?? 100_000,
       keep: options.keep ?? 0,
       together,

@@ -1,0 +1,115 @@
+// Answers of every dialect through a whole gateway, in pieces: the client has every byte, the log the counts, and the
+// budget exactly one debit.
+
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LlmFormat } from '../../../lib/base/config/llm-types.ts'
+import { Stage } from '../../support/gateway.ts'
+import { answers } from '../../support/llm-backend.ts'
+import { chatAsking, estimateOf, left, post, staged, tokens } from '../../support/llm/asking.ts'
+import { bytesOf, PROMPT_GUESS, typeOf } from '../../support/llm/fixture.ts'
+import type { Fixture } from '../../support/llm/fixture.ts'
+import { FIXTURES } from '../../support/llm/fixtures.ts'
+
+const all = suite('LLM answers')
+const stage = new Stage()
+all.after.each(() => stage.clear())
+
+const BUDGET = 1_000_000
+
+const PATHS: Partial<Record<LlmFormat, string>> = {
+  completions: '/v1/chat/completions',
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+  generateContent: '/v1beta/models/g:streamGenerateContent',
+  geminiCountTokens: '/v1beta/models/g:countTokens',
+  embeddings: '/v1/embeddings',
+  rerank: '/v1/rerank',
+  anthropicTokenCount: '/v1/messages/count_tokens',
+  models: '/v1/models',
+  detect: '/somewhere',
+}
+
+const BODY = chatAsking({ stream: true, stream_options: { include_usage: true } })
+
+/** Whole, in sevens, and cut in two at a few places. */
+function waysToSend(bytes: Buffer): Buffer[][] {
+  const sevens = Array.from({ length: Math.ceil(bytes.length / 7) }, (_none, at) =>
+    bytes.subarray(at * 7, at * 7 + 7),
+  )
+  const halves = [1, Math.floor(bytes.length / 2), bytes.length - 2].map((at) => [
+    bytes.subarray(0, at),
+    bytes.subarray(at),
+  ])
+  return [[bytes], sevens, ...halves]
+}
+
+/** What one such answer takes out of the budget. */
+function costOf({ cost, format }: Fixture): number {
+  if (format === 'models') return 0
+  if (cost.basis === 'counted') return cost.input + cost.output
+  assert.is(cost.input, PROMPT_GUESS)
+  return estimateOf(BODY) + cost.output
+}
+
+for (const fixture of FIXTURES) {
+  const { file, format, facts } = fixture
+  all(`reach the client as they are, and are counted: ${file}`, async () => {
+    const bytes = bytesOf(file)
+    const ways = waysToSend(bytes)
+    const fields = { 'content-type': typeOf(file) }
+    const written = { policies: tokens(BUDGET) }
+    const script = ways.map((pieces) => answers.events(pieces, fields))
+    const { gateway } = await staged(stage, written, ...script)
+    const method = format === 'models' ? 'GET' : 'POST'
+    for (const [at, pieces] of ways.entries()) {
+      const before = left(gateway)
+      const told = await post(gateway, BODY, { path: PATHS[format]!, method })
+      assert.is(before - left(gateway), costOf(fixture), `${pieces.length} pieces`)
+      assert.equal([told.status, told.end], [200, 'whole'])
+      assert.ok(told.body.equals(bytes))
+      const line = (await gateway.logged(at + 1))[at]!
+      assert.is(line['gen_ai.usage.input_tokens'], facts.inputTokens)
+      assert.is(line['gen_ai.usage.output_tokens'], facts.outputTokens)
+      assert.is(line['gen_ai.usage.cache_read.input_tokens'], facts.cachedInputTokens)
+      assert.is(line['gen_ai.response.model'], facts.responseModel)
+      assert.is(line['gen_ai.provider.name'], 'p')
+      assert.is(line['protocol'], 'llm')
+    }
+  })
+}
+
+const CODINGS = { gzip: gzipSync, br: brotliCompressSync }
+
+all('are watched through a decoder when they are compressed, and pass as they are', async () => {
+  const ofUse = ['chat-stream.sse', 'chat.json', 'messages-stream.sse', 'responses.json']
+  for (const [coding, compress] of Object.entries(CODINGS))
+    for (const fixture of FIXTURES.filter(({ file }) => ofUse.includes(file))) {
+      const { file, format, facts } = fixture
+      const bytes = compress(bytesOf(file))
+      const half = Math.floor(bytes.length / 2)
+      const fields = { 'content-type': typeOf(file), 'content-encoding': coding }
+      const answer = answers.events([bytes.subarray(0, half), bytes.subarray(half)], fields)
+      const { gateway, backend } = await staged(stage, { policies: tokens(BUDGET) }, answer)
+      const asked = { path: PATHS[format]!, fields: { 'accept-encoding': coding } }
+      const told = await post(gateway, BODY, asked)
+      assert.ok(told.body.equals(bytes), file)
+      assert.is(told.headers['content-encoding'], coding)
+      // It asked for usage itself, so nothing must be taken out again.
+      assert.is(backend.requests[0]!.headers['accept-encoding'], coding)
+      const [line] = await gateway.logged(1)
+      assert.is(line!['gen_ai.usage.output_tokens'], facts.outputTokens, `${coding} ${file}`)
+      assert.is(BUDGET - left(gateway), costOf(fixture))
+    }
+})
+
+all('are not counted where they are errors, whatever stands in them', async () => {
+  const { gateway } = await staged(stage, { policies: tokens(BUDGET) }, (_request, response) => {
+    response.writeHead(422, { 'content-type': 'application/json' }).end(bytesOf('chat.json'))
+  })
+  assert.is((await post(gateway)).status, 422)
+  assert.is(left(gateway), BUDGET)
+})
+
+all.run()

@@ -1,0 +1,214 @@
+// However an LLM request ends, its charge is settled once, with what is known.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../support/gateway.ts'
+import type { RunningGateway } from '../../support/gateway.ts'
+import { Http2Client } from '../../support/http2-client.ts'
+import { answers, chatEventsOf, chatOf, LlmStream } from '../../support/llm-backend.ts'
+import type { LlmAnswer } from '../../support/llm-backend.ts'
+import {
+  aiRoute,
+  CHAT,
+  chatAsking,
+  estimateOf,
+  left,
+  post,
+  staged,
+  tokens,
+} from '../../support/llm/asking.ts'
+import type { RawClient } from '../../support/raw-client.ts'
+
+const ends = suite('ends of LLM requests')
+const stage = new Stage()
+ends.after.each(() => stage.clear())
+
+const BUDGET = 1000
+const LIMITED = { policies: tokens(BUDGET) }
+const STREAMING = chatAsking({ stream: true })
+const ESTIMATE = estimateOf(STREAMING)
+const EVENTS = chatEventsOf(30, 12)
+
+async function ask(gateway: RunningGateway, body = STREAMING): Promise<RawClient> {
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  return client
+}
+
+ends('settle with the prompt when the client leaves before the answer', async () => {
+  const never = new Promise(() => {})
+  const held = answers.held(never, answers.json(''))
+  const { gateway, backend } = await staged(stage, LIMITED, held)
+  const client = await ask(gateway)
+  await backend.heard(1)
+  client.destroy()
+  const [line] = await gateway.logged(1)
+  assert.is(line!['outcome'], 'client_closed')
+  assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
+  assert.is(left(gateway), BUDGET - ESTIMATE)
+})
+
+ends('settle with the events that passed when the client leaves among them', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, stream.answer)
+  const client = await ask(gateway)
+  await stream.opened()
+  for (const event of EVENTS.slice(0, 2)) await stream.send(event)
+  await client.until(/ is"/)
+  client.destroy()
+  await stream.left()
+  const [line] = await gateway.logged(1)
+  assert.is(line!['outcome'], 'client_closed')
+  assert.is(line!['gen_ai.usage.estimated'], ESTIMATE + 2)
+  assert.is(left(gateway), BUDGET - ESTIMATE - 2)
+})
+
+ends('settle with the counts when the client leaves behind them', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, stream.answer)
+  const body = chatAsking({ stream: true, stream_options: { include_usage: true } })
+  const client = await ask(gateway, body)
+  await stream.opened()
+  for (const event of EVENTS.slice(0, 4)) await stream.send(event)
+  await client.until(/"usage"/)
+  client.destroy()
+  const [line] = await gateway.logged(1)
+  assert.is(line!['outcome'], 'client_closed')
+  assert.is(line!['gen_ai.usage.output_tokens'], 12)
+  assert.is(left(gateway), BUDGET - 42)
+})
+
+ends('cut the client when the provider is cut, and settle with what passed', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, stream.answer)
+  const client = await ask(gateway)
+  await stream.opened()
+  await stream.send(EVENTS[0]!)
+  await client.until(/"It"/)
+  stream.cut()
+  const text = await client.untilClosed()
+  assert.not.match(text, /\r\n0\r\n/)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['outcome'], 'backend_reset')
+  assert.is(left(gateway), BUDGET - ESTIMATE - 1)
+})
+
+ends('cost nothing when the provider fails, refuses or is not there', async () => {
+  const table: [answer: LlmAnswer, status: number][] = [
+    [answers.fails(500), 500],
+    [answers.fails(401), 401],
+    [answers.fails(429), 429],
+    [answers.hangsUp(), 503],
+  ]
+  for (const [answer, status] of table) {
+    const { gateway } = await staged(stage, LIMITED, answer)
+    const told = await post(gateway)
+    assert.is(told.status, status)
+    assert.is(left(gateway), BUDGET, String(status))
+    assert.is(told.headers['x-ratelimit-limit'], String(BUDGET))
+  }
+  const { gateway, backend } = await staged(stage, LIMITED, answers.fails(500))
+  await backend.close()
+  const told = await post(gateway)
+  assert.is(told.status, 503)
+  assert.match(told.headers['content-type']!, 'application/json')
+  assert.is(left(gateway), BUDGET)
+})
+
+ends('are not charged twice by another try', async () => {
+  const policies = `retry: { attempts: 2, codes: [500], backoff: 1ms }, ${tokens(BUDGET)}`
+  let seen = 0
+  let gateway: RunningGateway | null = null
+  const look: LlmAnswer = (request, response) => {
+    seen = left(gateway!)
+    answers.events(EVENTS)(request, response)
+  }
+  const made = await staged(stage, { policies }, answers.fails(500), answers.hangsUp(), look)
+  gateway = made.gateway
+  const told = await post(gateway, STREAMING)
+  assert.is(told.status, 200)
+  assert.not.match(told.text, '"usage"')
+  assert.is(made.backend.requests.length, 3)
+  assert.is(seen, BUDGET - ESTIMATE)
+  assert.is(told.headers['x-ratelimit-remaining'], String(BUDGET - ESTIMATE))
+  assert.is(left(gateway), BUDGET - 42)
+  made.backend.answer(answers.fails(500))
+  assert.is((await post(gateway, STREAMING)).status, 500)
+  assert.is(left(gateway), BUDGET - 42)
+})
+
+ends('cost nothing when the body breaks off or turns out to be no JSON', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, answers.json(chatOf(1, 1)))
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 30\r\n\r\n{"model":"m",`)
+  await backend.asked(1)
+  assert.ok(left(gateway) < BUDGET)
+  client.send('"x":}            ')
+  assert.match(await client.until(/\}\}$/), ' 400 ')
+  assert.is(left(gateway), BUDGET)
+  assert.is(backend.requests[0]!.state, 'coming')
+  await backend.requests[0]!.whole()
+  assert.is(backend.requests[0]!.state, 'gone')
+})
+
+ends('are the same over HTTP/2', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, answers.events(EVENTS), stream.answer)
+  const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
+  const first = client.request({ ':path': CHAT, ':method': 'POST' })
+  first.stream.end(STREAMING)
+  assert.is(await first.closed(), 0)
+  assert.match(first.body, '[DONE]')
+  assert.not.match(first.body, '"usage"')
+  assert.is(first.head['x-ratelimit-limit'], String(BUDGET))
+  assert.is(left(gateway), BUDGET - 42)
+  const second = client.request({ ':path': CHAT, ':method': 'POST' })
+  second.stream.end(STREAMING)
+  await stream.opened()
+  await stream.send(EVENTS[0]!)
+  await second.until(() => second.body.includes('It'))
+  second.stream.close(8)
+  await stream.left()
+  const line = (await gateway.logged(2))[1]!
+  assert.is(line['outcome'], 'client_closed')
+  assert.is(left(gateway), BUDGET - 42 - ESTIMATE - 1)
+})
+
+ends('refuse over HTTP/2 as over HTTP/1', async () => {
+  const { gateway } = await staged(stage, { policies: tokens(1) }, answers.json(chatOf(1, 1)))
+  const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
+  for (const status of [200, 429]) {
+    const request = client.request({ ':path': CHAT, ':method': 'POST' })
+    request.stream.end(STREAMING)
+    await request.closed()
+    assert.is(request.status, status)
+  }
+})
+
+ends('count an answer whose body nobody asks for as nothing', async () => {
+  const { gateway } = await staged(stage, LIMITED, (_request, response) =>
+    response.writeHead(204).end(),
+  )
+  assert.is((await post(gateway)).status, 204)
+  assert.is(left(gateway), BUDGET)
+})
+
+ends('time out to a charge of the prompt', async () => {
+  const never = answers.held(new Promise(() => {}), answers.json(''))
+  const policies = `timeout: { requestTimeout: 50ms }, ${tokens(BUDGET)}`
+  const { gateway } = await staged(stage, { policies }, never)
+  const told = await post(gateway, STREAMING)
+  assert.is(told.status, 504)
+  assert.match(told.text, '"error"')
+  assert.is(left(gateway), BUDGET - ESTIMATE)
+})
+
+ends('leave nothing behind in what requests may hold together', async () => {
+  const text = `config: { llm: { maxHeldTogether: 65536 } }\n`
+  const backend = (await staged(stage, LIMITED, answers.json(chatOf(1, 1)))).backend
+  const gateway = await stage.gateway(text + aiRoute(backend, LIMITED))
+  const body = chatAsking({ x: 'x'.repeat(40_000) })
+  for (let times = 6; times > 0; times--) assert.is((await post(gateway, body)).status, 200)
+})
+
+ends.run()

@@ -1,0 +1,256 @@
+// Budgets of tokens and requests in front of LLM providers: who passes, who is refused, and by which bucket.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../support/gateway.ts'
+import { KeyServer } from '../../support/key-server.ts'
+import { answers, chatEventsOf, chatOf, LlmBackend } from '../../support/llm-backend.ts'
+import {
+  aiRoute,
+  CHAT,
+  chatAsking,
+  estimateOf,
+  left,
+  post,
+  staged,
+  tokens,
+} from '../../support/llm/asking.ts'
+import type { Told } from '../../support/llm/asking.ts'
+import { Reloading } from '../../support/reloading.ts'
+import { Signer } from '../../support/signer.ts'
+
+const budgets = suite('LLM budgets')
+const stage = new Stage()
+budgets.after.each(() => stage.clear())
+
+const BODY = chatAsking()
+const ESTIMATE = estimateOf(BODY)
+
+function limitsIn({ headers }: Told): (string | undefined)[] {
+  return ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}`])
+}
+
+function statuses(all: readonly Told[]): number[] {
+  return all.map(({ status }) => status)
+}
+
+budgets('let the one that overshoots succeed, and refuse the next', async () => {
+  const { gateway, backend } = await staged(
+    stage,
+    { policies: tokens(100) },
+    answers.json(chatOf(60, 90)),
+  )
+  const first = await post(gateway)
+  assert.equal([first.status, first.text], [200, JSON.stringify(chatOf(60, 90))])
+  assert.equal(limitsIn(first).slice(0, 2), ['100', String(100 - ESTIMATE)])
+  const second = await post(gateway, chatAsking({ stream: true }))
+  assert.equal([second.status, second.text], [429, 'rate limit exceeded'])
+  assert.is(second.headers['content-type'], 'text/plain')
+  assert.equal(limitsIn(second).slice(0, 2), ['100', '0'])
+  const reset = Number(second.headers['x-ratelimit-reset'])
+  assert.ok(reset > 3590 && reset <= 3600)
+  assert.is(second.headers['retry-after'], String(reset))
+  assert.is(backend.requests.length, 1)
+})
+
+budgets('tell what is left with every answer, after the estimate of the request', async () => {
+  const { gateway } = await staged(stage, { policies: tokens(1000) }, answers.json(chatOf(7, 3)))
+  assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(1000 - ESTIMATE))
+  assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(990 - ESTIMATE))
+  const capped = chatAsking({ max_tokens: 800 })
+  const estimate = estimateOf(capped) + 100
+  const third = await post(gateway, capped)
+  assert.is(third.headers['x-ratelimit-remaining'], String(980 - estimate))
+  assert.is(left(gateway), 970)
+})
+
+budgets('are not passed by many requests at once', async () => {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  const { gateway, backend } = await staged(
+    stage,
+    { policies: tokens(3 * ESTIMATE) },
+    answers.held(opened, answers.json(chatOf(1, 1))),
+  )
+  // None is answered until all have been decided on.
+  const asked = Promise.all(Array.from({ length: 6 }, () => post(gateway)))
+  await gateway.logged(3)
+  await backend.heard(3)
+  assert.is(left(gateway), 0)
+  open()
+  const told = statuses(await asked)
+  assert.equal(
+    told.toSorted((a, b) => a - b),
+    [200, 200, 200, 429, 429, 429],
+  )
+  assert.is(backend.requests.length, 3)
+  assert.is(left(gateway), 3 * ESTIMATE - 6)
+})
+
+budgets('are full again when their window turns', async () => {
+  const { gateway } = await staged(
+    stage,
+    { policies: 'rateLimit: { local: [{ tokens: 20, unit: Seconds }] }' },
+    answers.json(chatOf(500, 500)),
+  )
+  assert.is((await post(gateway)).status, 200)
+  let told = await post(gateway)
+  const until = performance.now() + 3000
+  assert.is(told.status, 429)
+  assert.is(told.headers['retry-after'], '1')
+  while (told.status === 429 && performance.now() < until) told = await post(gateway)
+  // However deep the debt was, it ends with the window.
+  assert.is(told.status, 200)
+})
+
+budgets('of requests are asked before the body has come', async () => {
+  const policies =
+    'rateLimit: { local: [{ requests: 1, unit: Hours }, { tokens: 9, unit: Hours }] }'
+  const { gateway, backend } = await staged(stage, { policies }, answers.json(chatOf(1, 1)))
+  assert.is((await post(gateway)).status, 200)
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n`)
+  assert.match(await client.until(/rate limit exceeded$/), ' 429 ')
+  assert.is(backend.requests.length, 1)
+  assert.is(left(gateway, 1), 7)
+})
+
+budgets('must all have room, and one without owes the others nothing', async () => {
+  const local = '[{ tokens: 1000, unit: Hours }, { tokens: 20, unit: Hours }]'
+  const { gateway } = await staged(
+    stage,
+    { policies: `rateLimit: { local: ${local} }` },
+    answers.json(chatOf(40, 10)),
+  )
+  const first = await post(gateway)
+  // The tightest is the one that is told of.
+  assert.is(first.headers['x-ratelimit-limit'], '20')
+  assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
+  assert.is((await post(gateway)).status, 429)
+  assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
+})
+
+budgets('of a gateway are one over all its routes', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 20))))
+  const ai = `{ ai: { name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${backend.port}" } }`
+  const route = (name: string) =>
+    `{ name: ${name}, matches: [{ path: { pathPrefix: /${name} } }], backends: [${ai}] }`
+  const gateway = await stage.gateway(`routes: [${route('a')}, ${route('b')}]
+---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: p, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: default }]
+  traffic: { rateLimit: { local: [{ tokens: 60, unit: Hours }] } }
+`)
+  assert.is((await post(gateway, BODY, { path: '/a/chat/completions' })).status, 200)
+  assert.is(left(gateway), 10)
+  assert.is((await post(gateway, BODY, { path: '/b/chat/completions' })).status, 200)
+  assert.is((await post(gateway, BODY, { path: '/a/chat/completions' })).status, 429)
+  assert.is((await post(gateway, BODY, { path: '/b/chat/completions' })).status, 429)
+})
+
+const signer = await Signer.make('ES256', 'k1')
+
+budgets('are kept apart by the subject of a token', async () => {
+  const keys = stage.add(await KeyServer.start(signer))
+  const auth = `jwtAuth: { mode: strict, issuer: "https://i/", audiences: [a], jwks: "${keys.url}" }`
+  const { gateway } = await staged(
+    stage,
+    { policies: `${auth}, ${tokens(20, 'key: jwt.sub')}` },
+    answers.json(chatOf(20, 20)),
+  )
+  const ask = async (sub: string): Promise<number> => {
+    const exp = Math.floor(Date.now() / 1000) + 300
+    const token = signer.token({ iss: 'https://i/', aud: 'a', exp, sub })
+    const fields = { authorization: `Bearer ${token}` }
+    return (await post(gateway, BODY, { fields })).status
+  }
+  assert.equal([await ask('ann'), await ask('ann')], [200, 429])
+  assert.equal([await ask('bob'), await ask('bob'), await ask('ann')], [200, 429, 429])
+})
+
+budgets('are kept apart by whose key it is', async () => {
+  const keys =
+    'apiKey: { mode: strict, keys: [{ key: k1, metadata: { user_id: u1 } }, { key: k2, metadata: { user_id: u2 } }, { key: k3, metadata: { user_id: u1 } }] }'
+  const { gateway } = await staged(
+    stage,
+    { policies: `${keys}, ${tokens(20, 'key: apiKey.user_id')}` },
+    answers.json(chatOf(20, 20)),
+  )
+  const ask = async (key: string): Promise<number> =>
+    (await post(gateway, BODY, { fields: { authorization: `Bearer ${key}` } })).status
+  assert.equal([await ask('k1'), await ask('k3'), await ask('k2')], [200, 429, 200])
+})
+
+budgets('are kept apart by model, wherever in the body that stands', async () => {
+  const { gateway, backend } = await staged(
+    stage,
+    { policies: tokens(20, 'key: llm.requestModel') },
+    answers.json(chatOf(20, 20)),
+  )
+  const ask = async (model: string): Promise<number> => {
+    const client = await stage.client(gateway)
+    const start = '{"messages":[{"role":"user","content":"hi"}],'
+    const end = `"model":"${model}"}`
+    const length = start.length + end.length
+    client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`)
+    await client.sendApart([Buffer.from(start), Buffer.from(end)])
+    return Number((await client.until(/\r\n\r\n/)).split(' ')[1])
+  }
+  assert.equal([await ask('a'), await ask('a'), await ask('b')], [200, 429, 200])
+  assert.is(backend.requests.length, 2)
+  // Without one they share.
+  assert.equal(
+    statuses([await post(gateway, '{}'), await post(gateway, '{"model":null}')]),
+    [200, 429],
+  )
+})
+
+budgets('keep a connection whose request they refused, or say that it ends', async () => {
+  const { gateway, backend } = await staged(
+    stage,
+    { policies: tokens(1) },
+    answers.json(chatOf(5, 5)),
+  )
+  assert.is((await post(gateway)).status, 200)
+  const client = await stage.client(gateway)
+  const whole = `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
+  for (let times = 2; times > 0; times--) {
+    client.send(whole)
+    assert.not.match(await client.until(/rate limit exceeded$/), 'connection: close')
+    client.take(client.text.length)
+  }
+  const long = chatAsking({ x: 'x'.repeat(300_000) })
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${long.length}\r\n\r\n`)
+  await client.sendApart([Buffer.from(long.slice(0, 10)), Buffer.from(long.slice(10))])
+  assert.match(await client.untilClosed(), 'connection: close')
+  assert.is(client.end, 'closed')
+  assert.is(backend.requests.length, 1)
+})
+
+budgets('count on HTTP/1 for clients of a mock, too', async () => {
+  const route = `routes: [{ backends: [{ ai: { name: m, provider: { mock: {} } } }], policies: { ${tokens(30)} } }]`
+  const gateway = await stage.gateway(route)
+  const told = await post(gateway, chatAsking({ stream: true }))
+  assert.match(told.text, '[DONE]')
+  assert.not.match(told.text, '"usage":{')
+  const used = 30 - left(gateway)
+  assert.ok(used > 0 && used < 30)
+})
+
+budgets('keep what they counted over a reload of other things', async () => {
+  const events = answers.events(chatEventsOf(50, 50))
+  const backend = stage.add(await LlmBackend.start(events))
+  const text = aiRoute(backend, { policies: tokens(90) })
+  const running = stage.add(await Reloading.start(text))
+  assert.is((await post(running)).status, 200)
+  const before = '{ name: new, matches: [{ path: { exact: /new } }], backends: [{ host: "a:1" }] }'
+  await running.change(text.replace('[{ name: all', `[${before}, { name: all`))
+  assert.is((await post(running)).status, 429)
+  await running.change(text.replace('tokens: 90', 'tokens: 91'))
+  assert.is((await post(running)).status, 200)
+})
+
+budgets.run()

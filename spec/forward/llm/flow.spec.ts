@@ -1,0 +1,131 @@
+// Bytes under way: long bodies, slow readers, early answers, and requests one behind the other on a connection.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../support/gateway.ts'
+import { answers, chatEventsOf, chatOf, LlmStream } from '../../support/llm-backend.ts'
+import {
+  aiRoute,
+  CHAT,
+  chatAsking,
+  estimateOf,
+  left,
+  post,
+  staged,
+  tokens,
+} from '../../support/llm/asking.ts'
+
+const flow = suite('flow of LLM traffic')
+const stage = new Stage()
+flow.after.each(() => stage.clear())
+
+const LIMITED = { policies: tokens(10_000_000) }
+
+flow('answers requests that came one behind the other, each with its own counts', async () => {
+  const { gateway, backend } = await staged(
+    stage,
+    LIMITED,
+    answers.events(chatEventsOf(1, 2)),
+    answers.json(chatOf(3, 4)),
+    answers.events(chatEventsOf(5, 6)),
+  )
+  const client = await stage.client(gateway)
+  const bodies = [chatAsking({ stream: true }), chatAsking(), chatAsking({ stream: true, n: 1 })]
+  client.send(
+    bodies
+      .map(
+        (body) =>
+          `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      )
+      .join(''),
+  )
+  const lines = await gateway.logged(3)
+  assert.equal(
+    lines.map((line) => line['gen_ai.usage.output_tokens']),
+    [2, 4, 6],
+  )
+  assert.is(left(gateway), 10_000_000 - 21)
+  await client.until((text) => text.split('[DONE]').length === 3)
+  assert.is(client.text.split('HTTP/1.1 200 OK').length, 4)
+  const asked = ',"stream_options":{"include_usage":true}}'
+  assert.equal(
+    backend.requests.map(({ text }) => text),
+    [bodies[0]!.slice(0, -1) + asked, bodies[1]!, bodies[2]!.slice(0, -1) + asked],
+  )
+})
+
+flow('passes a body of any length, edited, without keeping it', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, answers.json(chatOf(1, 1)))
+  const long = 'ä'.repeat(4_000_000)
+  const body = `{"stream":true,"x":"${long}"}`
+  assert.is((await post(gateway, body)).status, 200)
+  assert.is(backend.requests[0]!.json['x'], long)
+  assert.equal(backend.requests[0]!.json['stream_options'], { include_usage: true })
+})
+
+flow('gives a slow reader all of a long stream but the chunk nobody asked for', async () => {
+  const [word = '', ...rest] = chatEventsOf(7, 7)
+  const many = Array.from({ length: 200 }, () => word.repeat(100))
+  const script = answers.events([...many, ...rest])
+  const { gateway, backend } = await staged(stage, LIMITED, script)
+  const client = await stage.client(gateway)
+  client.socket.pause()
+  const body = chatAsking({ stream: true })
+  client.send(`POST ${CHAT} HTTP/1.0\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  await backend.heard(1)
+  client.socket.resume()
+  const text = await client.untilClosed()
+  const expected = [...many, ...rest].filter((event) => !event.includes('usage')).join('')
+  assert.ok(text.endsWith(`\r\n\r\n${expected}`))
+  assert.is(left(gateway), 10_000_000 - 14)
+})
+
+flow('passes an answer on that came before the request was whole', async () => {
+  const answer = 'HTTP/1.1 413 Too Large\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlong'
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: answer }, { close: true }])
+  const gateway = await stage.gateway(aiRoute(backend, LIMITED))
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 900000\r\n\r\n{"model":"m",`)
+  assert.match(await client.until(/long$/), ' 413 ')
+  await gateway.logged(1)
+  assert.is(left(gateway), 10_000_000)
+})
+
+flow('counts more in advance as more of a request is known', async () => {
+  const held = answers.held(new Promise(() => {}), answers.json(''))
+  const { gateway, backend } = await staged(stage, { policies: tokens(1000) }, held)
+  const client = await stage.client(gateway)
+  const body = '{"model":"m","max_tokens":800}'
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`)
+  await backend.asked(1)
+  assert.is(left(gateway), 1000 - estimateOf(body))
+  client.send(body)
+  await backend.heard(1)
+  assert.is(left(gateway), 1000 - estimateOf(body) - 100)
+  // One without a length is known by its end.
+  const other = await stage.client(gateway)
+  other.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
+  await backend.asked(2)
+  const before = left(gateway)
+  other.send(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  await backend.heard(2)
+  assert.is(before - left(gateway), estimateOf(body) + 100)
+})
+
+flow('passes each event on when it comes', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, LIMITED, stream.answer)
+  const client = await stage.client(gateway)
+  const body = chatAsking({ stream: true })
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  await stream.opened()
+  await client.until(/\r\n\r\n/)
+  for (const event of chatEventsOf(1, 1).slice(0, 3)) {
+    client.take(client.text.length)
+    await stream.send(event)
+    assert.match(await client.until(/\n\n\r\n$/), event)
+  }
+  stream.end()
+})
+
+flow.run()

@@ -1,0 +1,218 @@
+// Streams that are asked to count on the client's behalf: what the provider sees, and what the client does not.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { gzipSync } from 'node:zlib'
+import { Stage } from '../../support/gateway.ts'
+import type { RunningGateway } from '../../support/gateway.ts'
+import { Http2Client } from '../../support/http2-client.ts'
+import { answers, chatEventsOf, chatOf } from '../../support/llm-backend.ts'
+import type { LlmAnswer } from '../../support/llm-backend.ts'
+import { CHAT, chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
+
+const usage = suite('usage asked for')
+const stage = new Stage()
+usage.after.each(() => stage.clear())
+
+const LIMITED = { policies: tokens(1000) }
+const ADDED = ',"stream_options":{"include_usage":true}}'
+
+const EVENTS = chatEventsOf(30, 12)
+const PLAIN = EVENTS.filter((event) => !event.includes('usage')).join('')
+
+/** With the chunk only for those who ask, as providers do. */
+const stream: LlmAnswer = (request, response) => {
+  const isAsked = request.text.includes('"include_usage":true')
+  const events = isAsked ? EVENTS : [PLAIN]
+  answers.events(events)(request, response)
+}
+
+const STREAMING = chatAsking({ stream: true })
+
+function injected(body: string): string {
+  return body.slice(0, -1) + ADDED
+}
+
+usage('is added in front of the last brace, and taken out of the answer again', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  const told = await post(gateway, STREAMING)
+  const [seen] = backend.requests
+  assert.is(seen!.text, injected(STREAMING))
+  assert.is(seen!.headers['content-length'], String(injected(STREAMING).length))
+  assert.equal([told.status, told.text, told.end], [200, PLAIN, 'whole'])
+  assert.is(left(gateway), 1000 - 42)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['gen_ai.usage.input_tokens'], 30)
+  assert.is(line!['gen_ai.usage.output_tokens'], 12)
+})
+
+usage('comes to a stream in one piece or in single bytes, and leaves the same behind', async () => {
+  const bytes = Buffer.from(EVENTS.join(''))
+  const single = Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1))
+  for (const pieces of [[bytes], single]) {
+    const { gateway } = await staged(stage, LIMITED, answers.events(pieces))
+    assert.is((await post(gateway, STREAMING)).text, PLAIN)
+    assert.is(left(gateway), 1000 - 42)
+  }
+})
+
+async function sendApart(gateway: RunningGateway, head: string, parts: string[]): Promise<string> {
+  const client = await stage.client(gateway)
+  client.send(
+    `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${head}\r\n\r\n`,
+  )
+  await client.sendApart(parts.map((part) => Buffer.from(part)))
+  return client.until(/\r\n0\r\n\r\n$/)
+}
+
+usage('is padded where the length was promised before the end was known', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  const half = Math.floor(STREAMING.length / 2)
+  const client = await stage.client(gateway)
+  client.send(
+    `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${STREAMING.length}\r\n\r\n` +
+      STREAMING.slice(0, half),
+  )
+  const seen = await backend.asked(1)
+  client.send(STREAMING.slice(half))
+  await client.until(/\r\n0\r\n\r\n$/)
+  assert.is(seen.text.trimEnd(), injected(STREAMING))
+  assert.is(seen.headers['content-length'], String(seen.body.length))
+  assert.not.match(client.text, '"usage"')
+  // A request that does not stream was promised the same room, and fills it with spaces.
+  const other = await stage.client(gateway)
+  const quiet = chatAsking()
+  backend.answer(answers.json(chatOf(1, 1)))
+  other.send(
+    `POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: ${quiet.length}\r\n\r\n` +
+      quiet.slice(0, half),
+  )
+  const second = await backend.asked(2)
+  other.send(quiet.slice(half))
+  await other.until(/"usage"/)
+  assert.is(second.text.trimEnd(), quiet)
+  assert.is(second.headers['content-length'], String(second.body.length))
+})
+
+usage('is added to a body in chunks', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  const half = STREAMING.length - 3
+  const chunks = [STREAMING.slice(0, half), STREAMING.slice(half)].map(
+    (part) => `${part.length.toString(16)}\r\n${part}\r\n`,
+  )
+  const text = await sendApart(gateway, 'transfer-encoding: chunked', [...chunks, '0\r\n\r\n'])
+  assert.not.match(text, '"usage"')
+  assert.is(backend.requests[0]!.text.trimEnd(), injected(STREAMING))
+})
+
+usage('is left to clients that ask themselves, and they see it', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  const body = chatAsking({ stream: true, stream_options: { include_usage: true } })
+  const told = await post(gateway, body, { fields: { 'accept-encoding': 'gzip' } })
+  assert.is(told.text, EVENTS.join(''))
+  assert.is(backend.requests[0]!.text, body)
+  assert.is(backend.requests[0]!.headers['accept-encoding'], 'gzip')
+})
+
+usage('is set in options that say otherwise', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  const options = '{"include_usage":false,"x":1}'
+  const body = `{"model":"m","stream_options":${options},"stream":true,"messages":[]}`
+  assert.is((await post(gateway, body)).text, PLAIN)
+  const set = '{"include_usage":true,"x":1}'
+  assert.is(backend.requests[0]!.text, body.replace(options, set))
+})
+
+usage('is asked for nowhere else', async () => {
+  const table: [policies: string, path: string, body: string][] = [
+    ['', CHAT, STREAMING],
+    ['rateLimit: { local: [{ requests: 9, unit: Hours }] }', CHAT, STREAMING],
+    [`ai: { usage: passthrough }, ${LIMITED.policies}`, CHAT, STREAMING],
+    [LIMITED.policies, CHAT, chatAsking()],
+    [LIMITED.policies, CHAT, chatAsking({ stream: false })],
+    [LIMITED.policies, '/v1/messages', STREAMING],
+    [LIMITED.policies, '/v1/responses', STREAMING],
+    [LIMITED.policies, '/v1/embeddings', chatAsking()],
+  ]
+  for (const [policies, path, body] of table) {
+    const { gateway, backend } = await staged(stage, { policies }, answers.events(EVENTS))
+    const told = await post(gateway, body, { path, fields: { 'accept-encoding': 'br' } })
+    const [seen] = backend.requests
+    assert.is(seen!.text, body, `${path} ${policies}`)
+    assert.is(seen!.headers['accept-encoding'], 'br')
+    assert.is(told.text, EVENTS.join(''))
+  }
+})
+
+usage('keeps providers from compressing what has to be taken out', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, stream)
+  await post(gateway, STREAMING, { fields: { 'accept-encoding': 'gzip' } })
+  assert.is(backend.requests[0]!.headers['accept-encoding'], undefined)
+  // One that does so all the same is counted; its bytes are the client's.
+  const bytes = gzipSync(EVENTS.join(''))
+  backend.answer(answers.events([bytes], { 'content-encoding': 'gzip' }))
+  const before = left(gateway)
+  assert.ok((await post(gateway, STREAMING)).body.equals(bytes))
+  await gateway.logged(2)
+  assert.is(before - left(gateway), 42)
+})
+
+usage('is not asked for a second time of a provider that refused it', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, answers.refusesUsage(stream))
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  assert.equal(
+    backend.requests.map(({ text }) => text),
+    [injected(STREAMING), STREAMING],
+  )
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  assert.is(backend.requests.length, 3)
+  assert.is(backend.requests[2]!.text, STREAMING)
+})
+
+usage('spares a provider that refused it also those who asked at the same time', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, answers.refusesUsage(stream))
+  const told = await Promise.all([1, 2, 3].map(() => post(gateway, STREAMING)))
+  assert.equal(
+    told.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  assert.ok(backend.requests.length <= 6)
+})
+
+usage('is no reason for a 400 that is the fault of the client', async () => {
+  const refusal = answers.fails(400)
+  const { gateway, backend } = await staged(stage, LIMITED, refusal)
+  const told = await post(gateway, STREAMING)
+  assert.is(told.status, 400)
+  assert.match(told.text, 'the spec says 400')
+  assert.is(backend.requests.length, 2)
+  assert.is(left(gateway), 1000)
+  // It proves nothing: the next one asks again.
+  backend.answer(stream)
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  assert.is(backend.requests[2]!.text, injected(STREAMING))
+  assert.is(left(gateway), 1000 - 42)
+  // And from one that has accepted it, a 400 is passed on at once.
+  backend.answer(refusal)
+  assert.is((await post(gateway, STREAMING)).status, 400)
+  assert.is(backend.requests.length, 4)
+})
+
+usage('leaves no length behind that is too high', async () => {
+  const length = String(EVENTS.join('').length)
+  const answer = answers.events(EVENTS, { 'content-length': length })
+  const { gateway } = await staged(stage, LIMITED, answer)
+  assert.is((await post(gateway, STREAMING)).text, PLAIN)
+  const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
+  const request = client.request({ ':path': CHAT, ':method': 'POST' })
+  request.stream.end(STREAMING)
+  assert.is(await request.closed(), 0)
+  assert.is(request.body, PLAIN)
+  const old = await stage.client(gateway)
+  old.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${STREAMING.length}\r\n\r\n${STREAMING}`)
+  const text = await old.untilClosed()
+  assert.not.match(text, /content-length/i)
+  assert.ok(text.endsWith(PLAIN))
+})
+
+usage.run()

@@ -1,0 +1,94 @@
+// Plain HTTP backends where tokens are limited: what looks like an LLM request counts, all else is left alone.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { routeTo, Stage } from '../../support/gateway.ts'
+import { answers, chatEventsOf, chatOf, LlmBackend } from '../../support/llm-backend.ts'
+import { chatAsking, left, post, tokens } from '../../support/llm/asking.ts'
+
+const hosts = suite('token limits before plain hosts')
+const stage = new Stage()
+hosts.after.each(() => stage.clear())
+
+const BUDGET = 1000
+
+hosts('count a chat, and ask its stream to count', async () => {
+  const events = chatEventsOf(30, 12)
+  const backend = stage.add(await LlmBackend.start(answers.events(events)))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  const told = await post(gateway, chatAsking({ stream: true }))
+  assert.is(told.text, events.filter((event) => !event.includes('usage')).join(''))
+  assert.match(backend.requests[0]!.text, '"include_usage":true')
+  assert.is(left(gateway), BUDGET - 42)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['endpoint'], `127.0.0.1:${backend.port}`)
+  assert.is(line!['gen_ai.usage.input_tokens'], 30)
+})
+
+hosts('keep the path, the query and the fields of the client', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  const fields = { authorization: 'Bearer own', 'x-api-key': 'mine', origin: 'http://o' }
+  await post(gateway, chatAsking(), { path: '/x/v1/messages?beta=true', fields })
+  const [seen] = backend.requests
+  assert.is(seen!.target, '/x/v1/messages?beta=true')
+  assert.equal(
+    ['authorization', 'x-api-key', 'origin', 'anthropic-version'].map(
+      (name) => seen!.headers[name],
+    ),
+    ['Bearer own', 'mine', 'http://o', undefined],
+  )
+})
+
+hosts('count whatever costs on a route with a limit of its own', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  await post(gateway, chatAsking(), { path: '/ask' })
+  assert.is(left(gateway), BUDGET - 42)
+  await post(gateway, '', { path: '/ask', method: 'GET' })
+  await post(gateway, 'a=b', {
+    path: '/ask',
+    fields: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  assert.is(left(gateway), BUDGET - 42)
+})
+
+const OF_ALL = `---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: p, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: default }]
+  traffic: { rateLimit: { local: [{ tokens: 50, unit: Hours }] } }
+`
+
+hosts('leave plain APIs alone that only share a gateway with a limit', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 30))))
+  const gateway = await stage.gateway(routeTo(backend) + OF_ALL)
+  const broken = '{"name":"x","name":'
+  for (let times = 3; times > 0; times--) {
+    const told = await post(gateway, broken, { path: '/orders' })
+    assert.is(told.status, 200)
+    assert.is(told.headers['x-ratelimit-limit'], undefined)
+  }
+  assert.is(backend.requests[0]!.text, broken)
+  assert.is(left(gateway), 50)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['protocol'], 'http')
+  assert.is((await post(gateway)).status, 200)
+  assert.is((await post(gateway)).status, 429)
+  assert.is((await post(gateway, '{}', { path: '/orders' })).status, 200)
+})
+
+hosts('pass a compressed body as it is, and count its answer', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12), {}, 'gzip')))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  const body = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
+  const told = await post(gateway, body, { fields: { 'content-encoding': 'gzip' } })
+  assert.is(told.status, 200)
+  assert.ok(backend.requests[0]!.body.equals(body))
+  await gateway.logged(1)
+  assert.is(left(gateway), BUDGET - 42)
+})
+
+hosts.run()

@@ -1,0 +1,186 @@
+// Models by name: those of `llm`, those made of others, aliases, and what becomes of the body.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../../support/gateway.ts'
+import type { RunningGateway } from '../../support/gateway.ts'
+import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
+import { aiRoute, chatAsking, post, staged } from '../../support/llm/asking.ts'
+
+const models = suite('LLM models')
+const stage = new Stage()
+models.after.each(() => stage.clear())
+
+const OK = answers.json(chatOf(1, 1))
+
+interface Served {
+  readonly gateway: RunningGateway
+  readonly backend: LlmBackend
+}
+
+/** An `llm` section whose models all lead to one provider, by `$` for its params. */
+async function llm(fields: string, ...script: (typeof OK)[]): Promise<Served> {
+  const backend = stage.add(await LlmBackend.start(...(script.length === 0 ? [OK] : script)))
+  const params = `provider: openAI, params: { baseUrl: "http://127.0.0.1:${backend.port}/v1" }`
+  const gateway = await stage.gateway(
+    `gateways: { default: { port: \${PORT}, address: 127.0.0.1 } }\n` +
+      `llm: { gateways: [default], ${fields.replaceAll('$', params)} }`,
+  )
+  return { gateway, backend }
+}
+
+const errorOf = (text: string): Record<string, unknown> =>
+  (JSON.parse(text) as { error: Record<string, unknown> }).error
+
+models('are found by name, by pattern, and otherwise not', async () => {
+  const { gateway, backend } = await llm('models: [{ name: gpt-*, $ }, { name: claude-x, $ }]')
+  for (const model of ['gpt-4o', 'claude-x'])
+    assert.is((await post(gateway, chatAsking({ model }))).status, 200)
+  assert.equal(
+    backend.requests.map(({ json, target }) => [json['model'], target]),
+    [
+      ['gpt-4o', '/v1/chat/completions'],
+      ['claude-x', '/v1/chat/completions'],
+    ],
+  )
+  const told = await post(gateway, chatAsking({ model: 'other' }))
+  assert.equal([told.status, told.headers['content-type']], [404, 'application/json'])
+  assert.equal(errorOf(told.text), {
+    message: "the model 'other' does not exist",
+    type: 'invalid_request_error',
+    param: null,
+    code: 'model_not_found',
+  })
+  const missing = await post(gateway, '{"messages":[]}')
+  assert.is(missing.status, 400)
+  assert.is(errorOf(missing.text)['code'], 'missing_model')
+  const path = '/v1/messages'
+  const other = await post(gateway, chatAsking({ model: 'other' }), { path })
+  assert.equal(
+    [other.status, JSON.parse(other.text)],
+    [
+      404,
+      {
+        type: 'error',
+        error: { type: 'not_found_error', message: "the model 'other' does not exist" },
+      },
+    ],
+  )
+  assert.is(backend.requests.length, 2)
+})
+
+models('are listed, but for those that are internal or patterns', async () => {
+  const { gateway, backend } = await llm(
+    'models: [{ name: a, $ }, { name: hidden, visibility: internal, $ }, { name: "g*", $ }], virtualModels: [{ name: v, routing: { weighted: { targets: [{ model: hidden }] } } }]',
+  )
+  const told = await post(gateway, '', { path: '/v1/models', method: 'GET' })
+  const list = JSON.parse(told.text) as { object: string; data: { id: string }[] }
+  assert.is(list.object, 'list')
+  assert.equal(
+    list.data.map(({ id }) => id),
+    ['a', 'v'],
+  )
+  assert.is((await post(gateway, chatAsking({ model: 'hidden' }))).status, 404)
+  assert.is((await post(gateway, chatAsking({ model: 'v' }))).status, 200)
+  assert.is(backend.requests[0]!.json['model'], 'hidden')
+})
+
+models('are for those who may use them', async () => {
+  const rule = `authorization: { rules: ['request.headers["x-team"] == "red"'] }`
+  const { gateway, backend } = await llm(
+    `models: [{ name: a, $, ${rule} }, { name: b, $ }], virtualModels: [{ name: v, routing: { failover: { targets: [{ model: a }, { model: b, priority: 1 }] } } }, { name: w, routing: { weighted: { targets: [{ model: a }] } } }]`,
+  )
+  const ask = async (model: string, team: string, path?: string) =>
+    post(gateway, chatAsking({ model }), {
+      fields: { 'x-team': team },
+      ...(path === undefined ? {} : { path }),
+    })
+  assert.is((await ask('a', 'red')).status, 200)
+  const denied = await ask('a', 'blue')
+  assert.is(denied.status, 403)
+  assert.is(errorOf(denied.text)['code'], 'model_not_allowed')
+  const other = await ask('a', 'blue', '/v1/messages')
+  assert.is(errorOf(other.text)['type'], 'permission_error')
+  // Within others it is as if it were not there.
+  assert.is((await ask('v', 'blue')).status, 200)
+  assert.is(backend.requests.at(-1)!.json['model'], 'b')
+  assert.is((await ask('v', 'red')).status, 200)
+  assert.is(backend.requests.at(-1)!.json['model'], 'a')
+  assert.is((await ask('w', 'blue')).status, 403)
+})
+
+models('made of others divide, fail over and follow conditions', async () => {
+  const { gateway, backend } = await llm(
+    `models: [{ name: a, $ }, { name: b, $ }], virtualModels: [` +
+      `{ name: w, routing: { weighted: { targets: [{ model: a, weight: 0 }, { model: b, weight: 5 }] } } }, ` +
+      `{ name: f, routing: { failover: { targets: [{ model: b, priority: 2 }, { model: a, priority: 1 }] } } }, ` +
+      `{ name: c, routing: { conditional: { targets: [{ model: a, when: 'request.headers["x-tier"] == "gold"' }, { model: b }] } } }]`,
+  )
+  const asked = async (model: string, tier = ''): Promise<unknown> => {
+    const told = await post(gateway, chatAsking({ model }), { fields: { 'x-tier': tier } })
+    assert.is(told.status, 200)
+    return backend.requests.at(-1)!.json['model']
+  }
+  for (let times = 5; times > 0; times--) assert.is(await asked('w'), 'b')
+  assert.equal([await asked('c', 'gold'), await asked('c')], ['a', 'b'])
+  assert.is(await asked('f'), 'a')
+  backend.answer(answers.fails(500), OK)
+  const before = backend.requests.length
+  assert.is(await asked('f'), 'b')
+  assert.is(backend.requests.length - before, 2)
+})
+
+models('have defaults, overrides and headers of their own', async () => {
+  const { gateway, backend } = await llm(
+    'models: [{ name: a, $, defaults: { temperature: 0.5, top_p: 1 }, overrides: { user: u }, requestHeaders: { set: { x-mine: yes } }, responseHeaders: { set: { x-theirs: yes } } }]',
+  )
+  const told = await post(gateway, '{"user":"me","top_p":0.25,"model":"a"}')
+  assert.is(backend.requests[0]!.text, '{"user":"u","top_p":0.25,"model":"a","temperature":0.5}')
+  assert.is(backend.requests[0]!.headers['x-mine'], 'yes')
+  assert.is(told.headers['x-theirs'], 'yes')
+})
+
+models('are replaced in place by what their provider is to use', async () => {
+  const { gateway, backend } = await staged(
+    stage,
+    { entry: 'name: p, provider: { openAI: { model: "real/1" } }' },
+    OK,
+  )
+  await post(gateway, '{"a":1, "model" : "asked" ,"b":"model"}')
+  await post(gateway, '{"a":1}')
+  assert.equal(
+    backend.requests.map(({ text }) => text),
+    ['{"a":1, "model" : "real/1" ,"b":"model"}', '{"a":1,"model":"real/1"}'],
+  )
+  const [line] = await gateway.logged(1)
+  assert.is(line!['gen_ai.request.model'], 'asked')
+})
+
+models('have aliases, the very name before patterns', async () => {
+  const aliases = 'ai: { modelAliases: { fast: gpt-mini, "gpt-*": gpt-big, "gpt-4*": gpt-four } }'
+  const { gateway, backend } = await staged(stage, { policies: aliases }, OK)
+  for (const model of ['fast', 'gpt-x', 'gpt-4o', 'else'])
+    await post(gateway, chatAsking({ model }))
+  assert.equal(
+    backend.requests.map(({ json }) => json['model']),
+    ['gpt-mini', 'gpt-big', 'gpt-four', 'else'],
+  )
+})
+
+models('are asked of an ai backend for what it has', async () => {
+  const list = { object: 'list', data: [{ id: 'x', object: 'model' }] }
+  const { gateway } = await staged(stage, {}, answers.json(list))
+  const told = await post(gateway, '', { path: '/v1/models', method: 'GET' })
+  assert.equal(JSON.parse(told.text), list)
+})
+
+models('with names of any letters reach the provider unharmed', async () => {
+  const backend = stage.add(await LlmBackend.start(OK))
+  const gateway = await stage.gateway(
+    aiRoute(backend, { policies: 'ai: { modelAliases: { "né\\"u": "modèle" } }' }),
+  )
+  await post(gateway, '{"model":"n\\u00e9\\"u"}')
+  assert.is(backend.requests[0]!.json['model'], 'modèle')
+})
+
+models.run()
