@@ -1,23 +1,18 @@
 // A bounded copy of a body that passes; what is above the bound passes uncopied.
 
 import { Pile } from '../pile.ts'
+import { shownBody } from '../redact.ts'
 import type { Outcome, Tap } from '../types.ts'
-
-export interface Copied {
-  /** Base64. */
-  readonly body: string
-  /** All that passed. */
-  readonly bytes: number
-  readonly truncated?: true
-}
+import type { BodyStage } from './events.ts'
 
 export class BodyCopy implements Tap {
   readonly #most: number
-  readonly #done: (copy: Copied) => void
+  readonly #done: (copy: BodyCopy) => void
   readonly #pile = new Pile()
+  #state: 'open' | 'over' = 'open'
   #bytes = 0
 
-  constructor(most: number, done: (copy: Copied) => void) {
+  constructor(most: number, done: (copy: BodyCopy) => void) {
     this.#most = most
     this.#done = done
   }
@@ -28,9 +23,42 @@ export class BodyCopy implements Tap {
     if (room > 0) this.#pile.add(bytes, from, Math.min(to, from + room))
   }
 
+  /** Also by whoever knows that nothing more will come; only the first counts. */
   end(_outcome: Outcome): void {
-    const kept = this.#pile.take()
-    const copy = { body: kept.toString('base64'), bytes: this.#bytes }
-    this.#done(kept.length < this.#bytes ? { ...copy, truncated: true } : copy)
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#done(this)
+  }
+
+  /** What was copied; the copy is empty afterwards. */
+  snapshot(stage: BodyStage): BodySnapshot {
+    return new BodySnapshot(stage, this.#pile.take(), this.#bytes)
+  }
+}
+
+/** Written in base64 when somebody reads it, not on the way of the body. */
+export class BodySnapshot {
+  readonly type = 'bodySnapshot'
+  readonly stage: BodyStage
+  /** All that passed. */
+  readonly bytes: number
+  readonly truncated?: true
+  readonly #kept: Buffer
+
+  constructor(stage: BodyStage, kept: Buffer, bytes: number) {
+    this.stage = stage
+    this.bytes = bytes
+    this.#kept = kept
+    if (kept.length < bytes) this.truncated = true
+  }
+
+  /** Base64, without credentials of OAuth. */
+  get body(): string {
+    return shownBody(this.#kept).toString('base64')
+  }
+
+  /** Letters of it, about. */
+  get weight(): number {
+    return Math.ceil(this.#kept.length / 3) * 4
   }
 }

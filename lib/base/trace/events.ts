@@ -1,5 +1,7 @@
 // The events of a trace, spelled as the document spells them (spec.md §2.7, §6).
 
+import type { BodySnapshot } from './body-copy.ts'
+
 export type Severity = 'success' | 'info' | 'warn' | 'error'
 
 /** Where in the life of a request a snapshot was taken. */
@@ -33,15 +35,7 @@ export type Message =
       readonly stage: ResponseStage
       readonly requestState: object
     }
-  | {
-      readonly type: 'bodySnapshot'
-      readonly stage: BodyStage
-      /** Base64. */
-      readonly body: string
-      readonly truncated?: true
-      /** All that passed. */
-      readonly bytes: number
-    }
+  | BodySnapshot
   | {
       readonly type: 'policySelection'
       readonly phase: PolicyPhase

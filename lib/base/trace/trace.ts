@@ -151,7 +151,8 @@ export class Trace {
   /** Keeps a copy of what passes, and shows it when that has ended. */
   body(stage: BodyStage): Tap {
     return new BodyCopy(this.#options.maxBodyBytes, (copy) => {
-      if (copy.bytes > 0) this.emit({ type: 'bodySnapshot', stage, ...copy })
+      const snapshot = copy.snapshot(stage)
+      if (snapshot.bytes > 0) this.emit(snapshot)
     })
   }
 
