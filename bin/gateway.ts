@@ -2,10 +2,6 @@
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
 import sade from 'sade'
-import type { DumpSource } from '../lib/admin/config-dump.ts'
-import { adminEndpoints } from '../lib/admin/endpoints.ts'
-import { AdminServer } from '../lib/admin/server.ts'
-import { adminAddressOf } from '../lib/base/config/check/process.ts'
 import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import {
@@ -16,9 +12,10 @@ import {
 } from '../lib/base/config/quickstart.ts'
 import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
-import type { AdminAddress, Config } from '../lib/base/config/types.ts'
+import type { Config } from '../lib/base/config/types.ts'
 import { Log } from '../lib/base/log.ts'
 import { VERSION } from '../lib/base/version.ts'
+import { Beside } from '../lib/beside.ts'
 import { Gateway } from '../lib/gateway.ts'
 import { Reloader } from '../lib/reload.ts'
 
@@ -117,17 +114,20 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
   for (const message of complaintsOf(config.resources)) log.line('warn', 'config', message, [])
-  const admin = addressOf(config)
-  await openAdmin(admin, log, () => ({
-    ...gateway.plan,
-    admin,
-    keySets: gateway.keySets,
-    limits: gateway.limits,
-    refusal: reloader.refusal,
-  }))
+  const ending = endingOf(gateway, reloader, log)
+  const { env } = process
+  const quit = (): void => ending.begin('/quitquitquit')
+  const beside = new Beside({ config, env, gateway, reloader, log, quit })
+  // However it ends: child processes and the files of unix sockets go with it.
+  process.on('exit', () => {
+    gateway.abandon()
+    beside.close()
+  })
+  await beside.open()
   await gateway.start()
   // Before it says that it has started: whoever reads that may send a signal.
-  stopOnSignals(gateway, reloader, log)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => ending.signalled(signal))
   if (canReadAgain(options)) keepUp(reloader, readAt)
   log.flush()
   if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
@@ -140,46 +140,36 @@ function outlive(log: Log): void {
   )
 }
 
-function stopOnSignals(gateway: Gateway, reloader: Reloader, log: Log): void {
-  let stopping: Promise<void> | null = null
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping !== null) {
-      log.flush()
-      process.exit(0)
-    }
-    log.line('info', 'gateway', 'shutting down', ['signal', signal])
+interface Ending {
+  /** A second signal does not wait any longer. */
+  signalled(signal: NodeJS.Signals): void
+  begin(reason: string): void
+}
+
+function endingOf(gateway: Gateway, reloader: Reloader, log: Log): Ending {
+  let state: 'running' | 'stopping' = 'running'
+  const begin = (reason: string): void => {
+    if (state === 'stopping') return
+    state = 'stopping'
+    log.line('info', 'gateway', 'shutting down', ['signal', reason])
     reloader.close()
-    stopping = gateway.stop().then(() => {
+    void gateway.stop().then(() => {
       log.line('info', 'gateway', 'stopped', [])
       log.flush()
       process.exit(0)
     })
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
-  // However it ends: child processes go with it.
-  process.on('exit', () => gateway.abandon())
+  const signalled = (signal: NodeJS.Signals): void => {
+    if (state === 'running') return begin(signal)
+    log.flush()
+    process.exit(0)
+  }
+  return { begin, signalled }
 }
 
 function keepUp(reloader: Reloader, readAt: number): void {
   const watching = reloader.start(readAt)
   process.on('SIGHUP', () => void watching.then(() => reloader.reload('SIGHUP')))
-}
-
-/** The environment wins over the file: several gateways may share one. */
-function addressOf(config: Config): AdminAddress {
-  const named = process.env['ADMIN_ADDR']
-  return named === undefined ? config.process.admin : adminAddressOf(named)
-}
-
-async function openAdmin(address: AdminAddress, log: Log, source: () => DumpSource): Promise<void> {
-  const admin = new AdminServer(adminEndpoints(source), (message) =>
-    log.line('warn', 'admin', 'cannot accept', ['error', message]),
-  )
-  // However it ends: the file of a unix socket goes with it.
-  process.on('exit', () => admin.close())
-  for (const label of await admin.listen(address))
-    log.line('info', 'admin', 'serving admin interface', ['address', label])
 }
 
 /** Standard input is gone when it was read, and the quickstart is what it is. */

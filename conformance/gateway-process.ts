@@ -26,10 +26,16 @@ export class GatewayProcess {
     const file = join(this.#folder, 'config.yaml')
     writeFileSync(file, config)
     const [program = '', ...args] = command
-    // Cases run beside each other and beside whatever else uses the default admin port.
-    const admin = config.includes('adminAddr') ? undefined : 'off'
+    // Cases run beside each other and beside whatever else uses the default ports.
+    const unless = (key: string): string | undefined => (config.includes(key) ? undefined : 'off')
     this.#child = spawn(program, [...args, '-f', file], {
-      env: { ...process.env, ADMIN_ADDR: admin, ...env },
+      env: {
+        ...process.env,
+        ADMIN_ADDR: unless('adminAddr'),
+        STATS_ADDR: unless('statsAddr'),
+        READINESS_ADDR: unless('readinessAddr'),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = new Promise((resolve, reject) => {

@@ -37,6 +37,7 @@ export class Gateway implements PortsOwner {
   /** Who waits to see a request. */
   readonly watchers: Watchers
   #plan: Plan
+  #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
   constructor(config: Config, log: Log) {
     this.watchers = new Watchers({
@@ -65,6 +66,11 @@ export class Gateway implements PortsOwner {
     }
   }
 
+  /** Whether requests are taken. */
+  get readiness(): 'starting' | 'ready' | 'draining' {
+    return this.#readiness
+  }
+
   /** What is in force. */
   get plan(): Plan {
     return this.#plan
@@ -83,6 +89,7 @@ export class Gateway implements PortsOwner {
   async start(): Promise<void> {
     const { gateways, wire } = this.#plan.config
     await this.#ports.apply(gateways, wire, () => {})
+    if (this.#readiness === 'starting') this.#readiness = 'ready'
   }
 
   /**
@@ -105,6 +112,7 @@ export class Gateway implements PortsOwner {
 
   /** Lets what runs finish until the deadline, then cuts it. */
   async stop(): Promise<void> {
+    this.#readiness = 'draining'
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#plan.config.process.terminationDeadline)

@@ -109,7 +109,7 @@ function launch(argv: readonly string[], core: string | undefined): ChildProcess
   const limit = `ulimit -n ${OPEN_FILES} 2>/dev/null || ulimit -n $(ulimit -H -n)`
   // `exec` all the way, so that the child's id is the program's own.
   const child = spawn('sh', ['-c', `${limit}; exec ${PREFIX}${pin}"$@"`, 'sh', ...argv], {
-    env: { ...process.env, ADMIN_ADDR: 'off' },
+    env: { ...process.env, ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   running.add(child)

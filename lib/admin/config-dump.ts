@@ -43,8 +43,8 @@ export interface DumpSource {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
-  /** Where the admin interface listens: the environment may say something else than the file. */
-  readonly admin: AdminAddress
+  /** Where the interfaces beside the traffic are: the environment may say something else than the file. */
+  readonly addresses: Pick<ProcessConfig, 'admin' | 'stats' | 'readiness'>
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
   readonly limits: readonly LimitStatus[]
@@ -63,7 +63,8 @@ class Dump {
     this.#showing = new Showing(sensitiveHeaders)
   }
 
-  whole({ config, generation, loadedAt, admin, refusal, keySets, limits }: DumpSource): unknown {
+  whole(source: DumpSource): unknown {
+    const { config, generation, loadedAt, addresses, refusal, keySets, limits } = source
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
     const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
     return {
@@ -83,7 +84,7 @@ class Dump {
       keySets: this.#showing.show(keySets),
       limits: limits.map((limit) => this.#limit(limit)),
       version: { version: VERSION, node: process.version },
-      config: this.#process(config, admin),
+      config: this.#process(config, addresses),
       frontendPolicies: this.#frontend(config.wire),
     }
   }
@@ -167,13 +168,17 @@ class Dump {
   }
 
   /** By the names of the file, as below. */
-  #process(config: Config, admin: AdminAddress): unknown {
-    const { admin: _admin, terminationDeadline, ...others }: ProcessConfig = config.process
+  #process(config: Config, { admin, stats, readiness }: DumpSource['addresses']): unknown {
+    const { terminationDeadline, logging, sensitiveHeaders, maxTracedBytes } = config.process
     const { backend, mcp, llm } = config
     return this.#showing.fields({
       file: config.file,
-      adminAddr: admin.kind === 'off' ? 'off' : addressText({ ...admin }),
-      ...others,
+      adminAddr: placeText(admin),
+      statsAddr: placeText(stats),
+      readinessAddr: placeText(readiness),
+      logging,
+      sensitiveHeaders,
+      trace: { maxBodyBytes: maxTracedBytes },
       connectionTerminationDeadline: terminationDeadline,
       backend,
       mcp,
@@ -193,6 +198,10 @@ class Dump {
       tls: { handshakeTimeout },
     })
   }
+}
+
+function placeText(address: AdminAddress): string {
+  return address.kind === 'off' ? 'off' : addressText({ ...address })
 }
 
 function byKey<T extends { readonly key: string }>(

@@ -1,12 +1,25 @@
 // What the admin interface answers, path by path.
 
+import type { Log } from '../base/log.ts'
 import { configDump } from './config-dump.ts'
 import type { DumpSource } from './config-dump.ts'
+import { loggingEndpoints } from './logging.ts'
+import { pageEndpoints, quitEndpoints } from './pages.ts'
 import { answerJson } from './server.ts'
 import type { Endpoints } from './server.ts'
 
-export function adminEndpoints(current: () => DumpSource): Endpoints {
-  return {
-    '/config_dump': { GET: (_request, response) => answerJson(response, configDump(current())) },
+export interface AdminSources {
+  readonly dump: () => DumpSource
+  readonly log: Log
+  /** Begins a graceful shutdown. */
+  readonly quit: () => void
+}
+
+export function adminEndpoints({ dump, log, quit }: AdminSources): Endpoints {
+  const endpoints: Endpoints = {
+    '/config_dump': { GET: (_request, response) => answerJson(response, configDump(dump())) },
+    ...loggingEndpoints(log),
+    ...quitEndpoints(quit),
   }
+  return { ...endpoints, ...pageEndpoints(endpoints) }
 }

@@ -1,4 +1,4 @@
-// Keeps web pages away from the admin interface: a page a user visits can make the browser ask loopback, by a
+// Keeps web pages away from what is for operators: a page a user visits can make the browser ask loopback, by a
 // foreign Origin or by a name of its own that it points there.
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -7,14 +7,22 @@ import { hostOf, isLoopback } from '../base/loopback.ts'
 /** `loopback`: only names that mean this machine. `open`: bound elsewhere on purpose. `unix`: no page gets there. */
 export type Exposure = 'loopback' | 'open' | 'unix'
 
-/** Why a request is refused, or null. */
-export function refusalOf(headers: IncomingHttpHeaders, exposure: Exposure): string | null {
+/** Where a browser may be when it asks; one that says nothing is none, or asks over plain HTTP by an old habit. */
+const SITES: readonly (string | undefined)[] = [undefined, 'same-origin', 'none']
+
+/** Why a request is refused, or null. `name` is what it asked. */
+export function refusalOf(
+  headers: IncomingHttpHeaders,
+  exposure: Exposure,
+  name = 'the admin interface',
+): string | null {
   const { host = '', origin } = headers
   if (exposure === 'loopback' && host !== '' && !isLoopback(hostOf(host)))
-    return 'forbidden: the admin interface answers to loopback names only'
-  if (headers['sec-fetch-site'] === 'cross-site')
-    return 'forbidden: the admin interface does not answer other sites'
+    return `forbidden: ${name} answers to loopback names only`
+  // Another port of the same machine is another site's page all the same.
+  if (!SITES.includes(headers['sec-fetch-site'] as string | undefined))
+    return `forbidden: ${name} does not answer other sites`
   if (origin !== undefined && origin !== `http://${host}`)
-    return 'forbidden: the admin interface does not answer other origins'
+    return `forbidden: ${name} does not answer other origins`
   return null
 }

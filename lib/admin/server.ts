@@ -1,4 +1,4 @@
-// The admin interface: a small HTTP server of its own, on loopback unless told otherwise, apart from the traffic.
+// What operators and their tools ask: small HTTP servers apart from the traffic, on loopback unless told otherwise.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -8,10 +8,22 @@ import { refusalOf } from './guard.ts'
 import type { Exposure } from './guard.ts'
 import { clearSocket } from './unix-socket.ts'
 
-export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => void
+export type Handler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+) => void | Promise<void>
 
 /** By path, then by method. */
 export type Endpoints = Readonly<Record<string, Readonly<Record<string, Handler>>>>
+
+/** What it is called, and the setting that says where it is. */
+export interface Place {
+  readonly name: string
+  readonly setting: string
+}
+
+const ADMIN: Place = { name: 'the admin interface', setting: 'config.adminAddr' }
 
 interface Bind {
   readonly host?: string
@@ -37,11 +49,13 @@ const MAX_CONNECTIONS = 64
 export class AdminServer {
   readonly #endpoints: Endpoints
   readonly #troubled: (message: string) => void
+  readonly #place: Place
   readonly #servers: Server[] = []
 
   /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
-  constructor(endpoints: Endpoints, troubled: (message: string) => void) {
+  constructor(endpoints: Endpoints, troubled: (message: string) => void, place = ADMIN) {
     this.#endpoints = endpoints
+    this.#place = place
     this.#troubled = troubled
   }
 
@@ -58,9 +72,8 @@ export class AdminServer {
         if (bind.isOptional && code !== 'EADDRINUSE') continue
         this.close()
         const reason = WORDS[code ?? ''] ?? message
-        throw new Error(
-          `cannot open the admin interface (config.adminAddr) on ${bind.label}: ${reason}`,
-        )
+        const { name, setting } = this.#place
+        throw new Error(`cannot open ${name} (${setting}) on ${bind.label}: ${reason}`)
       }
     }
     return labels
@@ -80,7 +93,7 @@ export class AdminServer {
         headersTimeout: REQUEST_TIMEOUT,
         connectionsCheckingInterval: CHECK_INTERVAL,
       },
-      (request, response) => this.#serve(request, response, exposure),
+      (request, response) => void this.#serve(request, response, exposure),
     )
     server.maxConnections = MAX_CONNECTIONS
     return new Promise((resolve, reject) => {
@@ -95,8 +108,12 @@ export class AdminServer {
     })
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, exposure: Exposure): void {
-    const refusal = refusalOf(request.headers, exposure)
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    exposure: Exposure,
+  ): Promise<void> {
+    const refusal = refusalOf(request.headers, exposure, this.#place.name)
     if (refusal !== null) return answer(response, 403, refusal)
     const url = urlOf(request)
     const methods = url === null ? undefined : this.#endpoints[url.pathname]
@@ -107,16 +124,26 @@ export class AdminServer {
       return answer(response, 405, '')
     }
     try {
-      handler(request, response, url)
+      await handler(request, response, url)
     } catch (error) {
-      if (!response.headersSent)
-        answer(response, 500, error instanceof Error ? error.message : 'error')
+      if (response.headersSent) response.destroy()
+      else answer(response, 500, error instanceof Error ? error.message : 'error')
     }
   }
 }
 
 export function answer(response: ServerResponse, status: number, text: string): void {
   send(response, status, 'text/plain', text === '' ? '' : text + '\n')
+}
+
+/** Nothing but what it says: no script, no style, no frame around it. */
+const PAGE_POLICY =
+  "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+export function answerPage(response: ServerResponse, html: string): void {
+  response.setHeader('content-security-policy', PAGE_POLICY)
+  response.setHeader('referrer-policy', 'no-referrer')
+  send(response, 200, 'text/html; charset=utf-8', html)
 }
 
 export function answerJson(response: ServerResponse, value: unknown): void {

@@ -2,10 +2,30 @@
 // main thread: a write per request would cost more than routing it, and a slow reader must not stop the gateway.
 
 import { write, writeSync } from 'node:fs'
+import { filterOf } from './config/log-filter.ts'
+import type { Filter, Level } from './config/log-filter.ts'
 
-export type Level = 'error' | 'warn' | 'info' | 'debug' | 'trace'
+export type { Level }
 
-const RANKS: Record<Level, number> = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 }
+const RANKS = { off: -1, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as const
+
+/** Who says something; a filter names them. */
+export const MODULES = [
+  'accept',
+  'admin',
+  'auth',
+  'choose',
+  'config',
+  'forward',
+  'gateway',
+  'limits',
+  'llm',
+  'log',
+  'mcp',
+  'request',
+] as const
+
+export type Module = (typeof MODULES)[number]
 
 export type Value = string | number | boolean | undefined
 
@@ -26,8 +46,10 @@ const STDOUT = 1
 export class Log {
   readonly #format: 'text' | 'json'
   readonly #write: (text: string, done: () => void) => void
-  /** By module; '' is everything else. */
-  readonly #levels = new Map<string, number>()
+  readonly #first: Filter
+  #filter: Filter
+  /** The most that any module says: nearly all lines that are not wanted are known by this alone. */
+  #most = 0
   #pending = ''
   #stamped = 0
   #stamp = ''
@@ -37,20 +59,35 @@ export class Log {
   constructor(options: LogOptions) {
     this.#format = options.format
     this.#write = options.write ?? writeOut
-    for (const part of options.level.split(',')) {
-      const [module, level] = part.includes('=') ? part.split('=') : ['', part]
-      this.#levels.set(module!.trim(), RANKS[level!.trim() as Level])
-    }
+    this.#first = filterOf(options.level)
+    this.#filter = this.#first
+    this.filter = this.#first
+  }
+
+  /** What is written now; another one holds from the next line on. */
+  get filter(): Filter {
+    return this.#filter
+  }
+
+  set filter(filter: Filter) {
+    this.#filter = filter
+    this.#most = Math.max(...[...filter.values()].map((level) => RANKS[level]))
+  }
+
+  /** The one it began with. */
+  get firstFilter(): Filter {
+    return this.#first
   }
 
   /** True when a line of this level and module would be written. */
-  allows(level: Level, module: string): boolean {
-    const limit = this.#levels.get(module) ?? this.#levels.get('') ?? RANKS.info
-    return RANKS[level] <= limit
+  allows(level: Level, module: Module): boolean {
+    const rank = RANKS[level]
+    if (rank > this.#most) return false
+    return rank <= RANKS[this.#filter.get(module) ?? this.#filter.get('') ?? 'info']
   }
 
   /** One line; `fields` is name, value, name, value …, and undefined ones are left out. */
-  line(level: Level, module: string, message: string, fields: readonly Value[]): void {
+  line(level: Level, module: Module, message: string, fields: readonly Value[]): void {
     if (!this.allows(level, module)) return
     const time = this.#time()
     this.#append(

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { configDump } from '../../lib/admin/config-dump.ts'
 import type { AdminAddress } from '../../lib/base/config/types.ts'
-import { at, dumpOf, LOCALHOST, sourceOf } from '../support/dump.ts'
+import { ADDRESSES, at, dumpOf, sourceOf } from '../support/dump.ts'
 import type { Shown } from '../support/dump.ts'
 import { Folder } from '../support/folder.ts'
 import { CERT, KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
@@ -143,13 +143,16 @@ dumping('shows the settings of the process by the names of the file', () => {
 frontendPolicies: { http: { http1IdleTimeout: 1m, http2MaxStreams: 9 }, tls: { handshakeTimeout: 2s } }
 ${GATEWAY}routes: [{ ${BACKENDS} }]
 `
-  const source = { ...sourceOf(text), admin: { kind: 'unix', path: '/run/a.sock' } as const }
-  const dump = configDump(source) as Shown
+  const admin: AdminAddress = { kind: 'unix', path: '/run/a.sock' }
+  const dump = configDump({ ...sourceOf(text), addresses: { ...ADDRESSES, admin } }) as Shown
   assert.equal(dump['config'], {
     file: 'c.yaml',
     adminAddr: 'unix:/run/a.sock',
+    statsAddr: 'localhost:15020',
+    readinessAddr: 'off',
     logging: { level: 'warn,accept=debug', format: 'json' },
     sensitiveHeaders: ['x-mine'],
+    trace: { maxBodyBytes: 2_097_152 },
     connectionTerminationDeadline: '90s',
     backend: {
       connectTimeout: '10s',
@@ -190,8 +193,8 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
 dumping('shows every form of the admin address', () => {
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
   const shown = (admin: AdminAddress): unknown =>
-    at(configDump({ ...source, admin }), 'config', 'adminAddr')
-  assert.is(shown(LOCALHOST), 'localhost:15000')
+    at(configDump({ ...source, addresses: { ...ADDRESSES, admin } }), 'config', 'adminAddr')
+  assert.is(shown(ADDRESSES.admin), 'localhost:15000')
   assert.is(shown({ kind: 'off' }), 'off')
   assert.is(shown({ kind: 'tcp', host: '127.0.0.1', port: 1 }), '127.0.0.1:1')
   assert.is(shown({ kind: 'tcp', host: '::1', port: 1 }), '[::1]:1')

@@ -83,12 +83,13 @@ guard('answers its own pages only', () => {
       assert.not.ok(isAnswered({ host, origin }, exposure), `${origin} ${exposure}`)
 })
 
-guard('refuses what a browser says comes from another site', () => {
+guard('refuses what a browser says comes from another site, or another port of this one', () => {
   const host = 'localhost:15000'
-  for (const site of ['same-origin', 'same-site', 'none'])
+  for (const site of ['same-origin', 'none'])
     assert.ok(isAnswered({ host, 'sec-fetch-site': site }), site)
   for (const exposure of ['loopback', 'open', 'unix'] as const)
-    assert.not.ok(isAnswered({ host, 'sec-fetch-site': 'cross-site' }, exposure))
+    for (const site of ['cross-site', 'same-site', 'new-word', ''])
+      assert.not.ok(isAnswered({ host, 'sec-fetch-site': site }, exposure), site)
 })
 
 guard('says why', () => {

@@ -3,11 +3,14 @@
 import { configDump } from '../../lib/admin/config-dump.ts'
 import type { DumpSource } from '../../lib/admin/config-dump.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
-import type { AdminAddress } from '../../lib/base/config/types.ts'
 
 export type Shown = Record<string, unknown>
 
-export const LOCALHOST: AdminAddress = { kind: 'localhost', port: 15000 }
+export const ADDRESSES: DumpSource['addresses'] = {
+  admin: { kind: 'localhost', port: 15000 },
+  stats: { kind: 'localhost', port: 15020 },
+  readiness: { kind: 'off' },
+}
 
 export function sourceOf(
   text: string,
@@ -17,7 +20,7 @@ export function sourceOf(
   const config = parseConfig(text, { file, env })
   const loadedAt = new Date('2026-11-15T04:00:00Z')
   const nothing = { keySets: [], limits: [], refusal: null }
-  return { config, generation: 7, loadedAt, admin: LOCALHOST, ...nothing }
+  return { config, generation: 7, loadedAt, addresses: ADDRESSES, ...nothing }
 }
 
 /** As a client reads it. */

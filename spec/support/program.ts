@@ -8,6 +8,9 @@ import { ROOT } from './root.ts'
 
 const WAIT_MS = 15_000
 
+/** Programs run beside each other, and beside whatever else has the default ports. */
+const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }
+
 export class Program {
   stdout = ''
   stderr = ''
@@ -24,7 +27,7 @@ export class Program {
     input = '',
   ) {
     this.#child = spawn(process.execPath, [join(ROOT, `dist/bin/${name}.js`), ...args], {
-      env: { ...process.env, ADMIN_ADDR: 'off', ...env },
+      env: { ...process.env, ...OFF, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     // A program that does not read it may be gone before.

@@ -3,7 +3,15 @@
 import { nearest } from './nearest.ts'
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
-const DIRECTIVE = /^(?:([\w./-]+)=)?(\w*)$/
+/** Nothing at all; understood, but nobody is told to write it. */
+const OFF = 'off'
+/** Two colons in a module's name are how others write paths; such a module is none of ours, and no fault. */
+const DIRECTIVE = /^(?:([\w./:-]+)=)?(\w*)$/
+
+export type Level = (typeof LEVELS)[number]
+
+/** By module; '' is everything else. In the order in which they were said. */
+export type Filter = ReadonlyMap<string, Level | typeof OFF>
 
 /** What is wrong with a filter, if anything. */
 export function checkFilter(text: string): string | undefined {
@@ -12,10 +20,25 @@ export function checkFilter(text: string): string | undefined {
     if (parts === null)
       return `got '${text}', expected a level or a filter such as info,accept=debug`
     const level = parts[2]!
-    if ((LEVELS as readonly string[]).includes(level)) continue
+    if (level === OFF || (LEVELS as readonly string[]).includes(level)) continue
     const meant = nearest(level, LEVELS)
     const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
     return `got level '${level}', expected one of ${LEVELS.join(', ')}${hint}`
   }
   return undefined
+}
+
+/** Of a text that was checked; `base` holds where the text says nothing. */
+export function filterOf(text: string, base: Filter = new Map([['', 'info']])): Filter {
+  const filter = new Map(base)
+  for (const directive of text.split(',')) {
+    const [, module = '', level] = DIRECTIVE.exec(directive.trim()) ?? []
+    if (level !== undefined) filter.set(module, level as Level)
+  }
+  return filter
+}
+
+/** The level of everything else first. */
+export function filterText(filter: Filter): string {
+  return [...filter].map(([module, level]) => (module === '' ? level : `${module}=${level}`)).join()
 }

@@ -48,6 +48,8 @@ export interface UiConfig {
 /** `config`: read at start only. */
 export interface ProcessConfig {
   readonly admin: AdminAddress
+  readonly stats: AdminAddress
+  readonly readiness: AdminAddress
   readonly logging: LoggingConfig
   /** In lower case. */
   readonly sensitiveHeaders: readonly string[]

@@ -11,8 +11,6 @@ const TARGETS = ['policies.transformations']
 
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
-  'config.readinessAddr',
-  'config.statsAddr',
   'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),

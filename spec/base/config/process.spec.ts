@@ -1,11 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { addressesOf, isPreset } from '../../../lib/base/config/check/process.ts'
 import type { AdminAddress, Config } from '../../../lib/base/config/types.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
+  TRACED_BODY_BYTES,
   WIRE_LIMITS,
 } from '../../../lib/base/limits.ts'
 import { configOf, problemsOf } from '../../support/config.ts'
@@ -27,9 +29,12 @@ settings('have defaults', () => {
   const { process, backend, mcp, llm, wire } = configOf(GATEWAY)
   assert.equal(process, {
     admin: { kind: 'localhost', port: 15000 },
+    stats: { kind: 'localhost', port: 15020 },
+    readiness: { kind: 'localhost', port: 15021 },
     logging: { level: 'info', format: 'text' },
     sensitiveHeaders: [],
     terminationDeadline: TERMINATION_DEADLINE,
+    maxTracedBytes: TRACED_BODY_BYTES,
   })
   assert.equal(backend, BACKEND_LIMITS)
   assert.equal(mcp, MCP_LIMITS)
@@ -48,6 +53,28 @@ settings('take the admin address in every form', () => {
   ]
   for (const [text, expected] of table)
     assert.equal(withConfig(`adminAddr: '${text}'`).process.admin, expected, text)
+})
+
+settings('say where each interface is, and the environment knows better', () => {
+  const { process } = withConfig('statsAddr: "127.0.0.1:1", readinessAddr: off')
+  assert.equal(addressesOf(process, { ADMIN_ADDR: 'off', READINESS_ADDR: 'unix:/r' }), {
+    admin: { kind: 'off' },
+    stats: { kind: 'tcp', host: '127.0.0.1', port: 1 },
+    readiness: { kind: 'unix', path: '/r' },
+  })
+  for (const name of ['ADMIN_ADDR', 'STATS_ADDR', 'READINESS_ADDR'])
+    assert.throws(
+      () => addressesOf(process, { [name]: 'nowhere' }),
+      (error: Error) => error.message.startsWith(`${name}: invalid config.`),
+    )
+})
+
+settings('tell an address that somebody wrote from one that nobody did', () => {
+  const { process } = configOf(GATEWAY)
+  assert.ok(isPreset(process.stats) && isPreset(process.readiness))
+  assert.not.ok(isPreset(withConfig('statsAddr: localhost:15020').process.stats))
+  const { stats } = addressesOf(process, { STATS_ADDR: 'localhost:15020' })
+  assert.not.ok(isPreset(stats))
 })
 
 settings('refuse an admin address in any other form', () => {

@@ -8,7 +8,7 @@ const gate = suite('what is checked but not enforced')
 const WHY = 'is checked but not enforced by this version: remove it'
 
 gate('does not start, wherever it is written', () => {
-  const text = `config: { statsAddr: "127.0.0.1:1", mcp: { sessionTtl: 1m } }
+  const text = `config: { mcp: { sessionTtl: 1m } }
 gateways:
   default: { port: 1, basicAuth: { htpasswd: "a:b" } }
   second: { port: 2, listeners: [{ cors: { allowOrigins: ["*"] } }] }
@@ -23,7 +23,6 @@ ui: {}
 `
   assert.equal(ungatedProblems(text), [])
   assert.equal(problemsOf(text), [
-    `c.yaml:1:11: config.statsAddr: ${WHY}`,
     `c.yaml:7:15: routes[0].policies.csrf: ${WHY}`,
     `c.yaml:10:82: mcp.policies.csrf: ${WHY}`,
     `c.yaml:12:1: ui: ${WHY}`,

@@ -9,16 +9,28 @@ import {
   WIRE_LIMITS,
 } from '../../limits.ts'
 import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../limits.ts'
-import { adminAddr } from '../shape/process.ts'
+import { ADDRESSES } from '../shape/process.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process.ts'
 import type { AdminAddress, ProcessConfig } from '../types.ts'
 
-const ADMIN_PORT = 15_000
+/** Where things are that the file says nothing of. */
+const PRESETS = {
+  admin: { kind: 'localhost', port: 15_000 },
+  stats: { kind: 'localhost', port: 15_020 },
+  readiness: { kind: 'localhost', port: 15_021 },
+} as const satisfies Record<string, AdminAddress>
+
+/** Nobody asked for this address: who cannot have it does without. */
+export function isPreset(address: AdminAddress): boolean {
+  return Object.values<AdminAddress>(PRESETS).includes(address)
+}
 
 export function processOf(shape: ProcessShape): ProcessConfig {
   const { level = 'info', format = 'text' } = shape.logging ?? {}
   return {
-    admin: shape.adminAddr ?? { kind: 'localhost', port: ADMIN_PORT },
+    admin: shape.adminAddr ?? PRESETS.admin,
+    stats: shape.statsAddr ?? PRESETS.stats,
+    readiness: shape.readinessAddr ?? PRESETS.readiness,
     logging: { level: [level].flat().join(','), format },
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
@@ -26,11 +38,23 @@ export function processOf(shape: ProcessShape): ProcessConfig {
   }
 }
 
-/** The environment's ADMIN_ADDR, which wins over the file: several gateways may share one. */
-export function adminAddressOf(text: string): AdminAddress {
-  const { data, error } = adminAddr.safeParse(text)
-  if (data === undefined) throw new Error(`ADMIN_ADDR: ${error?.issues[0]?.message}`)
-  return data
+/** Where each is: the environment wins over the file, for several gateways may share one. */
+export function addressesOf(
+  config: ProcessConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<ProcessConfig, 'admin' | 'stats' | 'readiness'> {
+  const of = (name: keyof typeof ADDRESSES, written: AdminAddress): AdminAddress => {
+    const text = env[name]
+    if (text === undefined) return written
+    const { data, error } = ADDRESSES[name].safeParse(text)
+    if (data === undefined) throw new Error(`${name}: ${error?.issues[0]?.message}`)
+    return data
+  }
+  return {
+    admin: of('ADMIN_ADDR', config.admin),
+    stats: of('STATS_ADDR', config.stats),
+    readiness: of('READINESS_ADDR', config.readiness),
+  }
 }
 
 export function backendLimitsOf(shape: ProcessShape): BackendLimits {

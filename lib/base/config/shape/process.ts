@@ -37,7 +37,12 @@ function addressOf(field: string) {
     })
 }
 
-export const adminAddr = addressOf('adminAddr')
+/** Each as the environment may say it, too. */
+export const ADDRESSES = {
+  ADMIN_ADDR: addressOf('adminAddr'),
+  STATS_ADDR: addressOf('statsAddr'),
+  READINESS_ADDR: addressOf('readinessAddr'),
+} as const
 
 const level = z.string().transform((text, context) => {
   const wrong = checkFilter(text)
@@ -72,14 +77,18 @@ const WIRE = WIRE_LIMITS
 
 export const PROCESS = z
   .strictObject({
-    adminAddr: adminAddr
-      .meta({
-        description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
-        preset: 'localhost:15000',
-      })
-      .optional(),
-    statsAddr: addressOf('statsAddr').optional().describe('Statistics, in the same forms'),
-    readinessAddr: addressOf('readinessAddr').optional().describe('Readiness, in the same forms'),
+    adminAddr: ADDRESSES.ADMIN_ADDR.meta({
+      description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
+      preset: 'localhost:15000',
+    }).optional(),
+    statsAddr: ADDRESSES.STATS_ADDR.meta({
+      description: 'Statistics for Prometheus, in the same forms',
+      preset: 'localhost:15020',
+    }).optional(),
+    readinessAddr: ADDRESSES.READINESS_ADDR.meta({
+      description: 'Readiness probe, in the same forms',
+      preset: 'localhost:15021',
+    }).optional(),
     logging: z
       .strictObject({
         level: union([level, z.array(level).min(1)], 'expected a level filter or a list of them')

@@ -1,0 +1,65 @@
+// /logging: how much is logged, and more or less of it from the next line on (reference.md 7.2).
+
+import { checkFilter, filterOf, filterText } from '../base/config/log-filter.ts'
+import { MODULES } from '../base/log.ts'
+import type { Log } from '../base/log.ts'
+import { answer } from './server.ts'
+import type { Endpoints } from './server.ts'
+
+/** Modules that one filter may name; a filter is read by people. */
+const MAX_DIRECTIVES = 64
+const MAX_LEVEL_TEXT = 1_024
+
+const USAGE = `usage:
+  GET  /logging                             reads the filter
+  POST /logging?level=debug                 sets the level of all modules without one of their own
+  POST /logging?level=mcp=trace             sets the level of one module
+  POST /logging?level=info,mcp=debug,forward=trace
+  POST /logging?reset                       back to what it was at start; with level=…, and then that
+levels: off, error, warn, info, debug, trace
+modules: ${MODULES.join(', ')}`
+
+export function loggingEndpoints(log: Log): Endpoints {
+  const current = (): string => `current log level is ${filterText(log.filter)}`
+  return {
+    '/logging': {
+      GET: (_request, response) => answer(response, 200, current()),
+      POST: (_request, response, { searchParams }) => {
+        const level = searchParams.get('level')
+        const base = searchParams.has('reset') ? log.firstFilter : log.filter
+        const text = level?.toLowerCase() ?? ''
+        const isWrong = level !== null && (isTooLong(text) || checkFilter(text) !== undefined)
+        const next = level === null || isWrong ? base : filterOf(text, base)
+        if (isWrong || next.size > MAX_DIRECTIVES)
+          return answer(response, 400, `Invalid level provided: ${clipped(level ?? '')}\n${USAGE}`)
+        if (next !== log.filter) {
+          log.filter = next
+          log.line('info', 'admin', 'log level set', ['level', filterText(next)])
+          tellOfStrangers(log)
+        }
+        answer(response, 200, current())
+      },
+    },
+  }
+}
+
+/** A name that nobody has is most likely a slip. */
+function tellOfStrangers(log: Log): void {
+  const known: ReadonlySet<string> = new Set(['', ...MODULES])
+  const strange = [...log.filter.keys()].filter((module) => !known.has(module))
+  if (strange.length > 0)
+    log.line('warn', 'admin', 'no such modules to log', [
+      'modules',
+      strange.join(),
+      'known',
+      MODULES.join(),
+    ])
+}
+
+function isTooLong(text: string): boolean {
+  return text.length > MAX_LEVEL_TEXT
+}
+
+function clipped(text: string): string {
+  return isTooLong(text) ? `${text.slice(0, MAX_LEVEL_TEXT)}…` : text
+}

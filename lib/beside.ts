@@ -1,0 +1,84 @@
+// What stands beside the traffic: the admin interface, statistics and readiness, each on an address of its own.
+
+import type { DumpSource } from './admin/config-dump.ts'
+import { adminEndpoints } from './admin/endpoints.ts'
+import { readinessEndpoints } from './admin/readiness.ts'
+import { AdminServer } from './admin/server.ts'
+import type { Endpoints, Place } from './admin/server.ts'
+import { addressesOf, isPreset } from './base/config/check/process.ts'
+import type { AdminAddress, Config } from './base/config/types.ts'
+import type { Log } from './base/log.ts'
+import type { Gateway } from './gateway.ts'
+import type { Reloader } from './reload.ts'
+
+export interface BesideOptions {
+  readonly config: Config
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly gateway: Gateway
+  readonly reloader: Reloader
+  readonly log: Log
+  /** Begins a graceful shutdown. */
+  readonly quit: () => void
+}
+
+const ADMIN: Place = { name: 'the admin interface', setting: 'config.adminAddr' }
+const READINESS: Place = { name: 'readiness', setting: 'config.readinessAddr' }
+
+export class Beside {
+  readonly #options: BesideOptions
+  readonly #addresses: DumpSource['addresses']
+  readonly #servers: AdminServer[] = []
+
+  /** Throws for an address of the environment that is none. */
+  constructor(options: BesideOptions) {
+    this.#options = options
+    this.#addresses = addressesOf(options.config.process, options.env)
+  }
+
+  /** Throws when an address that somebody wrote cannot be had. */
+  async open(): Promise<void> {
+    const { log, quit, gateway } = this.#options
+    const { admin, readiness } = this.#addresses
+    const endpoints = adminEndpoints({ dump: () => this.#dump(), log, quit })
+    await this.#serve(ADMIN, admin, endpoints)
+    await this.#tryServe(
+      READINESS,
+      readiness,
+      readinessEndpoints(() => gateway.readiness),
+    )
+  }
+
+  /** The files of unix sockets go with it. */
+  close(): void {
+    for (const server of this.#servers) server.close()
+  }
+
+  /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
+  async #tryServe(place: Place, address: AdminAddress, endpoints: Endpoints): Promise<void> {
+    try {
+      await this.#serve(place, address, endpoints)
+    } catch (error) {
+      if (!isPreset(address)) throw error
+      const { log } = this.#options
+      const reason = error instanceof Error ? error.message : String(error)
+      log.line('warn', 'admin', `not serving ${place.name}`, ['error', reason])
+    }
+  }
+
+  async #serve(place: Place, address: AdminAddress, endpoints: Endpoints): Promise<void> {
+    const { log } = this.#options
+    const troubled = (message: string): void =>
+      log.line('warn', 'admin', 'cannot accept', ['error', message])
+    const server = new AdminServer(endpoints, troubled, place)
+    this.#servers.push(server)
+    for (const label of await server.listen(address))
+      log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, ['address', label])
+  }
+
+  #dump(): DumpSource {
+    const { gateway, reloader } = this.#options
+    const { plan, keySets, limits } = gateway
+    const { refusal } = reloader
+    return { ...plan, addresses: this.#addresses, keySets, limits, refusal }
+  }
+}

@@ -1,0 +1,92 @@
+// Pages for people, the way out, and the readiness probe.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { pageEndpoints, quitEndpoints } from '../../lib/admin/pages.ts'
+import { readinessEndpoints } from '../../lib/admin/readiness.ts'
+import type { Readiness } from '../../lib/admin/readiness.ts'
+import { adminWith } from '../support/admin.ts'
+import { Stage } from '../support/gateway.ts'
+
+const pages = suite('admin/pages')
+const stage = new Stage()
+pages.after.each(() => stage.clear())
+
+const DUMP = { '/config_dump': { GET: () => {} } }
+
+pages('the index links what is there, and no more', async () => {
+  const ask = await adminWith(stage, pageEndpoints(DUMP))
+  for (const path of ['/', '/ui', '/ui/']) {
+    const { status, headers, text } = await ask(`GET ${path}`)
+    assert.is(status, 200)
+    assert.is(headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.ok(text.includes('<a href="/config_dump">/config_dump</a>'))
+    assert.not.ok(text.includes('/debug/pprof/profile'))
+  }
+})
+
+pages('pages may run no script, load nothing, and be framed by nobody', async () => {
+  const ask = await adminWith(stage, pageEndpoints(DUMP))
+  const { headers, text } = await ask('GET /ui')
+  const policy = headers.get('content-security-policy') ?? ''
+  assert.match(policy, /^default-src 'none';/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  assert.is(headers.get('x-content-type-options'), 'nosniff')
+  assert.not.match(text, /<script|<style|<form| on[a-z]+=/)
+})
+
+pages('quits once its answer is out; a GET quits nothing', async () => {
+  let quits = 0
+  const ask = await adminWith(
+    stage,
+    quitEndpoints(() => quits++),
+  )
+  const wrong = await ask('GET /quitquitquit')
+  assert.is(wrong.status, 405)
+  assert.is(wrong.headers.get('allow'), 'POST')
+  assert.is(quits, 0)
+  const { status, text } = await ask('POST /quitquitquit')
+  assert.is(status, 200)
+  assert.is(text, 'shutdown now\n')
+  assert.is(quits, 1)
+})
+
+pages('no page can quit it', async () => {
+  let quits = 0
+  const ask = await adminWith(
+    stage,
+    quitEndpoints(() => quits++),
+  )
+  const browsers: Record<string, string>[] = [
+    { origin: 'http://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://localhost:3000' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ]
+  for (const headers of browsers)
+    assert.is((await ask('POST /quitquitquit', headers)).status, 403, JSON.stringify(headers))
+  assert.is(quits, 0)
+})
+
+pages('readiness follows the gateway', async () => {
+  let state: Readiness = 'starting'
+  const ask = await adminWith(
+    stage,
+    readinessEndpoints(() => state),
+  )
+  const told = async () => {
+    const { status, text } = await ask('GET /healthz/ready')
+    return `${status} ${text}`
+  }
+  assert.is(await told(), '503 not ready: starting\n')
+  state = 'ready'
+  assert.is(await told(), '200 ready\n')
+  assert.is((await ask('HEAD /healthz/ready')).status, 200)
+  state = 'draining'
+  assert.is(await told(), '503 not ready: draining\n')
+  assert.is((await ask('POST /healthz/ready')).status, 405)
+  assert.is((await ask('GET /healthz')).status, 404)
+})
+
+pages.run()

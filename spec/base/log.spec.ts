@@ -1,0 +1,73 @@
+// What a filter lets pass, and how it changes while lines are written.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { checkFilter, filterOf, filterText } from '../../lib/base/config/log-filter.ts'
+import { Log, MODULES } from '../../lib/base/log.ts'
+
+function logOf(level: string): Log {
+  return new Log({ level, format: 'text', write: (_text, done) => done() })
+}
+
+const log = suite('base/log')
+
+log('lets pass what its filter says, module by module', () => {
+  const mixed = logOf('warn,mcp=trace,auth=off')
+  assert.ok(mixed.allows('warn', 'gateway'))
+  assert.not.ok(mixed.allows('info', 'gateway'))
+  assert.ok(mixed.allows('trace', 'mcp'))
+  assert.not.ok(mixed.allows('error', 'auth'))
+})
+
+log('is info where the filter names modules only', () => {
+  const some = logOf('mcp=debug')
+  assert.ok(some.allows('info', 'request'))
+  assert.not.ok(some.allows('debug', 'request'))
+  assert.ok(some.allows('debug', 'mcp'))
+})
+
+log('takes another filter for the next line, and knows the first one', () => {
+  const changing = logOf('info')
+  changing.filter = filterOf('request=off,llm=debug', changing.filter)
+  assert.not.ok(changing.allows('info', 'request'))
+  assert.ok(changing.allows('debug', 'llm'))
+  assert.is(filterText(changing.filter), 'info,request=off,llm=debug')
+  assert.is(filterText(changing.firstFilter), 'info')
+  changing.filter = changing.firstFilter
+  assert.ok(changing.allows('info', 'request'))
+  assert.not.ok(changing.allows('debug', 'llm'))
+})
+
+log('adds directives in front of or behind those that stand, each module once', () => {
+  const text = (base: string, more: string): string => filterText(filterOf(more, filterOf(base)))
+  assert.is(text('info', 'debug'), 'debug')
+  assert.is(text('info,mcp=trace', 'warn'), 'warn,mcp=trace')
+  assert.is(text('info,mcp=trace', ' mcp=error , auth=debug '), 'info,mcp=error,auth=debug')
+})
+
+log('accepts off, and names of modules that others have', () => {
+  for (const filter of ['off', 'info,mcp=off', 'info,rmcp::service=trace', 'forward/http=warn'])
+    assert.is(checkFilter(filter), undefined, filter)
+  for (const filter of ['', 'loud', 'mcp=', '=info', 'info,', 'a b=info', 'mcp=info=debug'])
+    assert.ok(checkFilter(filter) !== undefined, filter)
+})
+
+log('has every module once, in order', () => {
+  assert.equal([...new Set(MODULES)].toSorted(), [...MODULES])
+})
+
+log('drops a line that nobody wants before it is made', () => {
+  let written = ''
+  const quiet = new Log({
+    level: 'warn',
+    format: 'text',
+    write: (text, done) => {
+      written += text
+      done()
+    },
+  })
+  quiet.line('info', 'gateway', 'unheard', [])
+  assert.is(written, '')
+})
+
+log.run()

@@ -1,0 +1,35 @@
+// An admin interface on a port of its own, with the endpoints a spec asks.
+
+import { freePort } from '../../conformance/gateway-process.ts'
+import { AdminServer } from '../../lib/admin/server.ts'
+import type { Endpoints } from '../../lib/admin/server.ts'
+import { deadline } from './deadline.ts'
+import type { Stage } from './gateway.ts'
+
+const WAIT_MS = 15_000
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** Asks it: `GET /path`, or with another method in front; with headers, as a browser could send them. */
+export type Asking = (line: string, headers?: Record<string, string>) => Promise<Answered>
+
+export async function adminWith(stage: Stage, endpoints: Endpoints): Promise<Asking> {
+  const server = stage.add(new AdminServer(endpoints, () => {}))
+  const port = await freePort()
+  await deadline(server.listen({ kind: 'tcp', host: '127.0.0.1', port }), WAIT_MS, 'the interface')
+  return askingAt(port)
+}
+
+export function askingAt(port: number): Asking {
+  return async (line, headers = {}) => {
+    const [method = '', path = ''] = line.split(' ')
+    const sent = fetch(`http://127.0.0.1:${port}${path}`, { method, headers, redirect: 'manual' })
+    const response = await deadline(sent, WAIT_MS, line)
+    const text = await deadline(response.text(), WAIT_MS, `the rest of ${line}`)
+    return { status: response.status, headers: response.headers, text }
+  }
+}
