@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// gwctl: looks at a running gateway. So far it only knows its own version.
+// gwctl: looks at a running gateway. Data goes to standard output, words to standard error; it exits 0 or 1.
 
-import sade from 'sade'
-import { VERSION } from '../lib/base/version.ts'
+import { runWords } from '../lib/ctl/program.ts'
 
-sade('gwctl')
-  .version(VERSION)
-  .describe('Looks at a running gateway.')
-  .command('version')
-  .describe('Print the version.')
-  .action(() => void process.stdout.write(`gwctl ${VERSION}\n`))
-  .parse(process.argv, { unknown: (flag) => `unknown option ${flag}` })
+// Whoever reads only its beginning is no fault.
+process.stdout.on('error', () => process.exit(0))
+
+try {
+  await runWords(process.argv.slice(2))
+} catch (error) {
+  process.stderr.write(`Error: ${error instanceof Error ? error.message : String(error)}\n`)
+  // A stream or a child may be open still.
+  process.exit(1)
+}

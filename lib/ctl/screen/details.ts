@@ -1,0 +1,115 @@
+// What the details pane shows of an event: the event itself, the request at that point, or what changed since the last
+// look at it.
+
+import { stringify } from 'yaml'
+import { showBody } from './body.ts'
+import { diffLines } from './diff.ts'
+import { members } from './step.ts'
+import type { Step } from './step.ts'
+
+export type Mode = 'event' | 'snapshot' | 'diff'
+export type Format = 'yaml' | 'json'
+
+const MOST_LINES = 50_000
+/** Longer texts are cut: a body of megabytes is shown decoded below, and saving keeps it whole. */
+const MOST_CHARS = 4_000
+
+export function detailsOf(
+  steps: readonly Step[],
+  at: number,
+  mode: Mode,
+  format: Format,
+): string[] {
+  const step = steps[at]
+  if (step === undefined) return []
+  const lines = linesOf(steps, at, mode, format)
+  const short = lines.slice(0, MOST_LINES).map((line) => cut(line))
+  return lines.length > MOST_LINES ? [...short, `… ${lines.length - MOST_LINES} lines more`] : short
+}
+
+function linesOf(steps: readonly Step[], at: number, mode: Mode, format: Format): string[] {
+  const step = steps[at]!
+  if (mode === 'event') return [...render(eventOf(step), format), ...bodyLines(steps, at)]
+  const now = snapshotAt(steps, at)
+  if (now < 0) return ['There is no snapshot up to this step.']
+  if (mode === 'snapshot') {
+    if (step.event.message.type === 'bodySnapshot') return bodyLines(steps, at)
+    return [`# ${nameOf(steps, now)}`, ...render(stateOf(steps[now]!), format)]
+  }
+  const before = snapshotAt(steps, now - 1)
+  if (before < 0) return [`# ${nameOf(steps, now)}: the first snapshot, nothing to compare with`]
+  const changes = diffLines(stateOf(steps[before]!), stateOf(steps[now]!))
+  const title = `# ${nameOf(steps, before)} → ${nameOf(steps, now)}`
+  return changes.length === 0 ? [title, 'no changes'] : [title, ...changes]
+}
+
+/** The last one up to this step, or -1. */
+function snapshotAt(steps: readonly Step[], at: number): number {
+  return steps.findLastIndex(
+    (step, index) => index <= at && members(stateOf(step)) === stateOf(step),
+  )
+}
+
+function nameOf(steps: readonly Step[], at: number): string {
+  const { stage, kind, phase } = steps[at]!.event.message
+  return `${String(stage ?? kind ?? phase)} (step ${at + 1})`
+}
+
+/** A policy that changed the request tells how it looks behind it. */
+function stateOf({ event: { message } }: Step): unknown {
+  return message['requestState'] ?? members(message['result'])['snapshot']
+}
+
+function eventOf({ text }: Step): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function render(value: unknown, format: Format): string[] {
+  const short = shorten(value)
+  const text =
+    format === 'json'
+      ? JSON.stringify(short, null, 2)
+      : stringify(short, { lineWidth: 0, aliasDuplicateObjects: false })
+  return text.trimEnd().split('\n')
+}
+
+function bodyLines(steps: readonly Step[], at: number): string[] {
+  const { type, stage, body, truncated } = steps[at]!.event.message
+  if (type !== 'bodySnapshot' || typeof body !== 'string') return []
+  const bytes = Buffer.from(body, 'base64')
+  const { kind, lines } = showBody(bytes, factsOf(steps, at, stage))
+  const note = truncated === true ? `, the first ${bytes.length} bytes` : ''
+  return [`# body, decoded: ${kind}${note}`, ...lines]
+}
+
+/** From the head that the snapshot before it has. */
+function factsOf(
+  steps: readonly Step[],
+  at: number,
+  stage: unknown,
+): { type: string; encoding: string } {
+  const snapshot = steps[snapshotAt(steps, at)]
+  const state = members(snapshot === undefined ? null : stateOf(snapshot))
+  const headers = members(members(state[stage === 'response' ? 'response' : 'request'])['headers'])
+  const read = (name: string): string => {
+    const value = headers[name]
+    return typeof value === 'string' ? value : ''
+  }
+  return { type: read('content-type'), encoding: read('content-encoding') }
+}
+
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return cut(value)
+  if (Array.isArray(value)) return value.map(shorten)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shorten(part)]))
+}
+
+function cut(text: string): string {
+  if (text.length <= MOST_CHARS) return text
+  return `${text.slice(0, MOST_CHARS)}… ${text.length - MOST_CHARS} characters more`
+}

@@ -1,0 +1,128 @@
+// What an event is called in the list, and what it says in one line.
+
+import { members } from './step.ts'
+import type { ShownEvent } from './step.ts'
+
+type Message = ShownEvent['message']
+
+const LABELS: Readonly<Record<string, string>> = {
+  requestStarted: 'Request Start',
+  requestSnapshot: 'Snapshot',
+  responseSnapshot: 'Snapshot',
+  bodySnapshot: 'Body Snapshot',
+  routeSelection: 'Route',
+  policySelection: 'Policies',
+  policy: 'Policy',
+  policyEvent: 'Policy Event',
+  authorizationResult: 'Authz',
+  cel: 'CEL',
+  traceSampling: 'Tracing',
+  rateLimit: 'Rate Limit',
+  llmRouteResolved: 'LLM Route',
+  llmRequestDetected: 'LLM Request',
+  llmStreamingTranslation: 'LLM Stream',
+  llmUsage: 'LLM Usage',
+  mcpMessage: 'MCP Message',
+  backendCallStart: 'Backend Start',
+  backendCallResult: 'Backend Result',
+  eventsDropped: 'Events Dropped',
+  requestFinished: 'Request Done',
+}
+
+const MOST_CHARS = 120
+
+const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) => string>> = {
+  requestStarted: () => 'request accepted',
+  requestSnapshot: ({ stage, requestState }) => {
+    const { method, uri, path } = members(members(requestState)['request'])
+    return `${text(stage)}: ${text(method)} ${text(uri ?? path)}`
+  },
+  responseSnapshot: ({ stage, requestState }) =>
+    `${text(stage)}: ${text(members(members(requestState)['response'])['code'])}`,
+  bodySnapshot: ({ stage, bytes, body, truncated }) => {
+    const size = bytes ?? Buffer.byteLength(text(body), 'base64')
+    return `${text(stage)}: ${text(size)} bytes${truncated === true ? ', cut' : ''}`
+  },
+  routeSelection: ({ selectedRoute, evaluatedRoutes }) => {
+    const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
+    if (selectedRoute === null || selectedRoute === undefined)
+      return `no route matched, ${count} looked at`
+    return `${text(selectedRoute)}, of ${count}`
+  },
+  policySelection: ({ phase, effectivePolicy }) => `${text(phase)}: ${namesIn(effectivePolicy)}`,
+  policy: ({ kind, result }) => {
+    const { type, reason, details } = members(result)
+    return type === 'skip'
+      ? `${text(kind)} skipped: ${text(reason)}`
+      : `${text(kind)}: ${text(details)}`
+  },
+  policyEvent: ({ kind, details }) => `${text(kind)}: ${text(details)}`,
+  authorizationResult: ({ result, rules }) => `${text(result)}: ${rulesOf(rules)}`,
+  cel: ({ expr, result }) => `${text(expr)}: ${text(members(result)['error'] ?? result)}`,
+  rateLimit: ({ rule, counts, bucket, decision, limit, remaining, error }) => {
+    const whose = bucket === null || bucket === undefined ? '' : ` for ${text(bucket)}`
+    const left = `${text(remaining)} of ${text(limit)} ${text(counts ?? '')}`.trim()
+    return `${text(decision)}: ${text(rule)}${whose}, ${text(error ?? `${left} left`)}`
+  },
+  llmRouteResolved: ({ provider, routeType }) => `${text(provider)} ${text(routeType)}`,
+  llmRequestDetected: ({ inputFormat, requestModel, streaming }) =>
+    `${text(inputFormat)} ${text(requestModel)}${streaming === true ? ', streamed' : ''}`,
+  llmUsage: ({ usage }) => pairs(members(usage)),
+  mcpMessage: ({ method, target }) => `${text(method)} → ${text(target)}`,
+  backendCallStart: ({ target }) => text(target),
+  backendCallResult: (message, { eventStart, eventEnd }) =>
+    `${outcome(message)}${eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`}`,
+  eventsDropped: ({ count }) => `${text(count)} events were not shown`,
+  requestFinished: (message, { eventEnd }) => `${outcome(message)} after ${timeText(eventEnd)}`,
+}
+
+export function labelOf({ message: { type } }: ShownEvent): string {
+  return LABELS[type] ?? type
+}
+
+export function summaryOf(event: ShownEvent): string {
+  const { message, scope } = event
+  const { type: _type, ...others } = message
+  const said = SUMMARIES[message.type]?.(message, event) ?? pairs(others)
+  const whole = scope.length === 0 ? said : `${scope.join(' > ')}: ${said}`
+  return whole.length > MOST_CHARS ? whole.slice(0, MOST_CHARS - 1) + '…' : whole
+}
+
+/** Microseconds, as people read them. */
+export function timeText(microseconds: number): string {
+  if (microseconds < 1_000) return `${microseconds} µs`
+  if (microseconds < 1_000_000) return `${(microseconds / 1_000).toFixed(1)} ms`
+  return `${(microseconds / 1_000_000).toFixed(2)} s`
+}
+
+function outcome({ status, error }: Message): string {
+  const code = status === null || status === undefined ? '' : text(status)
+  return [code, text(error ?? '')].filter(Boolean).join(', ') || 'no answer'
+}
+
+/** Those that are there: what is not set is null or an empty list. */
+function namesIn(policy: unknown): string {
+  const names = Object.entries(members(policy))
+    .filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
+    .map(([name]) => name)
+  return names.join(', ') || 'none'
+}
+
+function rulesOf(rules: unknown): string {
+  if (!Array.isArray(rules) || rules.length === 0) return 'no rules'
+  return rules
+    .map(members)
+    .map(({ mode, name, matched }) => `${text(mode)} ${text(name)} ${matched === true ? '✓' : '✗'}`)
+    .join('; ')
+}
+
+function pairs(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${name}=${text(value)}`)
+    .join(' ')
+}
+
+function text(value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
