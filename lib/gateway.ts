@@ -9,7 +9,7 @@ import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
-import { sensitiveNames } from './base/redact.ts'
+import { TraceTermsOf } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
@@ -40,10 +40,8 @@ export class Gateway implements PortsOwner {
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
   constructor(config: Config, log: Log) {
-    this.watchers = new Watchers({
-      sensitive: sensitiveNames(config.process.sensitiveHeaders),
-      maxBodyBytes: config.process.maxTracedBytes,
-    })
+    const terms = new TraceTermsOf()
+    this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
     this.#pools = new Pools(config.backend)
     this.#groups = new Groups(config.mcp, log, this.#pools)
@@ -222,6 +220,7 @@ function pick(exchange: Exchange, route: Route): Backend {
   const backend = route.backends.pick()
   if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
   exchange.trace?.policies('backend', route.shownOf(backend))
+  exchange.trace?.picked(route.factsOf(backend))
   return backend
 }
 

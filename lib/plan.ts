@@ -30,6 +30,7 @@ import type {
   RoutePolicies,
 } from './base/config/types.ts'
 import type { Budget } from './base/budget.ts'
+import type { BackendFacts } from './base/cel/facts.ts'
 import type { Rule } from './base/limit/rule.ts'
 import type { Log } from './base/log.ts'
 import type { Backend, Dialect, Policy } from './base/types.ts'
@@ -49,6 +50,8 @@ export interface Route {
   /** Its policies as people read them, and those of one of its backends. */
   readonly shown: () => object
   readonly shownOf: (backend: Backend) => object
+  /** One of its backends as traces name it. */
+  readonly factsOf: (backend: Backend) => BackendFacts
   /** What its clients understand when the gateway itself has something to say. */
   readonly dialect: Dialect
   /** Milliseconds to the answer's head, or 0. */
@@ -181,6 +184,7 @@ class Planner {
       policies,
       shown: () => this.#showing.fields({ ...route.policies, localRateLimit: route.limits }),
       shownOf: (backend) => this.#showing.fields({ ...made.get(backend)?.policies }),
+      factsOf: (backend) => factsOf(made.get(backend)),
       allPolicies: [...outer, ...policies],
       dialect: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
@@ -229,6 +233,19 @@ class Planner {
     const origin = originOf(endpoint, tls)
     this.origins.add(origin.key)
     return this.#standing.pools.of(origin)
+  }
+}
+
+function factsOf(backend: BackendConfig | undefined): BackendFacts {
+  const name = backend?.key ?? ''
+  switch (backend?.kind) {
+    case 'mcp':
+      return { name, type: 'mcp', protocol: 'mcp' }
+    case 'ai':
+    case 'llm':
+      return { name, type: 'ai', protocol: 'llm' }
+    default:
+      return { name, type: 'static', protocol: 'http' }
   }
 }
 

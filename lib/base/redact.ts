@@ -29,6 +29,12 @@ const INNER_MEMBER = new RegExp(
   'g',
 )
 
+/** Names that stand for credentials: of headers in lower case, and of parameters in a query. */
+export interface Hidden {
+  readonly headers: ReadonlySet<string>
+  readonly parameters: ReadonlySet<string>
+}
+
 const NO_NAMES: ReadonlySet<string> = new Set()
 
 /** Header names, in lower case, whose values are not shown. */

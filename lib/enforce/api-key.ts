@@ -29,13 +29,19 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
     kind: 'apiKey',
     request(exchange) {
       const found = findCredential(exchange, location)
-      if (found.kind === 'none') return mode === 'strict' ? refused('no API Key found') : undefined
+      if (found.kind === 'none' && mode === 'strict') return refused('no API Key found')
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
-      if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
+      if (found.kind !== 'none' && key === null && mode !== 'permissive')
+        return refused('invalid credentials')
+      if (key === null) {
+        exchange.trace?.skip(`no known key, and mode is ${mode}`)
+        return undefined
+      }
       const apiKeyHash = key.hash.toString('base64')
       const { metadata, allowedModels } = key
       exchange.facts = { ...exchange.facts, apiKey: metadata, apiKeyHash, allowedModels }
       removeCredential(exchange, location)
+      exchange.trace?.note('key verified')
       return undefined
     },
   }

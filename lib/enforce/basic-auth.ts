@@ -26,14 +26,18 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
     if (check === 'wrong' || !hashes.has(username)) return refused(config, 'invalid credentials')
     exchange.facts = { ...exchange.facts, basicAuth: { username } }
     removeCredential(exchange, location)
+    exchange.trace?.note('password verified')
     return undefined
   }
   return {
     kind: 'basicAuth',
     request(exchange) {
       const found = findCredential(exchange, location)
-      if (found.kind === 'none')
-        return mode === 'strict' ? refused(config, 'no credentials found') : undefined
+      if (found.kind === 'none') {
+        if (mode === 'strict') return refused(config, 'no credentials found')
+        exchange.trace?.skip(`no credentials, and mode is ${mode}`)
+        return undefined
+      }
       const pair = found.kind === 'one' ? pairOf(found.value) : null
       if (pair === null) return refused(config, 'invalid credentials')
       const { username, password } = pair

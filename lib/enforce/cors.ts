@@ -13,8 +13,12 @@ export function cors(config: CorsConfig): Policy {
     request(exchange) {
       const { request } = exchange
       const origin = request.get('origin')
-      if (origin === undefined) return undefined
+      if (origin === undefined) {
+        exchange.trace?.skip('the request has no Origin')
+        return undefined
+      }
       if (origins.allows(origin)) exchange.allowedOrigin = origin
+      exchange.trace?.note(exchange.allowedOrigin === '' ? 'origin not allowed' : 'origin allowed')
       if (request.method !== 'OPTIONS') return undefined
       if (exchange.allowedOrigin !== '') return preflight(config, request, origin)
       return request.has('access-control-request-method') ? replyOf(200, []) : undefined

@@ -2,7 +2,6 @@
 
 import { faultOf } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Trace } from '../base/trace/trace.ts'
 import type { Policy, Reply, Verdict } from '../base/types.ts'
 
 /** `pass` when all of them let the request pass: before this returns, unless a policy must wait. */
@@ -33,10 +32,13 @@ export function enforce(exchange: Exchange, policies: readonly Policy[], pass: (
 function ask(exchange: Exchange, policies: readonly Policy[], from: number): Verdict {
   for (let at = from; at < policies.length; at++) {
     const policy = policies[at]!
-    const verdict = policy.request?.(exchange)
-    if (exchange.trace !== null) tell(exchange.trace, policy, verdict)
-    if (verdict === undefined) continue
-    return verdict instanceof Promise ? goOn(exchange, policies, at, verdict) : verdict
+    // What acts on answers only is told of when there is one.
+    if (policy.request === undefined) continue
+    exchange.trace?.asks()
+    const verdict = policy.request(exchange)
+    if (verdict instanceof Promise) return goOn(exchange, policies, at, verdict)
+    exchange.trace?.asked(policy.kind, statusOf(verdict), 'at once')
+    if (verdict !== undefined) return verdict
   }
   return undefined
 }
@@ -48,21 +50,11 @@ async function goOn(
   verdict: Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   const reply = await verdict
-  if (exchange.trace !== null) tell(exchange.trace, policies[at]!, reply)
+  exchange.trace?.asked(policies[at]!.kind, statusOf(reply), 'waited')
   if (reply !== undefined || exchange.isAnswered) return reply
   return ask(exchange, policies, at + 1)
 }
 
-/** What a policy did, for whoever watches. */
-function tell(trace: Trace, { kind, request }: Policy, verdict: Verdict): void {
-  if (request === undefined)
-    return trace.policy(kind, { type: 'skip', reason: 'acts on the answer only' })
-  if (verdict === undefined) return trace.policy(kind, { type: 'apply', details: 'passed' })
-  if (verdict instanceof Promise) return trace.policy(kind, { type: 'apply', details: 'must wait' })
-  const { status } = verdict.head
-  trace.policy(
-    kind,
-    { type: 'apply', details: `answered ${status}` },
-    status < 400 ? 'info' : 'error',
-  )
+function statusOf(reply: Reply | undefined): number | null {
+  return reply?.head.status ?? null
 }

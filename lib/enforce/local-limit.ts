@@ -13,12 +13,13 @@ export function localLimit(rules: readonly Rule[]): Policy {
   return {
     kind: 'localRateLimit',
     request(exchange) {
+      if (counting.length === 0) exchange.trace?.skip('it counts tokens, once they are known')
       for (const rule of counting) {
         const now = rule.now()
         const bucket = rule.bucketOf(exchange, now)
         const isTaken = bucket.take(now)
         const allowance = bucket.allowance(now)
-        exchange.trace?.limit(rule.config.name, allowance, isTaken ? 'allow' : 'deny')
+        exchange.trace?.limit(rule.config, allowance, isTaken ? 'allow' : 'deny')
         exchange.allowance = tighter(exchange.allowance, allowance)
         // What earlier rules took stays taken.
         if (!isTaken) return limitReply(exchange.allowance)

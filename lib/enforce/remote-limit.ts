@@ -6,8 +6,10 @@ import type { RemoteDescriptor, RemoteLimitConfig } from '../base/config/limit-t
 import type { Exchange } from '../base/exchange.ts'
 import type { Log } from '../base/log.ts'
 import { textReply } from '../base/reply.ts'
+import type { Trace } from '../base/trace/trace.ts'
 import type { Meter, Policy, Reply } from '../base/types.ts'
 import { isFailure } from './remote-limit/ask.ts'
+import type { Asked } from './remote-limit/ask.ts'
 import { admissionOf, RemoteCharge } from './remote-limit/charge.ts'
 import type { Taken } from './remote-limit/charge.ts'
 import { CALL_TIMEOUT_MS } from './remote-limit/client.ts'
@@ -28,8 +30,11 @@ export function remoteLimit(
     kind: 'remoteRateLimit',
     request(exchange) {
       const descriptors = applying(counting, exchange, log, requestDescriptorOf)
-      if (descriptors.length === 0) return undefined
-      return decide(exchange, { config, service, descriptors })
+      if (descriptors.length === 0) {
+        exchange.trace?.skip('no descriptor of requests applies')
+        return undefined
+      }
+      return decide(exchange, { config, counts: 'requests', service, descriptors })
     },
     response: dress,
   }
@@ -50,7 +55,8 @@ export function remoteTokenLimits(
       const counters = applying(counting, exchange, log, counterOf)
       if (counters.length === 0) return undefined
       const descriptors = counters.map(admissionOf)
-      return decide(exchange, { config, service, descriptors }, (taken) => {
+      const matter = { config, counts: 'tokens', service, descriptors } as const
+      return decide(exchange, matter, (taken) => {
         const charge = new RemoteCharge(service, exchange, {
           domain: config.domain,
           counters,
@@ -87,6 +93,7 @@ function namesOf({ entries }: RemoteDescriptor): string {
 
 interface Matter {
   readonly config: RemoteLimitConfig
+  readonly counts: RemoteDescriptor['counts']
   readonly service: RateLimitService
   readonly descriptors: readonly Descriptor[]
 }
@@ -94,7 +101,7 @@ interface Matter {
 /** `pass` hears whether something was taken: a service that does not answer may be done without. */
 async function decide(
   exchange: Exchange,
-  { config, service, descriptors }: Matter,
+  { config, counts, service, descriptors }: Matter,
   pass: (taken: Taken) => void = () => {},
 ): Promise<Reply | undefined> {
   const { domain, failureMode, timeout } = config
@@ -102,6 +109,7 @@ async function decide(
   const asked = await consult(exchange, service, { domain, descriptors }, ms)
   // The client may have left in the meantime, or was told that it took too long.
   if (exchange.isAnswered) return undefined
+  if (exchange.trace !== null) tell(exchange.trace, config, counts, asked)
   if (isFailure(asked)) {
     if (failureMode === 'failClosed') return textReply(500, 'rate limit failed')
     pass('nothing')
@@ -111,4 +119,25 @@ async function decide(
   surface(exchange, asked)
   pass('something')
   return undefined
+}
+
+/** What the service decided, descriptor by descriptor, for whoever watches. */
+function tell(
+  trace: Trace,
+  { domain: rule, failureMode }: RemoteLimitConfig,
+  counts: RemoteDescriptor['counts'],
+  asked: Asked,
+): void {
+  const about = { type: 'rateLimit', rule, counts, bucket: null } as const
+  if (isFailure(asked)) {
+    const decision = failureMode === 'failOpen' ? 'allow' : 'deny'
+    const nothing = { limit: null, remaining: null, reset: null }
+    trace.emit({ ...about, decision, ...nothing, error: asked.reason }, { severity: 'error' })
+    return
+  }
+  for (const { code, limit, remaining, reset } of asked.statuses) {
+    const decision = code === 'over' ? 'deny' : 'allow'
+    const severity = code === 'over' ? 'error' : 'success'
+    trace.emit({ ...about, decision, limit, remaining, reset, error: null }, { severity })
+  }
 }

@@ -26,7 +26,7 @@ export function tokenLimits(rules: readonly Rule[]): Meter {
       for (const [{ now, config }, bucket] of met) {
         if (isOpen) charges.push(chargeOf(bucket, now, estimate))
         const left = bucket.allowance(now())
-        exchange.trace?.limit(config.name, left, isOpen ? 'allow' : 'deny')
+        exchange.trace?.limit(config, left, isOpen ? 'allow' : 'deny')
         allowance = tighter(allowance, left)
       }
       exchange.allowance = allowance

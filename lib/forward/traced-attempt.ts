@@ -2,27 +2,52 @@
 
 import type { GatewayError } from '../base/errors.ts'
 import { TappedBody } from '../base/tapped-body.ts'
-import type { Trace } from '../base/trace/trace.ts'
+import type { TracedCall } from '../base/trace/traced-call.ts'
 import type { Attempt, Body, Reply } from '../base/types.ts'
+import type { Asker } from './http/ask.ts'
 
 export class TracedAttempt implements Attempt {
   readonly body: Body
   readonly #attempt: Attempt
-  readonly #trace: Trace
+  readonly #call: TracedCall
 
-  constructor(attempt: Attempt, trace: Trace) {
+  constructor(attempt: Attempt, call: TracedCall) {
     this.#attempt = attempt
-    this.#trace = trace
-    this.body = new TappedBody(attempt.body, trace.body('final request'))
+    this.#call = call
+    this.body = new TappedBody(attempt.body, call.body)
   }
 
   answer(reply: Reply): void {
-    this.#trace.answered(reply.head)
+    this.#call.answered(reply.head)
     this.#attempt.answer(reply)
   }
 
   fail(error: GatewayError): void {
-    this.#trace.failed(error)
+    this.#call.failed(error.message)
     this.#attempt.fail(error)
+  }
+}
+
+/** The same for a request of the gateway's own, whose body is there already. */
+export class TracedAsker implements Asker {
+  readonly #asker: Asker
+  readonly #call: TracedCall
+
+  constructor(asker: Asker, call: TracedCall, body: Buffer | null) {
+    this.#asker = asker
+    this.#call = call
+    if (body !== null) call.body.chunk(body, 0, body.length)
+    call.body.end('complete')
+  }
+
+  answered(reply: Reply): void {
+    this.#call.answered(reply.head)
+    this.#call.ready(reply.head)
+    this.#asker.answered(reply)
+  }
+
+  failed(error: GatewayError): void {
+    this.#call.failed(error.message)
+    this.#asker.failed(error)
   }
 }

@@ -3,7 +3,7 @@
 import type { Exchange } from '../base/exchange.ts'
 import { TappedBody } from '../base/tapped-body.ts'
 import type { Trace } from '../base/trace/trace.ts'
-import type { Reply } from '../base/types.ts'
+import type { Policy, Reply } from '../base/types.ts'
 import { unbuffer } from './event-stream.ts'
 
 export function relay(exchange: Exchange, reply: Reply): void {
@@ -12,7 +12,8 @@ export function relay(exchange: Exchange, reply: Reply): void {
   trace?.ready(head)
   // Policies may read it there.
   exchange.reply = reply
-  for (const policy of exchange.policies) policy.response?.(exchange, head)
+  if (trace === null) for (const policy of exchange.policies) policy.response?.(exchange, head)
+  else for (const policy of exchange.policies) dress(exchange, policy, trace)
   unbuffer(head)
   exchange.phase = 'relay'
   exchange.status = head.status
@@ -20,11 +21,24 @@ export function relay(exchange: Exchange, reply: Reply): void {
   exchange.client.respond(exchange, sent)
 }
 
+/** A policy's word on an answer that somebody watches. */
+function dress(exchange: Exchange, policy: Policy, trace: Trace): void {
+  const head = exchange.reply?.head
+  if (policy.response === undefined || head === undefined) return
+  const { kind } = policy
+  const before = head.fieldsText()
+  policy.response(exchange, head)
+  if (head.fieldsText() !== before)
+    trace.answering(kind, { type: 'apply', details: 'changed the answer', snapshot: null })
+  else if (policy.request === undefined)
+    trace.answering(kind, { type: 'skip', reason: 'nothing to change on the answer' })
+}
+
 function watched(exchange: Exchange, reply: Reply, trace: Trace): Reply {
   trace.response('final response', reply.head)
   const isEmpty = reply.body.framing === 'none'
   if (isEmpty || reply.tunnel !== null) return reply
-  const body = new TappedBody(reply.body, trace.body('response'))
+  const body = new TappedBody(reply.body, trace.body())
   exchange.reply = { ...reply, body }
   return exchange.reply
 }

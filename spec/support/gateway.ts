@@ -6,6 +6,7 @@ import { parseConfig } from '../../lib/base/config/load.ts'
 import { Log } from '../../lib/base/log.ts'
 import type { Level, Value } from '../../lib/base/log.ts'
 import { Gateway } from '../../lib/gateway.ts'
+import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import type { Plan } from '../../lib/plan.ts'
 import { Backend } from './backend.ts'
 import type { Step } from './backend.ts'
@@ -64,6 +65,10 @@ export class RunningGateway {
 
   get plan(): Plan {
     return this.#gateway.plan
+  }
+
+  get watchers(): Watchers {
+    return this.#gateway.watchers
   }
 
   /** Lines of the gateway's own faults, which the spec expects: they are taken off the list. */

@@ -1,4 +1,4 @@
-// The events of a trace, spelled as the document spells them (spec.md §2.7, §6).
+// The events of a trace, spelled as the document spells them (spec.md §2.7, §6; the rest as reference.md 6.3 has it).
 
 import type { BodySnapshot } from './body-copy.ts'
 
@@ -11,9 +11,14 @@ export type ResponseStage = 'raw response' | 'backend response ready' | 'final r
 export type BodyStage = 'final request' | 'response'
 export type PolicyPhase = 'gateway' | 'route' | 'backend'
 
-/** What a policy did: changed or answered, or had nothing to say, and why. */
+/** What a policy did: passed, changed or answered, or had nothing to say, and why. */
 export type PolicyResult =
-  | { readonly type: 'apply'; readonly details: string }
+  | {
+      readonly type: 'apply'
+      readonly details: string
+      /** The request behind it, where it is not as it was. */
+      readonly snapshot: object | null
+    }
   | { readonly type: 'skip'; readonly reason: string }
 
 export interface RuleResult {
@@ -21,6 +26,23 @@ export interface RuleResult {
   readonly name: string
   readonly matched: boolean
   readonly mode: 'allow' | 'deny' | 'require'
+}
+
+/** What a limit decided. Of a service that does not say, or was not there, the numbers are null. */
+export interface LimitDecision {
+  readonly type: 'rateLimit'
+  /** Where it was written, or the service's domain. */
+  readonly rule: string
+  readonly counts: 'requests' | 'tokens'
+  /** Which of its buckets: the value of its key, `shared` where that has none, null where there is but one. */
+  readonly bucket: string | null
+  readonly decision: 'allow' | 'deny'
+  readonly limit: number | null
+  readonly remaining: number | null
+  /** Whole seconds until there is more. */
+  readonly reset: number | null
+  /** Why the service was not heard. */
+  readonly error: string | null
 }
 
 export type Message =
@@ -53,19 +75,14 @@ export type Message =
       readonly result: 'allow' | 'deny'
     }
   | { readonly type: 'cel'; readonly expr: string; readonly result: { readonly error: string } }
-  | {
-      readonly type: 'rateLimit'
-      readonly rule: string
-      readonly decision: 'allow' | 'deny'
-      readonly limit: number
-      readonly remaining: number
-    }
+  | LimitDecision
   | {
       readonly type: 'llmRequestDetected'
       readonly inputFormat: string
       readonly requestModel: string | null
       readonly streaming: boolean | null
     }
+  | { readonly type: 'llmRouteResolved'; readonly provider: string; readonly routeType: string }
   | { readonly type: 'llmUsage'; readonly usage: object }
   | {
       readonly type: 'mcpMessage'
@@ -91,5 +108,19 @@ export interface TraceEvent {
   readonly eventStart: number | null
   readonly eventEnd: number
   readonly severity: Severity
+  /** The MCP target that a call was made for. */
+  readonly scope?: readonly string[]
   readonly message: Message
+}
+
+/** The names reference.md 6.6 has for policies, where they are not those of the configuration. */
+const POLICY_NAMES: Readonly<Record<string, string>> = {
+  jwtAuth: 'jwt',
+  transformations: 'transformation',
+  backendTLS: 'backendTls',
+  ai: 'llm',
+}
+
+export function policyName(written: string): string {
+  return POLICY_NAMES[written] ?? written
 }

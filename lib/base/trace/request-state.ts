@@ -1,55 +1,69 @@
 // What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
 
+import type { BackendFacts } from '../cel/facts.ts'
 import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
+import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
 import { REDACTED, shownTarget } from '../redact.ts'
-import type { Fields } from '../wire/head.ts'
-
-/** Header names whose values are not shown. */
-type Sensitive = ReadonlySet<string>
+import type { Hidden } from '../redact.ts'
+import type { Fields, RequestHead } from '../wire/head.ts'
 
 type State = Record<string, unknown>
 
-export function requestState(exchange: Exchange, sensitive: Sensitive): State {
+/** What a call sends, where it is not what the client's request has become. */
+export interface Sent {
+  readonly request?: RequestHead
+  /** What Host says; null leaves it as it is. */
+  readonly host?: string | null
+  /** Facts have it only where rules may read it. */
+  readonly backend?: BackendFacts | null
+}
+
+export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}): State {
   const { source, facts } = exchange
+  const backend = facts?.backend ?? sent.backend ?? undefined
   return {
-    request: requestOf(exchange, sensitive),
+    request: requestOf(exchange, hidden, sent),
     source: { address: source.address, port: source.port },
-    env: {},
+    env: envOf(new EnvView()),
     ...(facts?.jwt !== undefined && { jwt: plain(facts.jwt) }),
-    ...(facts?.apiKey !== undefined && { apiKey: plain(facts.apiKey) }),
+    ...(facts?.apiKey !== undefined && { apiKey: { key: REDACTED, ...plain(facts.apiKey) } }),
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpOf(facts.mcp) }),
     ...(facts?.llm !== undefined && { llm: { ...facts.llm } }),
-    ...(facts?.backend !== undefined && { backend: facts.backend }),
+    ...(backend !== undefined && { backend }),
     ...placeOf(exchange),
   }
 }
 
 /** As it is now: a rewrite shows in the next snapshot. */
-function requestOf({ request, source, started }: Exchange, sensitive: Sensitive): State {
+function requestOf({ request: given, source, started }: Exchange, hidden: Hidden, sent: Sent) {
+  const request = sent.request ?? given
+  const authority = sent.host ?? request.authority
   const scheme = source.secure ? 'https' : 'http'
-  const target = shownTarget(request.target)
+  const target = shownTarget(request.target, hidden.parameters)
+  const headers = headersOf(request, hidden)
   return {
     method: request.method,
-    uri: `${scheme}://${request.authority}${target}`,
+    uri: `${scheme}://${authority}${target}`,
     path: request.path,
     pathAndQuery: target,
-    host: request.authority,
+    // Without the port, as rules read it.
+    host: authority.replace(/:\d*$/, ''),
     scheme,
     version: request.version,
-    headers: headersOf(request, sensitive),
+    headers: sent.host == null ? headers : { ...headers, host: sent.host },
     startTime: new Date(performance.timeOrigin + started).toISOString(),
   }
 }
 
 /** A text, or a list where a name occurs several times. */
-export function headersOf(fields: Fields, sensitive: Sensitive): State {
+export function headersOf(fields: Fields, { headers, parameters }: Hidden): State {
   const shown = new Map<string, string[]>()
   for (const [name, value] of fields.entries()) {
     const values = shown.get(name) ?? []
-    values.push(sensitive.has(name) ? REDACTED : shownTarget(value))
+    values.push(headers.has(name) ? REDACTED : shownTarget(value, parameters))
     shown.set(name, values)
   }
   return Object.fromEntries(
@@ -58,8 +72,8 @@ export function headersOf(fields: Fields, sensitive: Sensitive): State {
 }
 
 /** Integers of claims are exact, which only their own writer keeps. */
-function plain(claims: Claims): unknown {
-  return JSON.parse(toJson(claims))
+function plain(claims: Claims): State {
+  return JSON.parse(toJson(claims)) as State
 }
 
 /** Whoever has a session's id can use it. */
@@ -70,14 +84,22 @@ function mcpOf(mcp: { sessionId?: string | undefined }): State {
   }
 }
 
+/** What is not set is left out when it is written. */
+function envOf({ podName, namespace, gateway }: EnvView): State {
+  return { podName, namespace, gateway }
+}
+
+/** Keys are `gateway/<gateway>[/<listener>]` and `<listener key>/<namespace>/<route>`. */
 function placeOf({ listener, route }: Exchange): State {
   if (listener === '') return {}
-  const [, gateway = ''] = listener.split('/')
+  const [, gateway = '', name] = listener.split('/')
+  const isOwn = route.startsWith(`${listener}/`)
+  const [namespace, ...rest] = route.slice(listener.length + 1).split('/')
   return {
     proxy: {
       gateway: { namespace: 'default', name: gateway },
-      listener: { name: listener },
-      ...(route !== '' && { route: { namespace: 'default', name: route } }),
+      ...(name !== undefined && { listener: { name } }),
+      ...(isOwn && { route: { namespace, name: rest.join('/'), kind: 'HTTPRoute' } }),
     },
   }
 }

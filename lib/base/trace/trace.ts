@@ -1,15 +1,15 @@
 // The record of one request, step by step, for somebody who watches. Every other exchange has none, and pays a look at null.
 
-import type { Exchange } from '../exchange.ts'
-import type { GatewayError } from '../errors.ts'
-import type { LlmFacts } from '../cel/facts.ts'
-import type { View } from '../cel/view.ts'
+import type { BackendFacts, LlmFacts } from '../cel/facts.ts'
+import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
+import type { LimitConfig } from '../config/limit-types.ts'
+import type { Exchange } from '../exchange.ts'
 import type { Allowance, Tap } from '../types.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import { BodyCopy } from './body-copy.ts'
+import { policyName } from './events.ts'
 import type {
-  BodyStage,
   Message,
   PolicyPhase,
   PolicyResult,
@@ -18,7 +18,13 @@ import type {
   Severity,
   TraceEvent,
 } from './events.ts'
+import { PolicySteps } from './policy-steps.ts'
 import { headersOf, requestState } from './request-state.ts'
+import type { Sent } from './request-state.ts'
+import { severityOf } from './severity.ts'
+import type { TraceTerms } from './terms.ts'
+import { TracedCall } from './traced-call.ts'
+import type { CallOwner, Scope } from './traced-call.ts'
 
 /** Who watches; never slows the request down. */
 export interface TraceReader {
@@ -27,36 +33,45 @@ export interface TraceReader {
   finished(): void
 }
 
-export interface TraceOptions {
-  /** Header names, in lower case, whose values are not shown. */
-  readonly sensitive: ReadonlySet<string>
-  /** Bytes of a body that are kept. */
-  readonly maxBodyBytes: number
+interface More {
+  readonly severity?: Severity | undefined
+  /** Makes it an event with a length; on the clock of `performance.now()`. */
+  readonly since?: number | undefined
+  readonly scope?: Scope
 }
 
-export class Trace {
+export class Trace implements CallOwner {
   readonly #exchange: Exchange
   readonly #reader: TraceReader
-  readonly #options: TraceOptions
-  /** On the clock of `performance.now()`; 0 while no backend was asked. */
-  #askedAt = 0
-  #answeredAt = 0
-  /** Whose it is that goes to the client. */
-  #answer: 'none' | 'backend' = 'none'
+  readonly #terms: TraceTerms
+  readonly #steps: PolicySteps
+  /** Calls to backends, the last one behind. Those under way have no end yet. */
+  readonly #calls = new Set<TracedCall>()
+  /** Where the client's own request went last. */
+  #call: TracedCall | null = null
+  /** Of the backend's answer, if that is what came last. */
+  #raw: ResponseHead | null = null
+  #backend: BackendFacts | null = null
+  #answer: BodyCopy | null = null
   #state: 'open' | 'over' = 'open'
 
-  constructor(exchange: Exchange, reader: TraceReader, options: TraceOptions) {
+  constructor(exchange: Exchange, reader: TraceReader, terms: TraceTerms) {
     this.#exchange = exchange
     this.#reader = reader
-    this.#options = options
+    this.#terms = terms
+    this.#steps = new PolicySteps(() => this.#requestState())
   }
 
-  /** `since` makes it an event with a length; on the clock of `performance.now()`. */
-  emit(message: Message, severity: Severity = 'info', since = 0): void {
+  get maxBodyBytes(): number {
+    return this.#terms.maxBodyBytes
+  }
+
+  emit(message: Message, { severity = 'info', since = 0, scope }: More = {}): void {
     if (this.#state === 'over') return
     const eventEnd = this.#offset(performance.now())
     const eventStart = since === 0 ? null : this.#offset(since)
-    this.#reader.event({ eventStart, eventEnd, severity, message })
+    const times = { eventStart, eventEnd, severity }
+    this.#reader.event(scope === undefined ? { ...times, message } : { ...times, scope, message })
   }
 
   started(): void {
@@ -65,43 +80,82 @@ export class Trace {
   }
 
   request(stage: RequestStage): void {
-    const state = requestState(this.#exchange, this.#options.sensitive)
+    const state = this.#requestState()
+    this.#steps.saw(state)
     this.emit({ type: 'requestSnapshot', stage, requestState: state })
   }
 
-  response(stage: ResponseStage, head: ResponseHead): void {
-    const { sensitive } = this.#options
-    const state = requestState(this.#exchange, sensitive)
+  response(stage: ResponseStage, head: ResponseHead, scope?: Scope): void {
+    const state = this.#requestState()
     const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
-    const response = { code: head.status, headers: headersOf(head, sensitive) }
-    this.emit({ type: 'responseSnapshot', stage, requestState: { ...state, response, proxy } })
+    const response = { code: head.status, headers: headersOf(head, this.#terms.hidden) }
+    const seen = { ...state, response, proxy }
+    this.emit({ type: 'responseSnapshot', stage, requestState: seen }, { scope })
   }
 
   /** `effective` is shown as it stands: it holds no secret. */
   policies(phase: PolicyPhase, effective: object): void {
-    this.emit({ type: 'policySelection', phase, effectivePolicy: effective })
+    const named = Object.entries(effective).map(([name, value]) => [policyName(name), value])
+    const effectivePolicy = Object.fromEntries(named) as object
+    this.emit({ type: 'policySelection', phase, effectivePolicy })
   }
 
-  policy(kind: string, result: PolicyResult, severity: Severity = 'info'): void {
-    this.emit({ type: 'policy', kind, result }, severity)
+  /** A policy is about to have its word on the request. */
+  asks(): void {
+    this.#steps.begin()
+  }
+
+  /** From within a policy: why it has nothing to say. */
+  skip(reason: string): void {
+    this.#steps.said = { type: 'skip', reason }
+  }
+
+  /** From within a policy: what it found out. */
+  note(details: string): void {
+    this.#steps.said = { type: 'apply', details, snapshot: null }
+  }
+
+  /** What a policy did; `waited`: it had to ask somebody. */
+  asked(kind: string, status: number | null, how: 'at once' | 'waited'): void {
+    const { since } = this.#steps
+    const severity = status === null || status < 400 ? 'info' : 'error'
+    const result = this.#steps.end(status)
+    this.#policy(kind, result, { severity, ...(how === 'waited' && { since }) })
+  }
+
+  /** What a policy made of an answer. */
+  answering(kind: string, result: PolicyResult): void {
+    this.#policy(kind, result, {})
+  }
+
+  #policy(kind: string, result: PolicyResult, more: More): void {
+    this.emit({ type: 'policy', kind: policyName(kind), result }, more)
   }
 
   /** Each rule by itself, also those that the decision did not need. */
   rules(rules: readonly Rule[], view: View, result: 'allow' | 'deny'): void {
     const results = rules.map(({ mode, expression }) => {
       const found = expression.evaluate(view)
-      const { source: expr } = expression
-      if ('fault' in found) this.emit({ type: 'cel', expr, result: { error: found.fault } }, 'warn')
-      return { name: expr, mode, matched: 'value' in found && found.value === true }
+      if ('fault' in found) this.fault(expression.source, found.fault)
+      return { name: expression.source, mode, matched: 'value' in found && found.value === true }
     })
     const severity = result === 'allow' ? 'success' : 'error'
-    this.emit({ type: 'authorizationResult', rules: results, result }, severity)
+    this.emit({ type: 'authorizationResult', rules: results, result }, { severity })
+  }
+
+  /** An expression that has no value for this exchange. */
+  fault(expr: string, error: string): void {
+    this.emit({ type: 'cel', expr, result: { error } }, { severity: 'warn' })
   }
 
   /** What a limit decided, and what it has left. */
-  limit(rule: string, { limit, remaining }: Allowance, decision: 'allow' | 'deny'): void {
+  limit(config: LimitConfig, left: Allowance, decision: 'allow' | 'deny'): void {
+    const { name: rule, counts } = config
+    const bucket = this.#bucketOf(config)
     const severity = decision === 'allow' ? 'success' : 'error'
-    this.emit({ type: 'rateLimit', rule, decision, limit, remaining }, severity)
+    const { limit, remaining, reset } = left
+    const numbers = { limit, remaining, reset, error: null }
+    this.emit({ type: 'rateLimit', rule, counts, bucket, decision, ...numbers }, { severity })
   }
 
   /** What is asked of an LLM, as far as it was read. */
@@ -120,54 +174,73 @@ export class Trace {
   route(selected: string | null, evaluated: ReadonlySet<string>): void {
     const evaluatedRoutes = [...evaluated].toSorted()
     const severity = selected === null ? 'error' : 'info'
-    this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, severity)
+    this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, { severity })
   }
 
-  /** The request as it goes out to a backend. */
-  asking(target: string): void {
-    this.request('final request')
-    this.#askedAt = performance.now()
-    this.emit({ type: 'backendCallStart', target })
+  /** Which backend was chosen. */
+  picked(backend: BackendFacts): void {
+    this.#backend = backend
   }
 
-  answered(head: ResponseHead): void {
-    this.#answeredAt = performance.now()
-    this.#answer = 'backend'
-    this.#result(head.status, null)
-    this.response('raw response', head)
+  /** The request as it goes out to a backend, or to one of its targets. */
+  calling(target: string, sent: Sent, scope?: Scope): TracedCall {
+    // Of another try, which is over.
+    if (scope === undefined) this.#closeCall('given up')
+    const state = this.#requestState(sent)
+    this.emit({ type: 'requestSnapshot', stage: 'final request', requestState: state }, { scope })
+    const call = new TracedCall(this, target, scope)
+    this.#calls.add(call)
+    if (scope === undefined) this.#call = call
+    return call
   }
 
-  /** A backend's answer, before the policies have their word on it. */
+  answered({ scope }: TracedCall, head: ResponseHead): void {
+    if (scope === undefined) this.#raw = head
+  }
+
+  /** An answer, before the policies have their word on it. */
   ready(head: ResponseHead): void {
-    if (this.#answer === 'backend') this.response('backend response ready', head)
+    // A call that was cut short is known by what is answered instead.
+    if (this.#call?.until === 0) this.#closeCall(this.#exchange.error?.message ?? 'given up')
+    if (head === this.#raw) this.response('backend response ready', head)
   }
 
-  failed({ message }: GatewayError): void {
-    this.#answeredAt = performance.now()
-    this.#answer = 'none'
-    this.#result(null, message)
-  }
-
-  /** Keeps a copy of what passes, and shows it when that has ended. */
-  body(stage: BodyStage): Tap {
-    return new BodyCopy(this.#options.maxBodyBytes, (copy) => {
-      const snapshot = copy.snapshot(stage)
+  /** Keeps a copy of the answer's body as it passes, and shows it when that has ended. */
+  body(): Tap {
+    this.#answer = new BodyCopy(this.maxBodyBytes, (copy) => {
+      const snapshot = copy.snapshot('response')
       if (snapshot.bytes > 0) this.emit(snapshot)
     })
+    return this.#answer
   }
 
   finished(): void {
-    const { status, error } = this.#exchange
-    const message = error?.message ?? null
+    const { status, error, outcome } = this.#exchange
+    const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
+    for (const call of this.#calls) call.close(reason ?? 'given up')
+    this.#answer?.end(outcome)
     const code = status === 0 ? null : status
-    this.emit({ type: 'requestFinished', status: code, error: message }, severityOf(code, message))
+    const severity = severityOf(code, reason)
+    this.emit({ type: 'requestFinished', status: code, error: reason }, { severity })
     this.#state = 'over'
     this.#reader.finished()
   }
 
-  #result(status: number | null, error: string | null): void {
-    const message = { type: 'backendCallResult', status, error } as const
-    this.emit(message, severityOf(status, error), this.#askedAt)
+  #closeCall(reason: string): void {
+    this.#call?.close(reason)
+    this.#call = null
+    this.#raw = null
+  }
+
+  #requestState(sent: Sent = {}): Record<string, unknown> {
+    return requestState(this.#exchange, this.#terms.hidden, { backend: this.#backend, ...sent })
+  }
+
+  /** A key may be somebody's credential. */
+  #bucketOf({ key }: LimitConfig): string | null {
+    if (key === null) return null
+    const value = key.keyOf(new View(this.#exchange, this.#exchange.facts ?? undefined))
+    return value === null ? 'shared' : String(this.#terms.showing.valueOf(key, value))
   }
 
   /** Microseconds since the request was accepted. */
@@ -175,18 +248,15 @@ export class Trace {
     return Math.max(0, Math.round((at - this.#exchange.started) * 1000))
   }
 
+  /** Of the call that was made last. */
   #durations(): object {
-    if (this.#askedAt === 0) return {}
+    const call = [...this.#calls].at(-1)
+    if (call === undefined) return {}
     return {
-      requestProcessingDuration: seconds(this.#askedAt - this.#exchange.started),
-      upstreamDuration: seconds((this.#answeredAt || performance.now()) - this.#askedAt),
+      requestProcessingDuration: seconds(call.since - this.#exchange.started),
+      upstreamDuration: seconds((call.until || performance.now()) - call.since),
     }
   }
-}
-
-function severityOf(status: number | null, error: string | null): Severity {
-  if (error !== null || (status ?? 0) >= 500) return 'error'
-  return (status ?? 0) >= 400 ? 'warn' : 'info'
 }
 
 function seconds(ms: number): string {

@@ -4,7 +4,8 @@ import type { Expression } from '../cel/compile.ts'
 import { View } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
 import { Trace } from './trace.ts'
-import type { TraceOptions, TraceReader } from './trace.ts'
+import type { TraceReader } from './trace.ts'
+import type { TraceTerms } from './terms.ts'
 
 /** Watchers at a time. */
 export const MAX_WATCHERS = 32
@@ -16,11 +17,11 @@ interface Waiting {
 }
 
 export class Watchers {
-  readonly #options: TraceOptions
+  readonly #terms: () => TraceTerms
   readonly #waiting: Waiting[] = []
 
-  constructor(options: TraceOptions) {
-    this.#options = options
+  constructor(terms: () => TraceTerms) {
+    this.#terms = terms
   }
 
   get count(): number {
@@ -45,7 +46,7 @@ export class Watchers {
     )
     if (at < 0) return
     const [{ reader }] = this.#waiting.splice(at, 1) as [Waiting]
-    exchange.trace = new Trace(exchange, reader, this.#options)
+    exchange.trace = new Trace(exchange, reader, this.#terms())
     exchange.trace.started()
   }
 }

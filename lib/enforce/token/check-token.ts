@@ -18,7 +18,11 @@ export interface TokenCheck {
 
 export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
   const found = findCredential(exchange, check.location)
-  if (found.kind === 'none') return check.mode === 'strict' ? check.missing(exchange) : undefined
+  if (found.kind === 'none') {
+    if (check.mode === 'strict') return check.missing(exchange)
+    exchange.trace?.skip(`no token, and mode is ${check.mode}`)
+    return undefined
+  }
   if (found.kind === 'several')
     return decide(check, exchange, { kind: 'invalid', fault: 'malformed' })
   const verification = check.verifier.verify(found.value)
@@ -36,9 +40,13 @@ function decide(
   if (verification.kind === 'valid') {
     exchange.facts = { ...exchange.facts, jwt: verification.claims }
     removeCredential(exchange, check.location)
+    exchange.trace?.note('token verified')
     return undefined
   }
-  if (check.mode === 'permissive') return undefined
+  if (check.mode === 'permissive') {
+    exchange.trace?.skip(`token not verified, and mode is permissive`)
+    return undefined
+  }
   return verification.kind === 'invalid'
     ? check.invalid(exchange, verification.fault)
     : check.unavailable(exchange, verification.reason)

@@ -23,8 +23,8 @@ export class HttpBackend implements Backend {
     // A backend known by name is asked by that name, unless a policy says otherwise.
     const host = exchange.hostRewrite ?? (name === '' ? null : name)
     const { trace } = exchange
-    trace?.asking(this.endpoint)
-    const tried = trace === null ? attempt : new TracedAttempt(attempt, trace)
+    const tried =
+      trace === null ? attempt : new TracedAttempt(attempt, trace.calling(this.endpoint, { host }))
     const call = new HttpCall(exchange, tried, host)
     exchange.call = call
     if (this.#timeout > 0) call.limit(this.#timeout)

@@ -81,6 +81,7 @@ export class Tries implements Attempt {
     // From here on it may cost, whether anybody hears the answer or not.
     if (exchange.spent !== null)
       exchange.spent = { input: inputEstimate(prompt.size), output: 0, basis: 'estimated' }
+    exchange.trace?.emit({ type: 'llmRouteResolved', provider: facts.provider, routeType: format })
     candidate.backend.call(exchange, this)
   }
 

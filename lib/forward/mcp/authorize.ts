@@ -11,11 +11,16 @@ export interface Item extends Owned {
   readonly arguments?: unknown
 }
 
-export function isPermitted({ visit, message }: Call, { kind, ...item }: Item): boolean {
+/** `about`: a list is filtered item by item, which a trace does not tell one by one. */
+export function isPermitted(call: Call, { kind, ...item }: Item, about: 'use' | 'list'): boolean {
+  const { visit, message } = call
   const { rules, exchange } = visit
   if (rules.length === 0) return true
   const { facts } = exchange
   // Of this message alone: another one of the same batch must not lend it anything.
   const mcp = { sessionId: facts?.mcp?.sessionId, methodName: message.method, [kind]: item }
-  return objectionOf(rules, new View(exchange, { ...facts, mcp })) === null
+  const view = new View(exchange, { ...facts, mcp })
+  const isAllowed = objectionOf(rules, view) === null
+  if (about === 'use') exchange.trace?.rules(rules, view, isAllowed ? 'allow' : 'deny')
+  return isAllowed
 }

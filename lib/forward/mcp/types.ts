@@ -1,5 +1,6 @@
 // The words of the MCP side: a session reaches each of its targets by a link, whatever stands behind it.
 
+import type { Trace } from '../../base/trace/trace.ts'
 import type { Reply } from '../../base/types.ts'
 import type { Message } from './message.ts'
 
@@ -17,6 +18,8 @@ export interface Outgoing {
   readonly number: number
   /** What a remote target hears of the client's request. Child processes see none of it. */
   readonly fields: SentFields
+  /** Of the client's request, if somebody watches that. */
+  readonly trace?: Trace | null | undefined
 }
 
 /** One session's connection to one target. */

@@ -5,6 +5,7 @@ import { spansAt } from '../../../base/json/edit.ts'
 import { stringAt } from '../../../base/json/scan.ts'
 import type { Span } from '../../../base/json/scan.ts'
 import type { Rule } from '../../../base/config/auth-types.ts'
+import type { Trace } from '../../../base/trace/trace.ts'
 import type { Attempt, Reply } from '../../../base/types.ts'
 import { MAX_LOGGED } from '../bounds.ts'
 import type { Message } from '../message.ts'
@@ -71,10 +72,18 @@ export class Call {
     return this.#parts.has(number)
   }
 
+  /** Told, if somebody watches, that it goes to this target. */
+  traceTo(target: Target): Trace | null {
+    const { trace } = this.visit.exchange
+    trace?.mcp(this.message.method, target.name)
+    return trace
+  }
+
   /** Asks a target on the call's behalf; after a cancel the waiter hears nothing. */
   ask(target: Target, make: (idText: string) => Buffer, waiter: Waiter): number {
-    this.visit.exchange.trace?.mcp(this.message.method, target.name)
+    const trace = this.traceTo(target)
     const number: number = target.request(make, {
+      trace,
       answered: (message) => {
         if (!this.#parts.delete(number)) return
         this.#code = message.error === null ? undefined : codeOf(message, message.error)

@@ -2,6 +2,7 @@
 // client's answers to them.
 
 import { edited } from '../../../base/json/edit.ts'
+import type { Trace } from '../../../base/trace/trace.ts'
 import type { Message } from '../message.ts'
 import { CODES, errorText, notificationBytes } from '../rpc.ts'
 import { GENERAL, NOTICES, RELATED_TASK } from '../several/methods.ts'
@@ -42,13 +43,16 @@ export class Ear {
   }
 
   /** The client said something that is no request. */
-  tell(message: Message): void {
+  tell(message: Message, trace: Trace | null): void {
     if (message.kind === 'response') return this.#answer(message)
     if (message.method === CANCELLED) return this.#cancel(message)
     const { targets, group } = this.#session
     if (message.method === PROGRESS && group.names.style !== 'plain') return this.#progress(message)
     if (message.method === INITIALIZED) this.#client = 'initialized'
-    for (const target of targets) target.tell(message.bytes)
+    for (const target of targets) {
+      trace?.mcp(message.method, target.name)
+      target.tell(message.bytes)
+    }
   }
 
   /** A target has begun anew: it hears what it had heard before. */

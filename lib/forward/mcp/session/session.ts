@@ -187,7 +187,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     const requests = messages.filter(({ kind }) => kind === 'request')
     const full = this.calls.refusalOf(requests)
     if (full !== null) return attempt.answer(refusal(503, full, requests[0]?.idText))
-    for (const message of messages) if (message.kind !== 'request') this.#ear.tell(message)
+    for (const one of messages) if (one.kind !== 'request') this.#ear.tell(one, exchange.trace)
     if (requests.length === 0) return attempt.answer(accepted())
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
     for (const call of requests.map((message) => this.#add(message, visit, channel)))

@@ -1,5 +1,6 @@
 // One target in one session: started with the session, asked by it, and started again, within bounds, when it is gone.
 
+import type { Trace } from '../../../base/trace/trace.ts'
 import type { Reply } from '../../../base/types.ts'
 import { MAX_RESTARTS, RESTARTS_FORGIVEN_MS, RESTART_DELAYS_MS } from '../bounds.ts'
 import type { Message } from '../message.ts'
@@ -8,6 +9,8 @@ import { Profile } from './profile.ts'
 
 /** Who waits for a target's answer; hears one of the two, once. */
 export interface Waiter {
+  /** Of the client's request, if somebody watches that. */
+  readonly trace?: Trace | null | undefined
   answered(message: Message): void
   /** `reply` is what a remote target said instead of an answer, if it did; it must be relayed or cancelled. */
   failed(reason: string, reply: Reply | null): void
@@ -246,6 +249,7 @@ export class Target {
     const bytes = this.#owner.greeting().withId(String(number))
     const { startTimeout } = this.#owner
     const greeted: Waiter = {
+      trace: waiter?.trace,
       answered: (message) => this.#greeted(message, waiter),
       failed: (reason, reply) => this.#down(reason, waiter, reply),
     }
@@ -280,7 +284,8 @@ export class Target {
   }
 
   #send(bytes: Buffer, number: number): void {
-    this.#link?.send({ bytes, number, fields: this.#owner.fields() })
+    const trace = this.#pending.get(number)?.waiter.trace
+    this.#link?.send({ bytes, number, fields: this.#owner.fields(), trace })
   }
 
   #down(reason: string, waiter: Waiter | null, reply: Reply | null = null): void {

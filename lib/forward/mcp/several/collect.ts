@@ -99,7 +99,7 @@ export function listed(
   return itemsOf(answer.bytes, array).flatMap((item) => {
     const owned = ownedAt(page, item)
     if (owned === null) return []
-    if (!isPermitted(call, { kind: method.kind, ...owned })) return []
+    if (!isPermitted(call, { kind: method.kind, ...owned }, 'list')) return []
     const places = [
       { kind: method.kind, path: [method.name] },
       ...method.uris.map((path) => ({ kind: 'resource' as const, path })),

@@ -20,6 +20,7 @@ export function initialize(session: Session, call: Call, begun: (isThere: boolea
 /** The only target's answer is the answer. */
 function alone(call: Call, target: Target, begun: (isThere: boolean) => void): void {
   target.start({
+    trace: call.traceTo(target),
     answered: (message) => {
       begun(message.result !== null)
       call.answer(message.withId(call.idText))
@@ -63,6 +64,7 @@ class Greeting {
     this.#call.whenOver(() => clearTimeout(this.#timer))
     for (const target of targets)
       target.start({
+        trace: this.#call.traceTo(target),
         answered: (message) => {
           if (message.result === null) this.#missing(target, 'refused initialize')
           else if (this.#state === 'told') return this.#session.joined(target)

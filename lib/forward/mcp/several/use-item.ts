@@ -36,7 +36,7 @@ function ask(session: Session, call: Call, named: Named, owned: Owned | undefine
   const written = argumentsOf(call)
   if (typeof written === 'string')
     return call.refuse(400, { code: CODES.invalidParams, message: written })
-  if (!isPermitted(call, { kind, ...owned, ...written })) return unknown(call, kind, text)
+  if (!isPermitted(call, { kind, ...owned, ...written }, 'use')) return unknown(call, kind, text)
   const edits = editsOf(session, message, named, owned)
   call.ask(target, (idText) => message.withId(idText, ...edits), {
     answered: (answer) => {

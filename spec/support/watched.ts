@@ -1,0 +1,80 @@
+// Somebody who watches a request: its events as a reader of the stream sees them, and the end.
+
+import type { Expression } from '../../lib/base/cel/compile.ts'
+import { eventText } from '../../lib/base/trace/event-text.ts'
+import type { TraceEvent } from '../../lib/base/trace/events.ts'
+import type { TraceReader } from '../../lib/base/trace/trace.ts'
+import type { Watchers } from '../../lib/base/trace/watchers.ts'
+import { deadline } from './deadline.ts'
+
+const WAIT_MS = 5000
+
+/** What JSON makes of an event. */
+export interface Read {
+  readonly eventStart: number | null
+  readonly eventEnd: number
+  readonly severity: string
+  readonly scope?: string[]
+  readonly message: Record<string, unknown> & { type: string }
+}
+
+type Fields = Record<string, unknown>
+
+export class Watched implements TraceReader {
+  readonly events: Read[] = []
+  readonly #over: Promise<void>
+  #end!: () => void
+
+  constructor() {
+    this.#over = new Promise((resolve) => (this.#end = resolve))
+  }
+
+  /** Waits for the next request there. */
+  static at({ watchers }: { watchers: Watchers }, wanted: Expression | null = null): Watched {
+    const watched = new Watched()
+    if (watchers.add(watched, wanted) === null) throw new Error('too many watchers')
+    return watched
+  }
+
+  event(event: TraceEvent): void {
+    this.events.push(JSON.parse(eventText(event)) as Read)
+  }
+
+  finished(): void {
+    this.#end()
+  }
+
+  async all(): Promise<Read[]> {
+    const seen = (): string => this.list().join(', ')
+    await deadline(this.#over, WAIT_MS, 'the end of a trace').catch((error: Error) => {
+      throw new Error(`${error.message} behind ${seen()}`)
+    })
+    return this.events
+  }
+
+  /** All there was, a word or two each: the type, and its stage, phase or kind. */
+  async told(): Promise<string[]> {
+    await this.all()
+    return this.list()
+  }
+
+  list(): string[] {
+    return this.events.map(({ scope, message }) => {
+      const about = message['stage'] ?? message['phase'] ?? message['kind']
+      const words = about === undefined ? message.type : `${message.type} ${about as string}`
+      return scope === undefined ? words : `${scope.join(' > ')}: ${words}`
+    })
+  }
+
+  /** The message of the first such event. */
+  the(words: string): Fields {
+    const at = this.list().indexOf(words)
+    if (at < 0) throw new Error(`no ${words} among ${this.list().join(', ')}`)
+    return this.events[at]!.message
+  }
+
+  /** The request, the response or another part of a snapshot's state. */
+  state(words: string, part: string): Fields {
+    return (this.the(words)['requestState'] as Record<string, Fields>)[part]!
+  }
+}
