@@ -2,6 +2,7 @@
 
 import type { DumpSource } from './admin/config-dump.ts'
 import { adminEndpoints } from './admin/endpoints.ts'
+import { Profilers } from './admin/pprof/profiler.ts'
 import { readinessEndpoints } from './admin/readiness.ts'
 import { AdminServer } from './admin/server.ts'
 import type { Endpoints, Place } from './admin/server.ts'
@@ -37,10 +38,9 @@ export class Beside {
 
   /** Throws when an address that somebody wrote cannot be had. */
   async open(): Promise<void> {
-    const { log, quit, gateway } = this.#options
+    const { gateway } = this.#options
     const { admin, readiness } = this.#addresses
-    const endpoints = adminEndpoints({ dump: () => this.#dump(), log, quit })
-    await this.#serve(ADMIN, admin, endpoints)
+    if (admin.kind !== 'off') await this.#openAdmin(admin)
     await this.#tryServe(
       READINESS,
       readiness,
@@ -51,6 +51,15 @@ export class Beside {
   /** The files of unix sockets go with it. */
   close(): void {
     for (const server of this.#servers) server.close()
+  }
+
+  async #openAdmin(address: AdminAddress): Promise<void> {
+    const { log, quit } = this.#options
+    const profiles = new Profilers()
+    // §4.2: a heap profile has samples on Linux only.
+    if (process.platform === 'linux') await profiles.watchHeap()
+    const endpoints = adminEndpoints({ dump: () => this.#dump(), log, profiles, quit })
+    await this.#serve(ADMIN, address, endpoints)
   }
 
   /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */

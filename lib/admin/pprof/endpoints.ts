@@ -1,0 +1,57 @@
+// /debug/pprof: profiles for `go tool pprof` (spec.md §4.2).
+
+import type { ServerResponse } from 'node:http'
+import { answer } from '../server.ts'
+import type { Endpoints } from '../server.ts'
+import type { CpuOptions } from './profiler.ts'
+
+/** Whoever takes profiles; null when another one is being taken. */
+export interface ProfileSource {
+  cpu(options: CpuOptions): Promise<Buffer | null>
+  heap(): Promise<Buffer | null>
+}
+
+const SECONDS = { least: 1, most: 300, preset: 10 } as const
+const FREQUENCY = { least: 1, most: 1000, preset: 100 } as const
+
+/** §4.2: CPU profiles are not registered but on Linux. */
+export function pprofEndpoints(source: ProfileSource, platform: NodeJS.Platform): Endpoints {
+  const heap: Endpoints = {
+    '/debug/pprof/heap': {
+      GET: async (_request, response) => send(response, await source.heap()),
+    },
+  }
+  if (platform !== 'linux') return heap
+  return {
+    '/debug/pprof/profile': {
+      GET: async (_request, response, { searchParams }) => {
+        const left = new AbortController()
+        response.once('close', () => left.abort())
+        const profile = await source.cpu({
+          seconds: numberIn(searchParams.get('seconds'), SECONDS),
+          frequency: numberIn(searchParams.get('frequency'), FREQUENCY),
+          signal: left.signal,
+        })
+        send(response, profile)
+      },
+    },
+    ...heap,
+  }
+}
+
+function send(response: ServerResponse, profile: Buffer | null): void {
+  if (profile === null) return answer(response, 409, 'another profile is being taken: try again')
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': profile.length,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(profile)
+}
+
+/** What is not in the range is as if it had not been said (reference.md 7.1). */
+function numberIn(text: string | null, range: typeof SECONDS | typeof FREQUENCY): number {
+  const value = text !== null && /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return value >= range.least && value <= range.most ? value : range.preset
+}

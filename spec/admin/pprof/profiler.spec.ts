@@ -1,0 +1,118 @@
+// Profiles of this very process: our functions, files and lines are in them, and one is taken at a time.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Profilers } from '../../../lib/admin/pprof/profiler.ts'
+import { deadline } from '../../support/deadline.ts'
+import { readProfile } from '../../support/pprof.ts'
+import type { Read } from '../../support/pprof.ts'
+
+const WAIT_MS = 60_000
+const HERE = 'spec/admin/pprof/profiler.spec.ts'
+
+const profiling = suite('admin/pprof')
+let profilers = new Profilers()
+profiling.before.each(() => {
+  profilers = new Profilers()
+})
+profiling.after.each(() => profilers.close())
+
+function burnTheProcessor(): number {
+  let sum = 0
+  for (let at = 0; at < 200_000; at++) sum += Math.sqrt(at) * Math.sin(at)
+  return sum
+}
+
+/** Until it has been seen often enough, in pieces, as requests come. */
+async function busyUntil(over: () => boolean): Promise<void> {
+  while (!over()) {
+    burnTheProcessor()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+async function cpuOfBurning(frequency: number): Promise<Read> {
+  let state: 'taking' | 'taken' = 'taking'
+  const { signal } = new AbortController()
+  const profile = profilers.cpu({ seconds: 1, frequency, signal }).finally(() => (state = 'taken'))
+  await deadline(
+    busyUntil(() => state === 'taken'),
+    WAIT_MS,
+    'a profile',
+  )
+  const bytes = await deadline(profile, WAIT_MS, 'a profile')
+  assert.ok(bytes !== null)
+  return readProfile(bytes)
+}
+
+profiling('a CPU profile has our function, in our file, on a line inside it', async () => {
+  const { types, stacks, period, duration } = await cpuOfBurning(200)
+  assert.equal(types, ['samples/count', 'cpu/nanoseconds'])
+  assert.is(period, 5_000_000)
+  assert.ok(duration >= 0.9e9 && duration < 30e9, String(duration))
+  const burning = stacks.filter(({ frames }) =>
+    frames[0]!.startsWith(`burnTheProcessor (${HERE}) ${HERE}:`),
+  )
+  assert.ok(burning.length > 0, JSON.stringify(stacks.slice(0, 5)))
+  const lines = burning.map(({ frames }) => Number(frames[0]!.split(':').at(-1)))
+  for (const line of lines) assert.ok(line >= 20 && line <= 24, String(line))
+  const [around] = burning.flatMap(({ frames }) => frames.slice(1))
+  assert.match(around ?? '', /^busyUntil \(spec\/.*\) spec\/admin\/pprof\/profiler\.spec\.ts:\d+$/)
+})
+
+profiling('its time is that of the processor, and nothing of waiting', async () => {
+  const { signal } = new AbortController()
+  const idle = await deadline(
+    profilers.cpu({ seconds: 1, frequency: 100, signal }),
+    WAIT_MS,
+    'an idle profile',
+  )
+  const { stacks } = readProfile(idle!)
+  const spent = stacks.reduce((sum, { values }) => sum + values[1]!, 0)
+  assert.ok(spent < 0.7e9, String(spent))
+  assert.not.ok(stacks.some(({ frames }) => frames[0]!.startsWith('(idle)')))
+})
+
+profiling('names no path of this machine', async () => {
+  const { stacks } = await cpuOfBurning(100)
+  for (const { frames } of stacks)
+    for (const frame of frames) assert.not.match(frame, /[ (]\/|file:|\.\.\//, frame)
+})
+
+profiling('one at a time; the next may come when it is over', async () => {
+  const leaving = new AbortController()
+  const first = profilers.cpu({ seconds: 300, frequency: 100, signal: leaving.signal })
+  assert.is(await profilers.cpu({ seconds: 1, frequency: 100, signal: leaving.signal }), null)
+  assert.is(await profilers.heap(), null)
+  // Whoever leaves does not hold it up for five minutes.
+  leaving.abort()
+  assert.ok((await deadline(first, WAIT_MS, 'the end of a profile nobody waits for')) !== null)
+  assert.ok((await deadline(profilers.heap(), WAIT_MS, 'a heap profile')) !== null)
+})
+
+/** Kept in one place, so that it is alive when it is looked for. */
+const kept: unknown[] = []
+
+function keepMuch(): void {
+  for (let at = 0; at < 400_000; at++) kept.push({ at, text: `text ${at}` })
+}
+
+profiling('a heap profile has who allocated what is alive', async () => {
+  await deadline(profilers.watchHeap(), WAIT_MS, 'the sampler')
+  keepMuch()
+  const bytes = await deadline(profilers.heap(), WAIT_MS, 'a heap profile')
+  const { types, stacks, period } = readProfile(bytes!)
+  kept.length = 0
+  assert.equal(types, ['inuse_objects/count', 'inuse_space/bytes'])
+  assert.is(period, 524_288)
+  const ours = stacks.filter(({ frames }) => frames[0]!.startsWith(`keepMuch (${HERE}) ${HERE}:`))
+  const space = ours.reduce((sum, { values }) => sum + values[1]!, 0)
+  assert.ok(space > 8e6 && space < 100e6, `${space}`)
+})
+
+profiling('without a sampler a heap profile is empty, and can be read all the same', async () => {
+  const bytes = await deadline(profilers.heap(), WAIT_MS, 'a heap profile')
+  assert.equal(readProfile(bytes!).stacks, [])
+})
+
+profiling.run()
