@@ -22,7 +22,8 @@ const EVENT_LINE = /^(?:data|event|id|retry)?:/
 export function showBody(bytes: Buffer, { type, encoding }: BodyFacts): ShownBody {
   const packed = encoding.trim().toLowerCase()
   const unpacked = unpack(bytes, packed)
-  if (unpacked === null) return { kind: `binary, ${packed}`, lines: hexLines(bytes) }
+  if (unpacked === null || (unpacked.length === 0 && bytes.length > 0))
+    return { kind: `binary, ${packed}`, lines: hexLines(bytes) }
   const note = packed === '' || packed === 'identity' ? '' : `, ${packed}`
   const text = textOf(unpacked)
   if (text === null) return { kind: `binary${note}`, lines: hexLines(unpacked) }

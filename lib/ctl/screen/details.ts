@@ -23,7 +23,7 @@ export function detailsOf(
   const step = steps[at]
   if (step === undefined) return []
   const lines = linesOf(steps, at, mode, format)
-  const short = lines.slice(0, MOST_LINES).map((line) => cut(line))
+  const short = lines.slice(0, MOST_LINES)
   return lines.length > MOST_LINES ? [...short, `… ${lines.length - MOST_LINES} lines more`] : short
 }
 
@@ -40,7 +40,7 @@ function linesOf(steps: readonly Step[], at: number, mode: Mode, format: Format)
   if (before < 0) return [`# ${nameOf(steps, now)}: the first snapshot, nothing to compare with`]
   const changes = diffLines(stateOf(steps[before]!), stateOf(steps[now]!))
   const title = `# ${nameOf(steps, before)} → ${nameOf(steps, now)}`
-  return changes.length === 0 ? [title, 'no changes'] : [title, ...changes]
+  return changes.length === 0 ? [title, 'no changes'] : [title, ...changes.map(cut)]
 }
 
 /** The last one up to this step, or -1. */
@@ -83,7 +83,7 @@ function bodyLines(steps: readonly Step[], at: number): string[] {
   const bytes = Buffer.from(body, 'base64')
   const { kind, lines } = showBody(bytes, factsOf(steps, at, stage))
   const note = truncated === true ? `, the first ${bytes.length} bytes` : ''
-  return [`# body, decoded: ${kind}${note}`, ...lines]
+  return [`# body, decoded: ${kind}${note}`, ...lines.map(cut)]
 }
 
 /** From the head that the snapshot before it has. */

@@ -26,10 +26,13 @@ export interface Look {
 const UNICODE: Look['signs'] = { stretch: '█', point: '▏', rest: ' ', between: '│', rule: '─' }
 const ASCII: Look['signs'] = { stretch: '#', point: '|', rest: '.', between: '|', rule: '-' }
 
+/** Terminals without colours, and none at all. */
+const MONOCHROME = /^(?:dumb|vt\d+.*|)$/
+
 type Environment = Readonly<Record<string, string | undefined>>
 
-export function lookOf(env: Environment, depth: number): Look {
-  const ink: ChalkInstance = new Chalk({ level: hasColour(env) && depth > 1 ? 1 : 0 })
+export function lookOf(env: Environment): Look {
+  const ink: ChalkInstance = new Chalk({ level: hasColour(env) ? 1 : 0 })
   return {
     warn: ink.yellow,
     success: ink.green,
@@ -44,7 +47,7 @@ export function lookOf(env: Environment, depth: number): Look {
 
 /** https://no-color.org: set to anything but nothing. */
 function hasColour({ NO_COLOR = '', TERM = '' }: Environment): boolean {
-  return NO_COLOR === '' && TERM !== 'dumb'
+  return NO_COLOR === '' && !MONOCHROME.test(TERM)
 }
 
 function isUnicode({ LC_ALL, LC_CTYPE, LANG }: Environment): boolean {

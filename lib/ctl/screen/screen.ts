@@ -39,7 +39,7 @@ class Screen {
       key: (name) => this.#pressed(name),
       resized: (size) => this.#change({ ...this.#model, size }),
     })
-    this.#look = lookOf(process.env, process.stdout.getColorDepth())
+    this.#look = lookOf(process.env)
     const state: StreamState = sending === null ? 'waiting' : 'sent'
     this.#model = modelOf(source.label, this.#terminal.size, state)
   }

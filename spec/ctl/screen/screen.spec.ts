@@ -1,0 +1,252 @@
+// The screen without a terminal: keys in, lines out.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { lookOf } from '../../../lib/ctl/screen/look.ts'
+import { modelOf, withStep } from '../../../lib/ctl/screen/model.ts'
+import type { Model, Size } from '../../../lib/ctl/screen/model.ts'
+import { press } from '../../../lib/ctl/screen/press.ts'
+import { render } from '../../../lib/ctl/screen/render.ts'
+import { stepOf } from '../../../lib/ctl/screen/step.ts'
+import { frameOf, keyName } from '../../../lib/ctl/screen/terminal.ts'
+import { barOf } from '../../../lib/ctl/screen/timing.ts'
+import { widthOf } from '../../../lib/ctl/screen/width.ts'
+import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
+
+const PLAIN = lookOf({ NO_COLOR: '1', LANG: 'en_US.UTF-8', TERM: 'xterm' })
+const COLOUR = lookOf({ LANG: 'en_US.UTF-8', TERM: 'xterm' })
+const SMALL: Size = { columns: 80, rows: 24 }
+const WIDE: Size = { columns: 160, rows: 40 }
+
+function sample(size: Size = SMALL, lines: readonly string[] = SAMPLE_LINES): Model {
+  const empty = modelOf('127.0.0.1:15000', size, 'waiting')
+  return lines.map(stepOf).reduce(withStep, empty)
+}
+
+function keys(model: Model, ...names: string[]): Model {
+  return names.reduce(press, model)
+}
+
+function shown(model: Model): string[] {
+  return render(model, PLAIN).map((line) => line.trimEnd())
+}
+
+const screen = suite('screen')
+
+screen('fits every size, row by row', () => {
+  for (const columns of [1, 10, 20, 37, 80, 119, 120, 200])
+    for (const rows of [1, 4, 8, 9, 24, 60])
+      for (const model of [sample({ columns, rows }), modelOf('x', { columns, rows }, 'waiting')]) {
+        const lines = render(model, PLAIN)
+        assert.is(lines.length, rows, `${columns}x${rows}`)
+        for (const line of lines) assert.is(widthOf(line), columns, `${columns}x${rows} ${line}`)
+      }
+})
+
+screen('80 columns and 24 rows show list, details, and keys', () => {
+  const lines = shown(keys(sample(), 'down', 'down', 'down', 'down', 'down', 'down', 'd'))
+  assert.is(lines[0], 'Events 127.0.0.1:15000' + ' '.repeat(49) + '13 events')
+  assert.is(lines[1], '   # Type               Time Timing     Summary')
+  assert.is(
+    lines[6],
+    '>  7 Snapshot          40 µs ▏          route policies: POST http://api.example.',
+  )
+  assert.match(lines[10]!, /^ Details: snapshot diff ─+ 1\/2$/)
+  assert.is(lines[12], '+ request.headers.x-user: "alice"')
+  assert.match(lines[23]!, /^q quit {2}Tab pane {2}.* w save$/)
+})
+
+screen('where there is room the details stand beside the list', () => {
+  const lines = shown(sample(WIDE))
+  assert.match(lines[1]!, /^ {3}# Type .* Summary .*│ Details: raw event, YAML ─+ 1\/5$/)
+  assert.match(lines[2]!, /^> {2}1 Request Start .* request accepted .*│eventStart: null$/)
+})
+
+screen('tells how the stream is', () => {
+  const model = modelOf('t', SMALL, 'waiting')
+  assert.match(shown(model)[0]!, /^Events t .* waiting for trace data$/)
+  assert.match(
+    shown({ ...model, stream: 'sent' })[0]!,
+    /request sent, waiting for trace to complete$/,
+  )
+  const over = { ...sample(), stream: 'over' as const }
+  assert.match(shown(over)[0]!, /13 events, stream complete, press q to exit$/)
+})
+
+screen('moves through the list, and not beyond its ends', () => {
+  const at = (...names: string[]): number => keys(sample(), ...names).selected
+  assert.is(at('up'), 0)
+  assert.is(at('down', 'j', 'k'), 1)
+  assert.is(at('end'), 12)
+  assert.is(at('G', 'down', 'g'), 0)
+  assert.is(at('pagedown'), 7)
+  assert.is(at('end', 'pageup'), 5)
+})
+
+screen('the chosen event stays in sight in a long list', () => {
+  const lines = Array.from({ length: 200 }, (_, at) =>
+    JSON.stringify({ message: { type: `t${at}` } }),
+  )
+  let model = sample(SMALL, lines)
+  for (let at = 0; at < 200; at++) {
+    assert.ok(
+      shown(model).some((line) => line.startsWith('>') && line.includes(` t${at} `)),
+      `${at}`,
+    )
+    model = press(model, 'down')
+  }
+})
+
+screen('tab leads to the details, which scroll to their last page', () => {
+  const model = keys(sample(), 'down', 'tab')
+  assert.is(model.pane, 'details')
+  assert.is(keys(model, 'down').scroll, 1)
+  assert.is(keys(model, 'down').selected, 1)
+  const end = keys(model, 'end')
+  assert.is(end.scroll, end.details.length - 11)
+  assert.is(keys(end, 'home').scroll, 0)
+  assert.is(keys(end, 'tab', 'down').scroll, 0)
+  assert.is(keys(sample(), 'return').pane, 'details')
+})
+
+screen('the details move sideways', () => {
+  const model = keys(sample(), 'end', 'right')
+  assert.is(shown(model)[11], 'rt: null')
+  assert.is(shown(keys(model, 'left', 'left'))[11], 'eventStart: null')
+})
+
+screen('modes and format change what the details show', () => {
+  const model = keys(sample(), 'down', 'down', 'down')
+  assert.is(keys(model, 's').details[0], '# gateway policies (step 4)')
+  assert.is(keys(model, 'd').details[1], 'no changes')
+  assert.is(keys(model, 'f').details[0], '{')
+  assert.is(keys(model, 'f', 'f', 'd', 'e').details[0], 'eventStart: null')
+  assert.is(keys(model, 's', 'down').mode, 'snapshot')
+})
+
+screen('search goes round through events', () => {
+  const typed = keys(sample(), '/', 'A', 'l', 'i', 'x', 'backspace', 'c', 'e')
+  assert.is(typed.typing, 'Alice')
+  assert.is(shown(typed)[22], '/Alice_')
+  const found = keys(typed, 'return')
+  assert.is(found.selected, 5)
+  assert.is(keys(found, 'n').selected, 6)
+  assert.is(keys(found, 'n', 'n').selected, 10)
+  assert.is(keys(found, 'n', 'n', 'n').selected, 5)
+  assert.is(keys(found, 'N').selected, 10)
+})
+
+screen('search in the details finds lines', () => {
+  const model = keys(sample(), 'down', 's', 'tab', '/', 'h', 'o', 's', 't', 'return')
+  assert.is(model.details[model.scroll], '  host: api.example.com')
+})
+
+screen('what is not there is told', () => {
+  const model = keys(sample(), '/', 'z', 'space', 'z', 'return')
+  assert.is(shown(model)[22], 'not found: z z')
+  assert.is(shown(press(model, 'down'))[22], '')
+  assert.is(keys(sample(), '/', 'return').selected, 0)
+})
+
+screen('letters are typed, not obeyed, while a search is', () => {
+  const model = keys(sample(), '/', 'q', 'w', 'c')
+  assert.is(model.wish, 'nothing')
+  assert.is(keys(model, 'escape').wish, 'nothing')
+  assert.is(keys(model, 'escape').typing, null)
+  assert.is(keys(model, 'ctrl-c').wish, 'quit')
+  assert.is(keys(model, 'up', 'f5').typing, 'qwc')
+})
+
+screen('quit, copy and save are wishes', () => {
+  for (const key of ['q', 'escape', 'ctrl-c']) assert.is(keys(sample(), key).wish, 'quit')
+  assert.is(keys(sample(), 'c').wish, 'copy')
+  assert.is(keys(sample(), 'w').wish, 'save')
+  assert.is(keys(sample(), 'f9').wish, 'nothing')
+})
+
+screen('keys do no harm before there is anything to see', () => {
+  const empty = modelOf('x', SMALL, 'waiting')
+  for (const key of ['up', 'down', 'end', 'pagedown', 'tab', 's', 'd', 'f', 'n', 'return', 'left'])
+    for (const pane of ['events', 'details'] as const) {
+      const model = press({ ...empty, pane, search: 'a' }, key)
+      assert.is(render(model, PLAIN).length, 24, key)
+    }
+})
+
+screen('severities have colours, and none where none are wanted', () => {
+  const lines = render(keys(sample(), 'end'), COLOUR)
+  const line = (word: string): string => lines.find((text) => text.includes(word))!
+  assert.ok(line('Authz').startsWith('\x1b[32m'))
+  assert.ok(line('Backend Result').startsWith('\x1b[33m'))
+  assert.ok(line('Request Done').startsWith('\x1b[7m'))
+  for (const look of [PLAIN, lookOf({ TERM: 'dumb' }), lookOf({})])
+    assert.not.match(render(sample(), look).join(''), '\x1b')
+})
+
+screen('without Unicode its signs are plain ones', () => {
+  const plain = lookOf({ NO_COLOR: '1', LANG: 'C' })
+  assert.match(render(sample(), plain).join('\n'), /Details: raw event, YAML -{9,} 1\/5/)
+})
+
+screen('nothing that came from elsewhere reaches the terminal as a command', () => {
+  const evil = '\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\r\n'
+  const request = { method: evil, uri: evil, headers: { [evil]: evil } }
+  const lines = [
+    { message: { type: evil, a: evil } },
+    { message: { type: 'requestSnapshot', stage: evil, requestState: { request } } },
+    { message: { type: 'requestSnapshot', stage: 'b', requestState: {} } },
+    { message: { type: 'bodySnapshot', stage: evil, body: Buffer.from(evil).toString('base64') } },
+    { message: { type: 'policy', kind: evil, result: evil } },
+  ].map((event) => JSON.stringify(event))
+  for (const size of [SMALL, WIDE])
+    for (const mode of ['e', 's', 'd'])
+      for (const format of ['f', ''])
+        for (let at = 0; at < lines.length; at++) {
+          const model = keys(
+            { ...sample(size, [...lines, evil]), title: evil, notice: evil },
+            mode,
+            format,
+          )
+          const moved = Array<string>(at).fill('down').reduce(press, model)
+          assert.not.match(render(moved, PLAIN).join(''), /[\p{Cc}\p{Cf}]/u)
+        }
+})
+
+screen('what is searched for stands out', () => {
+  const model = { ...keys(sample(), 'down'), search: 'POST' }
+  assert.match(render(keys(model, 's'), COLOUR).join('\n'), 'method: \x1b[30m\x1b[43mPOST')
+})
+
+screen('bars show when a step was and how long it took', () => {
+  const bar = (from: number, to: number): string => barOf({ from, to }, 100, 10, PLAIN)
+  assert.is(bar(0, 100), '██████████')
+  assert.is(bar(0, 50), '█████     ')
+  assert.is(bar(50, 100), '     █████')
+  assert.is(bar(30, 31), '   ▏      ')
+  assert.is(bar(100, 100), '         ▏')
+  assert.is(barOf({ from: 0, to: 0 }, 0, 3, PLAIN), '   ')
+})
+
+screen('only lines that changed are written', () => {
+  assert.is(frameOf([], ['a', 'b']), '\x1b[1;1Ha\x1b[2;1Hb')
+  assert.is(frameOf(['a', 'b'], ['a', 'c']), '\x1b[2;1Hc')
+  assert.is(frameOf(['a'], ['a']), '')
+})
+
+screen('keys have names', () => {
+  assert.is(keyName('\x1b[A', { name: 'up' }), 'up')
+  assert.is(keyName('\x03', { name: 'c', ctrl: true }), 'ctrl-c')
+  assert.is(keyName('G', { name: 'g', shift: true }), 'G')
+  assert.is(keyName('/', {}), '/')
+  assert.is(keyName(' ', { name: 'space' }), 'space')
+  assert.is(keyName(undefined, {}), '')
+})
+
+screen('a trace without end is kept up to a bound, and the rest counted', () => {
+  const full = { ...sample(), steps: Array(10_000).fill(stepOf(SAMPLE_LINES[0]!)) }
+  const more = withStep(withStep(full, stepOf('{}')), stepOf('{}'))
+  assert.is(more.steps.length, 10_000)
+  assert.match(shown(more)[0]!, /10000 events, 2 more not kept$/)
+})
+
+screen.run()
