@@ -54,11 +54,19 @@ export class Beside {
   }
 
   async #openAdmin(address: AdminAddress): Promise<void> {
-    const { log, quit } = this.#options
+    const { log, quit, gateway } = this.#options
     const profiles = new Profilers()
     // §4.2: a heap profile has samples on Linux only.
     if (process.platform === 'linux') await profiles.watchHeap()
-    const endpoints = adminEndpoints({ dump: () => this.#dump(), log, profiles, quit })
+    const { watchers } = gateway
+    const endpoints = adminEndpoints({
+      dump: () => this.#dump(),
+      live: () => gateway.live,
+      log,
+      watchers,
+      profiles,
+      quit,
+    })
     await this.#serve(ADMIN, address, endpoints)
   }
 

@@ -16,6 +16,8 @@ import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
+import type { Live } from './base/live.ts'
+import { liveOf } from './live.ts'
 import { planOf } from './plan.ts'
 import type { Plan, PlannedListener, Route, Standing } from './plan.ts'
 import { Ports } from './ports.ts'
@@ -72,6 +74,11 @@ export class Gateway implements PortsOwner {
   /** What is in force. */
   get plan(): Plan {
     return this.#plan
+  }
+
+  /** Everything that runs. */
+  get live(): Live {
+    return liveOf({ ...this.#standing, ports: this.#ports, watchers: this.watchers })
   }
 
   /** Key sets of identity providers. */

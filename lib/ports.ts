@@ -74,6 +74,11 @@ export class Ports {
     this.#settle(all)
   }
 
+  /** Those that are open, and those that still have connections. */
+  get listeners(): Listener[] {
+    return [...[...this.#open.values()].map(({ listener }) => listener), ...this.#leaving.keys()]
+  }
+
   /** Stops accepting everywhere; resolves when no connection is left. */
   async drain(): Promise<void> {
     this.#state = 'draining'

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net'
 import type { Exchange } from '../base/exchange.ts'
 import type { WireLimits } from '../base/limits.ts'
+import type { ConnectionView } from '../base/live.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
 import type { Steps } from '../base/types.ts'
 
@@ -10,6 +11,12 @@ import type { Steps } from '../base/types.ts'
 export interface Connection extends Swept {
   drain(): void
   shutDown(): void
+  /** That came and went so far. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+  /** Requests in work. */
+  readonly exchanges: Iterable<Exchange>
+  describe(now: number): ConnectionView
 }
 
 export interface Door {
@@ -19,6 +26,10 @@ export interface Door {
   readonly isDraining: boolean
   readonly connections: Sweeper<Connection>
   readonly serve: (exchange: Exchange) => void
+  /** Tells connections of this place apart. */
+  number(): number
+  /** A connection is over; so much came and went on it. */
+  carried(bytesIn: number, bytesOut: number): void
   /** Takes over a connection that speaks HTTP/2; what was read of it is put back first. */
   http2(socket: Socket): void
 }

@@ -3,8 +3,9 @@
 
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
+import { exchangeView, someOf } from '../base/live.ts'
+import type { ConnectionView, Paused } from '../base/live.ts'
 import { LINGER_MS } from '../base/limits.ts'
-import type { Swept } from '../base/sweeper.ts'
 import type { Body, Client, Outcome, Peer, Reply, Tunnel } from '../base/types.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
@@ -15,7 +16,7 @@ import { Writer } from '../base/wire/writer.ts'
 import type { Mode, WriterOwner } from '../base/wire/writer.ts'
 import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
-import type { Door } from './door.ts'
+import type { Connection, Door } from './door.ts'
 import { lengthFault } from './length.ts'
 import { peerOf } from './peer.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
@@ -35,10 +36,12 @@ const MOVES: Record<State, readonly State[]> = {
   closed: [],
 }
 
-export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, Client, Swept {
+export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, Client, Connection {
   readonly #door: Door
   readonly #reader: Reader
   readonly #writer = new Writer(this)
+  readonly #id: number
+  readonly #since = performance.now()
   #wire!: Wire
   #state: State = 'idle'
   #exchange: Exchange | null = null
@@ -52,6 +55,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   constructor(door: Door) {
     this.#door = door
+    this.#id = door.number()
     this.#reader = new Reader(this, door.limits)
     this.#readBy = door.connections.now + door.limits.headTimeout
   }
@@ -62,6 +66,37 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#writer.attach(wire)
     this.#door.connections.add(this)
     return this
+  }
+
+  get written(): number {
+    return this.#writer.written
+  }
+
+  get bytesIn(): number {
+    return this.#wire.socket.bytesRead
+  }
+
+  get bytesOut(): number {
+    return this.#wire.socket.bytesWritten
+  }
+
+  get exchanges(): Exchange[] {
+    return this.#exchange === null ? [] : [this.#exchange]
+  }
+
+  describe(now: number): ConnectionView {
+    const paused: Paused[] = []
+    if (this.#reader.isHeld) paused.push('request')
+    if (this.#writeBy !== 0) paused.push('answer')
+    return {
+      id: this.#id,
+      peer: this.#peer.label,
+      protocol: 'http/1.1',
+      age: Math.round(now - this.#since),
+      bytesIn: this.bytesIn,
+      bytesOut: this.bytesOut,
+      exchanges: someOf(this.exchanges, (exchange) => exchangeView(exchange, now, paused)),
+    }
   }
 
   /** No more requests: at once when idle, otherwise behind the answer in work. */
@@ -99,6 +134,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   closed(): void {
     this.#door.connections.delete(this)
+    this.#door.carried(this.bytesIn, this.bytesOut)
     this.#writer.abort()
     const exchange = this.#exchange
     this.#exchange = null
@@ -229,6 +265,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     return this.#reader.isHeld || this.#exchange?.phase === 'relay'
   }
 
+  get #peer(): Peer {
+    return (this.#source ??= peerOf(this.#wire.socket, this.#door.isSecure))
+  }
+
   #expireWrite(): void {
     this.#writeBy = 0
     if (this.#exchange === null) this.#wire.destroy()
@@ -240,9 +280,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   }
 
   #begin(head: RequestHead): void {
-    this.#source ??= peerOf(this.#wire.socket, this.#door.isSecure)
     this.#move('answering')
-    this.#exchange = new Exchange(this.#source, head, this.#reader, this, this.#door.steps)
+    this.#exchange = new Exchange(this.#peer, head, this.#reader, this, this.#door.steps)
   }
 
   #handOver(bytes: Buffer, from: number, to: number): boolean {

@@ -6,6 +6,8 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
+import { exchangeView } from '../base/live.ts'
+import type { ExchangeView, Paused } from '../base/live.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
@@ -51,6 +53,23 @@ export class Http2Stream implements Client, StreamSinkOwner {
     if (this.#isShut) this.#aborted()
     else if (refused === null) door.serve(this.#exchange)
     else this.#exchange.fail(refused)
+  }
+
+  get written(): number {
+    return this.#sink.written
+  }
+
+  /** Null when its answer is out, and only the stream is left. */
+  get exchange(): Exchange | null {
+    return this.#state === 'open' ? this.#exchange : null
+  }
+
+  describe(now: number): ExchangeView {
+    const paused: Paused[] = []
+    if (this.#body.framing !== 'none' && this.#body.isHeld && !this.#stream.readableEnded)
+      paused.push('request')
+    if (this.#writeBy !== 0) paused.push('answer')
+    return exchangeView(this.#exchange, now, paused)
   }
 
   /** The gateway stops. */

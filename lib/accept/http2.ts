@@ -3,7 +3,11 @@
 import { constants, performServerHandshake } from 'node:http2'
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
+import { someOf } from '../base/live.ts'
+import type { ConnectionView } from '../base/live.ts'
+import type { Peer } from '../base/types.ts'
 import type { Connection, Door } from './door.ts'
 import { Http2Stream } from './http2-stream.ts'
 import { peerOf } from './peer.ts'
@@ -25,6 +29,9 @@ export class Http2Connection implements Connection {
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
   readonly #streams = new Set<Http2Stream>()
+  readonly #source: Peer
+  readonly #id: number
+  readonly #since = performance.now()
   /** Without a stream: until goodbye is said, then until the client has gone. 0 with one. */
   #idleBy: number
   #served = false
@@ -35,7 +42,9 @@ export class Http2Connection implements Connection {
   constructor(door: Door, socket: Socket) {
     this.#door = door
     this.#socket = socket
+    this.#id = door.number()
     const source = peerOf(socket, door.isSecure)
+    this.#source = source
     const { limits } = door
     this.#idleBy = performance.now() + limits.headTimeout
     const session = performServerHandshake(socket, {
@@ -53,7 +62,10 @@ export class Http2Connection implements Connection {
     // A session that ended by itself says goodbye and waits; only the socket's end is the end.
     session.on('close', () => this.#linger())
     socket.once('finish', () => this.#linger())
-    socket.once('close', () => door.connections.delete(this))
+    socket.once('close', () => {
+      door.connections.delete(this)
+      door.carried(this.bytesIn, this.bytesOut)
+    })
     session.on('stream', (stream: ServerHttp2Stream, _headers, _flags, raw?: string[]) => {
       const exchange = new Http2Stream(door, source, stream, raw ?? [])
       this.#streams.add(exchange)
@@ -62,6 +74,33 @@ export class Http2Connection implements Connection {
       stream.once('close', () => this.#left(exchange, stream.rstCode))
     })
     door.connections.add(this)
+  }
+
+  get bytesIn(): number {
+    return this.#socket.bytesRead
+  }
+
+  get bytesOut(): number {
+    return this.#socket.bytesWritten
+  }
+
+  get exchanges(): Exchange[] {
+    return [...this.#streams].flatMap(({ exchange }) => (exchange === null ? [] : [exchange]))
+  }
+
+  describe(now: number): ConnectionView {
+    return {
+      id: this.#id,
+      peer: this.#source.label,
+      protocol: 'h2',
+      age: Math.round(now - this.#since),
+      bytesIn: this.bytesIn,
+      bytesOut: this.bytesOut,
+      exchanges: someOf(
+        [...this.#streams].filter(({ exchange }) => exchange !== null),
+        (stream) => stream.describe(now),
+      ),
+    }
   }
 
   /** Says GOAWAY; streams in work finish. */

@@ -7,6 +7,8 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Exchange } from '../base/exchange.ts'
 import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
 import type { WireLimits } from '../base/limits.ts'
+import { someOf } from '../base/live.ts'
+import type { ListenerView } from '../base/live.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Steps } from '../base/types.ts'
 import { Wire } from '../base/wire/socket.ts'
@@ -40,6 +42,11 @@ export class Listener implements Door {
   readonly #options: ListenerOptions
   #certificates: Certificates | null
   #state: 'open' | 'draining' | 'closed' = 'open'
+  #numbered = 0
+  #accepts = 0
+  /** Of connections that are over. */
+  #bytesIn = 0
+  #bytesOut = 0
 
   constructor(options: ListenerOptions) {
     const { limits } = options
@@ -104,6 +111,34 @@ export class Listener implements Door {
     new Http2Connection(this, socket)
   }
 
+  number(): number {
+    return ++this.#numbered
+  }
+
+  carried(bytesIn: number, bytesOut: number): void {
+    this.#bytesIn += bytesIn
+    this.#bytesOut += bytesOut
+  }
+
+  describe(now: number): ListenerView {
+    let bytesIn = this.#bytesIn
+    let bytesOut = this.#bytesOut
+    const { members } = this.connections
+    for (const connection of members) {
+      bytesIn += connection.bytesIn
+      bytesOut += connection.bytesOut
+    }
+    return {
+      bind: `bind/${this.#options.port}`,
+      state: this.#state,
+      accepted: this.#accepts,
+      open: members.size,
+      bytesIn,
+      bytesOut,
+      connections: someOf(members, (connection) => connection.describe(now)),
+    }
+  }
+
   #createServer(): Server {
     const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
     if (this.#certificates === null)
@@ -128,12 +163,14 @@ export class Listener implements Door {
 
   #accepted(socket: Socket): void {
     if (this.#isFull) return void socket.destroy()
+    this.#accepts++
     const connection = new Http1Connection(this)
     connection.attach(Wire.accepted(socket, connection))
   }
 
   #secured(socket: TLSSocket): void {
     if (this.#isFull) return void socket.destroy()
+    this.#accepts++
     if (socket.alpnProtocol === 'h2') return this.http2(socket)
     const connection = new Http1Connection(this)
     connection.attach(Wire.secured(socket, connection))

@@ -1,27 +1,38 @@
 // What the admin interface answers, path by path.
 
+import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import type { Watchers } from '../base/trace/watchers.ts'
 import { configDump } from './config-dump.ts'
 import type { DumpSource } from './config-dump.ts'
 import { pprofEndpoints } from './pprof/endpoints.ts'
 import type { ProfileSource } from './pprof/endpoints.ts'
 import { loggingEndpoints } from './logging.ts'
+import { memoryEndpoints } from './memory.ts'
 import { pageEndpoints, quitEndpoints } from './pages.ts'
 import { answerJson } from './server.ts'
 import type { Endpoints } from './server.ts'
+import { tasksEndpoints } from './tasks.ts'
+import { traceEndpoints } from './trace.ts'
 
 export interface AdminSources {
   readonly dump: () => DumpSource
   readonly log: Log
+  readonly live: () => Live
+  readonly watchers: Watchers
   readonly profiles: ProfileSource
   /** Begins a graceful shutdown. */
   readonly quit: () => void
 }
 
-export function adminEndpoints({ dump, log, profiles, quit }: AdminSources): Endpoints {
+export function adminEndpoints(sources: AdminSources): Endpoints {
+  const { dump, log, live, watchers, profiles, quit } = sources
   const endpoints: Endpoints = {
     '/config_dump': { GET: (_request, response) => answerJson(response, configDump(dump())) },
+    ...traceEndpoints(watchers),
     ...loggingEndpoints(log),
+    ...memoryEndpoints(live),
+    ...tasksEndpoints(live),
     ...pprofEndpoints(profiles, process.platform),
     ...quitEndpoints(quit),
   }

@@ -1,14 +1,20 @@
 // Bytes that many may hold together: each takes its share and gives it back.
 
 export class Budget {
+  readonly most: number
   #left: number
 
   constructor(bytes: number) {
+    this.most = bytes
     this.#left = bytes
   }
 
   get left(): number {
     return this.#left
+  }
+
+  get used(): number {
+    return this.most - this.#left
   }
 
   /** False when there is not so much left; nothing was taken then. */

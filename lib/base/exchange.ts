@@ -76,6 +76,11 @@ export class Exchange {
   call: Call | null = null
   reply: Reply | null = null
   status = 0
+  /** When a backend was first asked, and when the answer's head was there; 0 until then. */
+  asked = 0
+  answered = 0
+  /** Tries behind the first. */
+  retries = 0
   outcome: Outcome = 'complete'
   error: GatewayError | null = null
   #timer: NodeJS.Timeout | null = null

@@ -60,6 +60,20 @@ export function shownBody(bytes: Buffer, names = NO_NAMES): Buffer {
   return shown === text ? bytes : Buffer.from(shown, 'latin1')
 }
 
+/** After a name for a credential, or a scheme for one; and what looks like a token wherever it stands. */
+const NAMED =
+  /((?:authorization|api[_-]?key|access[_-]?key|token|secret|passwo?r?d|pwd|cookie)["']?\s*[:=]\s*["']?)(?!<)(?:(?:bearer|basic)\s+)?[^\s"',;]+/gi
+const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi
+const TOKEN = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bsk-[\w-]{16,}/g
+
+/** A line that some program printed, without what looks like a credential in it. */
+export function shownLine(text: string): string {
+  return shownTarget(text)
+    .replace(NAMED, `$1${REDACTED}`)
+    .replace(SCHEME, `$1 ${REDACTED}`)
+    .replace(TOKEN, REDACTED)
+}
+
 /** However it is written: a reader of queries decodes names, too. */
 function isSecret(written: string, names: ReadonlySet<string>): boolean {
   const name = decoded(written)

@@ -64,6 +64,8 @@ export interface Reply {
 
 /** The client's side of an exchange: the one door out. */
 export interface Client {
+  /** Bytes of the answer's body that went out so far. */
+  readonly written: number
   inform(head: ResponseHead): void
   respond(exchange: Exchange, reply: Reply): void
   /** Ends the client's stream so that it cannot be taken for complete. */

@@ -9,7 +9,6 @@ import type { Fetch } from './fetch-text.ts'
 import { Documents } from './oauth/documents.ts'
 import { fixedKeys, KeySets } from './token/key-sets.ts'
 import { TokenVerifier } from './token/token-verifier.ts'
-import type { Verifier } from './token/types.ts'
 
 /** Sets of rules whose tokens are remembered; more than any configuration has. */
 const MAX_VERIFIERS = 256
@@ -21,7 +20,7 @@ export class Identity {
   readonly fetch: Fetch
   readonly log: Log
   readonly #close: () => void
-  readonly #verifiers = new Map<string, Verifier>()
+  readonly #verifiers = new Map<string, TokenVerifier>()
 
   constructor(log: Log) {
     const { fetch, close } = fetcher()
@@ -32,8 +31,13 @@ export class Identity {
     this.documents = new Documents(log, fetch)
   }
 
+  /** Tokens that were checked and are remembered. */
+  get tokens(): number {
+    return [...this.#verifiers.values()].reduce((sum, { remembered }) => sum + remembered, 0)
+  }
+
   /** One and the same for the same rules. `derived` is where the keys are when the configuration does not say. */
-  verifier(rules: TokenRules, derived = derivedUrl(rules.issuer)): Verifier {
+  verifier(rules: TokenRules, derived = derivedUrl(rules.issuer)): TokenVerifier {
     const { issuer, audiences, jwks, requiredClaims, leeway } = rules
     const key = JSON.stringify([issuer, audiences, jwks, requiredClaims, leeway, derived])
     let verifier = this.#verifiers.get(key)

@@ -54,6 +54,12 @@ export class Limits {
     for (const [id, { rule }] of this.#entries) if (!rules.has(rule)) this.#entries.delete(id)
   }
 
+  get counts(): { readonly rules: number; readonly buckets: number } {
+    const rules = [...this.#entries.values()]
+    const buckets = rules.reduce((sum, { rule }) => sum + 1 + (rule.keyed?.size ?? 0), 0)
+    return { rules: rules.length, buckets }
+  }
+
   status(): LimitStatus[] {
     const now = this.#now()
     return [...this.#entries.values()].map(({ owner, rule: { config, shared, keyed } }) => ({

@@ -11,7 +11,7 @@ import { requestOf } from '../support/exchange-of.ts'
 const enforcing = suite('enforce')
 
 const SOURCE = { address: '127.0.0.1', port: 1, label: '127.0.0.1:1', secure: false }
-const CLIENT = { inform() {}, respond() {}, cut() {} }
+const CLIENT = { written: 0, inform() {}, respond() {}, cut() {} }
 
 /** An exchange, and in which order things happen to it. */
 class Scene {

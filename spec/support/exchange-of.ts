@@ -32,7 +32,7 @@ class UnreadBody extends BytesBody {
   }
 }
 
-const CLIENT: Client = { inform: never, respond: never, cut: never }
+const CLIENT: Client = { written: 0, inform: never, respond: never, cut: never }
 const STEPS = { answer: never, fail: never, settle: never } as unknown as Steps
 
 export function exchangeOf(request: RequestHead, scheme: 'http' | 'https' = 'http'): Exchange {

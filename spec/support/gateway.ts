@@ -3,6 +3,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo, NetConnectOpts } from 'node:net'
 import { parseConfig } from '../../lib/base/config/load.ts'
+import type { Live } from '../../lib/base/live.ts'
 import { Log } from '../../lib/base/log.ts'
 import type { Level, Value } from '../../lib/base/log.ts'
 import { Gateway } from '../../lib/gateway.ts'
@@ -65,6 +66,10 @@ export class RunningGateway {
 
   get plan(): Plan {
     return this.#gateway.plan
+  }
+
+  get live(): Live {
+    return this.#gateway.live
   }
 
   get watchers(): Watchers {

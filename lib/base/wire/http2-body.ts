@@ -111,10 +111,15 @@ export class StreamSink implements Sink {
   readonly #owner: StreamSinkOwner
   #body: Body | null = null
   #trailers: Fields | null = null
+  #written = 0
 
   constructor(stream: Http2Stream, owner: StreamSinkOwner) {
     this.#stream = stream
     this.#owner = owner
+  }
+
+  get written(): number {
+    return this.#written
   }
 
   send(body: Body): void {
@@ -134,6 +139,7 @@ export class StreamSink implements Sink {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     if (this.#body === null || this.#stream.destroyed) return true
+    this.#written += to - from
     const part = bytes.subarray(from, to)
     const ok = this.#stream.write(isShared(bytes) ? copyOf(part) : part)
     if (!ok) this.#owner.stalled()

@@ -30,6 +30,7 @@ export class Writer implements Sink {
   /** What was written, so that it can be written again elsewhere; null when nobody asked or it grew too long. */
   #memory: (string | Buffer)[] | null = null
   #remembered = 0
+  #written = 0
 
   constructor(owner: WriterOwner) {
     this.#owner = owner
@@ -37,6 +38,11 @@ export class Writer implements Sink {
 
   attach(wire: Wire): void {
     this.#wire = wire
+  }
+
+  /** Bytes of the body that went out so far, or of the last one. */
+  get written(): number {
+    return this.#written
   }
 
   /** Starts to keep what goes out, up to REPLAY_BYTES. */
@@ -57,6 +63,7 @@ export class Writer implements Sink {
   }
 
   send(head: string, body: Body, mode: Mode): void {
+    this.#written = 0
     if (mode === 'none') {
       this.#put(head)
       return this.#owner.sent()
@@ -79,6 +86,7 @@ export class Writer implements Sink {
   write(bytes: Buffer, from: number, to: number): boolean {
     // After an abort the source may not have heard yet.
     if (this.#body === null) return true
+    this.#written += to - from
     let text = this.#head
     this.#head = ''
     if (this.#mode === 'encode') text += (to - from).toString(16) + '\r\n'

@@ -32,6 +32,10 @@ export class TokenVerifier implements Verifier {
     this.#clock = clock
   }
 
+  get remembered(): number {
+    return this.#cache.size
+  }
+
   verify(token: string): Verification | Promise<Verification> {
     if (token.length > MAX_TOKEN_LENGTH) return invalid('too large')
     const hash = TokenCache.hashOf(token)

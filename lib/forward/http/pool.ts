@@ -4,6 +4,7 @@
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
+import type { PoolView } from '../../base/live.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -34,6 +35,16 @@ export class Pool implements Home, SessionHome, Carrier {
     this.limits = limits
     this.clock = sweeper
     this.#sweeper = sweeper
+  }
+
+  describe(): PoolView {
+    return {
+      origin: this.origin.label,
+      open: this.#open,
+      idle: this.#idle.length,
+      sessions: this.#sessions.length,
+      waiting: this.#waiting.length,
+    }
   }
 
   /** Sends a call now or, with every connection busy, when one is free. */

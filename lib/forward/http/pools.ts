@@ -1,6 +1,7 @@
 // Every origin's pool: routes that name the same origin share its connections.
 
 import type { BackendLimits } from '../../base/limits.ts'
+import type { PoolView } from '../../base/live.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Origin } from './origin.ts'
@@ -25,6 +26,10 @@ export class Pools {
       this.#pools.set(origin.key, pool)
     }
     return pool
+  }
+
+  describe(): PoolView[] {
+    return [...this.#pools.values()].map((pool) => pool.describe())
   }
 
   /** Forgets every origin but these; calls under way on the others finish, and their connections with them. */

@@ -4,6 +4,8 @@
 import type { Budget } from '../../base/budget.ts'
 import type { McpConfig } from '../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../base/limits.ts'
+import { someOf } from '../../base/live.ts'
+import type { GroupView, SessionView } from '../../base/live.ts'
 import type { Log } from '../../base/log.ts'
 import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
@@ -62,6 +64,14 @@ export class Group implements SessionOwner {
     return this.#sessions.values()
   }
 
+  describe(now: number): GroupView {
+    return {
+      backend: this.key,
+      open: this.#sessions.size,
+      sessions: someOf(this.sessions, (session) => sessionView(session, now)),
+    }
+  }
+
   /** A session its client may use. */
   find(id: string, principal: string): Session | undefined {
     const session = this.#sessions.get(id)
@@ -118,5 +128,18 @@ export class Group implements SessionOwner {
   /** A session has its first call. The request for it may have come before the group was retired. */
   begun(session: Session): void {
     if (this.#state === 'retired') session.retire(RETIRED)
+  }
+}
+
+function sessionView(session: Session, now: number): SessionView {
+  const { label, state, started, used, counts, targets } = session
+  return {
+    id: label,
+    state,
+    age: Math.round(now - started),
+    idle: Math.round(now - used),
+    calls: counts.calls,
+    channels: counts.channels,
+    targets: targets.map((target) => ({ name: target.name, state: target.state })),
   }
 }

@@ -6,6 +6,7 @@ import { Budget } from '../../base/budget.ts'
 import type { McpConfig, McpTarget } from '../../base/config/mcp-types.ts'
 import { Secret } from '../../base/config/secret.ts'
 import type { McpLimits } from '../../base/limits.ts'
+import type { GroupView } from '../../base/live.ts'
 import type { Log } from '../../base/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import { originOf } from '../http/origin.ts'
@@ -60,6 +61,13 @@ export class Groups implements Surroundings {
       this.#groups.delete(key)
       group.retire()
     }
+  }
+
+  /** Those that are named, and the sessions of those that no longer are. */
+  describe(now: number): GroupView[] {
+    const named = [...this.#groups.values()]
+    const retired = [...this.sessions.members].map(({ group }) => group)
+    return [...new Set([...named, ...retired])].map((group) => group.describe(now))
   }
 
   childrenLeft(): number {

@@ -74,7 +74,7 @@ const never = (): never => {
 export function exchangeFor(facts: Facts | null, ...lines: string[]): Exchange {
   const request = requestOf('POST / HTTP/1.1', 'host: a', ...lines)
   const source = { address: '127.0.0.1', port: 1, label: '127.0.0.1:1', secure: false }
-  const client = { inform: never, respond: never, cut: never }
+  const client = { written: 0, inform: never, respond: never, cut: never }
   const exchange = new Exchange(source, request, new BytesBody(Buffer.alloc(0)), client, IDLE)
   exchange.facts = facts
   return exchange

@@ -68,7 +68,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   /** Why it ends with its last call, or ''. */
   #retired = ''
   #lastNumber = 0
-  #used = performance.now()
+  used = performance.now()
   /** What became of the client's stand-alone stream. */
   #stream: 'none' | 'open' | 'gone' = 'none'
 
@@ -182,7 +182,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   /** Messages of one POST. */
   receive(messages: readonly Message[], visit: Visit): void {
     const { exchange, attempt } = visit
-    this.#used = performance.now()
+    this.used = performance.now()
     this.note(exchange, { methodName: messages[0]?.method || undefined })
     const requests = messages.filter(({ kind }) => kind === 'request')
     const full = this.calls.refusalOf(requests)
@@ -197,7 +197,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
 
   /** A GET: the stand-alone stream, or the rest of one that broke. */
   listen(attempt: Attempt, lastEventId: string | undefined): void {
-    this.#used = performance.now()
+    this.used = performance.now()
     const [number, order] = placeOf(lastEventId)
     const channel = this.#channels.find(number)
     if (channel === undefined || (lastEventId !== undefined && !channel.hasSent(order))) {
@@ -248,7 +248,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   answered(call: Call, answer: Buffer | null): void {
     this.calls.delete(call)
     const { channel } = call
-    this.#used = performance.now()
+    this.used = performance.now()
     if (--channel.holds > 0 || channel === this.alone) {
       if (answer !== null) channel.post(answer)
     } else this.#channels.finish(channel, answer)
@@ -257,7 +257,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
 
   /** The client closed a stream: the targets hear that nobody waits (demand 33). */
   abandoned(channel: Channel): void {
-    this.#used = performance.now()
+    this.used = performance.now()
     for (const call of this.calls)
       if (call.channel === channel) call.cancel('the client closed the stream')
     // Without its first answer there is no session to come back to.
@@ -265,7 +265,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   }
 
   aloneLeft(): void {
-    this.#used = performance.now()
+    this.used = performance.now()
     this.#stream = 'gone'
     if (this.#transport === 'old') this.end('its client closed the stream')
   }
@@ -290,7 +290,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     const { keepAlive, sessionTtl, goneTtl } = this.group.limits
     this.#channels.sweep(now, keepAlive)
     if (this.calls.size > 0 || this.#stream === 'open') return
-    const idle = now - this.#used
+    const idle = now - this.used
     if (idle > sessionTtl) this.end('idle')
     else if (this.#stream === 'gone' && idle > goneTtl) this.end('its client is gone')
   }

@@ -15,7 +15,7 @@ import { Tally } from './tally.ts'
 export const MAX_STDIN_BYTES = 4_194_304
 
 /** `starting`: it has not said a word yet. `ending`: it was asked to end, or has exited and left others behind. */
-export type ChildState = 'starting' | 'running' | 'ending' | 'ended'
+type ChildState = 'starting' | 'running' | 'ending' | 'ended'
 
 const MOVES: Record<ChildState, readonly ChildState[]> = {
   starting: ['running', 'ending', 'ended'],

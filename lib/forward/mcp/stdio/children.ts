@@ -1,25 +1,15 @@
 // All child processes of the gateway: how many there may be, what is known of them, and that none is left behind.
 
 import type { McpLimits } from '../../../base/limits.ts'
+import type { ChildView } from '../../../base/live.ts'
 import type { Log } from '../../../base/log.ts'
 import type { Link, LinkOwner } from '../types.ts'
 import { Child } from './child.ts'
-import type { ChildHome, ChildState } from './child.ts'
+import type { ChildHome } from './child.ts'
 import { GRACES } from './ending.ts'
 import type { Graces } from './ending.ts'
 import { start } from './start.ts'
 import type { StdioTarget } from './start.ts'
-
-/** What can be told of a child. */
-export interface ChildView {
-  readonly pid: number
-  readonly target: string
-  /** In milliseconds. */
-  readonly age: number
-  readonly state: ChildState
-  /** May hold whatever the server printed. */
-  readonly lastStderr: readonly string[]
-}
 
 /** A child that never was; its owner hears so. */
 const NO_CHILD: Link = {
@@ -95,8 +85,8 @@ export class Children implements ChildHome, Iterable<ChildView> {
 
   *[Symbol.iterator](): Iterator<ChildView> {
     const now = performance.now()
-    for (const { pid, target, since, state, lastStderr } of this.#alive)
-      yield { pid, target, age: Math.round(now - since), state, lastStderr }
+    for (const { pid, target, label, since, state, lastStderr } of this.#alive)
+      yield { pid, target, session: label, age: Math.round(now - since), state, lastStderr }
   }
 
   ended(child: Child): void {

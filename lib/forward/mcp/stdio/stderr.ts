@@ -2,6 +2,7 @@
 // no child hangs on it; what is too long or too much is cut or counted.
 
 import type { Log, Value } from '../../../base/log.ts'
+import { shownLine } from '../../../base/redact.ts'
 import { Lines } from './lines.ts'
 import type { LineOwner } from './lines.ts'
 
@@ -30,7 +31,7 @@ export class Stderr implements LineOwner {
   }
 
   get last(): string[] {
-    return this.#last.map((bytes) => bytes.toString('utf8'))
+    return this.#last.map((bytes) => shownLine(bytes.toString('utf8')))
   }
 
   push(chunk: Buffer): void {
@@ -61,7 +62,8 @@ export class Stderr implements LineOwner {
     this.#window ??= setTimeout(() => this.#closeWindow(), STDERR_WINDOW_MS).unref()
     if (this.#logged === STDERR_LINES) return void this.#dropped++
     this.#logged++
-    const text = bytes.toString('utf8')
+    if (!this.#log.allows('info', 'mcp')) return
+    const text = shownLine(bytes.toString('utf8'))
     this.#log.line('info', 'mcp', 'stderr', [...this.#whose, 'line', text, ...more])
   }
 

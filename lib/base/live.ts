@@ -1,0 +1,146 @@
+// What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
+
+import { isEventStream } from './event-stream.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Entries of one level that are shown; the others are counted. */
+export const MAX_SHOWN = 100
+const MAX_PATH = 256
+
+/** The first of many, and how many more there are. */
+export interface Some<T> {
+  readonly shown: readonly T[]
+  readonly more: number
+}
+
+export function someOf<T, View>(all: Iterable<T>, view: (one: T) => View): Some<View> {
+  const shown: View[] = []
+  let more = 0
+  for (const one of all) {
+    if (shown.length < MAX_SHOWN) shown.push(view(one))
+    else more++
+  }
+  return { shown, more }
+}
+
+/** `request`: what the client sends waits for us or the backend. `answer`: the client does not take it. */
+export type Paused = 'request' | 'answer'
+
+export interface ExchangeView {
+  readonly phase: Exchange['phase']
+  readonly age: number
+  readonly method: string
+  /** Without its query. */
+  readonly path: string
+  readonly listener: string
+  readonly route: string
+  readonly endpoint: string
+  /** 0 until there is one. */
+  readonly status: number
+  /** Of the answer's body. */
+  readonly bytesOut: number
+  readonly paused: readonly Paused[]
+}
+
+export interface ConnectionView {
+  readonly id: number
+  readonly peer: string
+  readonly protocol: 'http/1.1' | 'h2'
+  readonly age: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly exchanges: Some<ExchangeView>
+}
+
+export interface ListenerView {
+  readonly bind: string
+  readonly state: 'open' | 'draining' | 'closed'
+  /** Since it was opened. */
+  readonly accepted: number
+  readonly open: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly connections: Some<ConnectionView>
+}
+
+/** Connections to one backend. */
+export interface PoolView {
+  readonly origin: string
+  /** Of either kind, and those under way. */
+  readonly open: number
+  readonly idle: number
+  /** Those that speak HTTP/2, each for many requests. */
+  readonly sessions: number
+  /** Requests without one. */
+  readonly waiting: number
+}
+
+export interface ChildView {
+  readonly pid: number
+  readonly target: string
+  /** The beginning of its session's id. */
+  readonly session: string
+  readonly age: number
+  readonly state: string
+  /** Without what looks like a credential. */
+  readonly lastStderr: readonly string[]
+}
+
+export interface SessionView {
+  /** Enough to tell sessions apart, too little to use one. */
+  readonly id: string
+  readonly state: string
+  readonly age: number
+  readonly idle: number
+  readonly calls: number
+  readonly channels: number
+  readonly targets: readonly { readonly name: string; readonly state: string }[]
+}
+
+export interface GroupView {
+  readonly backend: string
+  readonly open: number
+  readonly sessions: Some<SessionView>
+}
+
+/** What many requests keep at a time, and how much of that there may be. */
+export interface HeldView {
+  readonly used: number
+  readonly most: number
+}
+
+/** Everything that runs. */
+export interface Live {
+  readonly listeners: readonly ListenerView[]
+  readonly requests: Readonly<Record<Exchange['phase'], number>>
+  /** Answers under way that are event streams. */
+  readonly streams: number
+  readonly pools: readonly PoolView[]
+  readonly groups: readonly GroupView[]
+  readonly children: readonly ChildView[]
+  readonly limits: { readonly rules: number; readonly buckets: number }
+  readonly tokens: number
+  readonly held: { readonly llm: HeldView; readonly mcp: HeldView }
+  readonly watchers: number
+}
+
+export function exchangeView(exchange: Exchange, now: number, paused: Paused[]): ExchangeView {
+  const { phase, request, target, listener, route, endpoint, status, client } = exchange
+  const query = target.indexOf('?')
+  return {
+    phase,
+    age: Math.round(now - exchange.started),
+    method: request.method,
+    path: (query < 0 ? target : target.slice(0, query)).slice(0, MAX_PATH),
+    listener,
+    route,
+    endpoint,
+    status,
+    bytesOut: client.written,
+    paused,
+  }
+}
+
+export function isStream({ phase, reply }: Exchange): boolean {
+  return phase === 'relay' && isEventStream(reply?.head.get('content-type'))
+}

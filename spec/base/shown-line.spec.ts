@@ -1,0 +1,51 @@
+// What a program printed, without what looks like a credential.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { shownLine } from '../../lib/base/redact.ts'
+
+const lines = suite('base/redact lines')
+
+const SECRETS = [
+  'Authorization: Bearer planted-1234',
+  'authorization=Basic planted1234',
+  'using bearer planted-12345678',
+  'GET https://user:planted@example.com/a',
+  'GET http://example.com/a?access_token=planted&b=1',
+  'API_KEY=planted',
+  '{"api_key": "planted", "a": 1}',
+  "password: 'planted'",
+  'client_secret = planted',
+  'got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJwbGFudGVkIn0.planted-signature',
+  'key sk-planted-planted-planted',
+  'set-cookie: planted=1',
+]
+
+lines('lose what is a credential', () => {
+  for (const line of SECRETS) {
+    const shown = shownLine(line)
+    assert.not.match(shown, /planted|cGxhbnRlZ|eyJ/, line)
+    assert.match(shown, '<redacted>')
+  }
+})
+
+lines('keep all else', () => {
+  for (const line of [
+    'listening on 127.0.0.1:3000',
+    'token bucket refilled',
+    'the secret of success is work',
+    'GET /a?b=1&c=2 200 12ms',
+    'basic auth is on',
+    '',
+  ])
+    assert.is(shownLine(line), line)
+})
+
+lines('are read once, however long', () => {
+  const long = `token: ${'a'.repeat(100_000)} ${'bearer '.repeat(10_000)}`
+  const before = performance.now()
+  shownLine(long)
+  assert.ok(performance.now() - before < 1000)
+})
+
+lines.run()
