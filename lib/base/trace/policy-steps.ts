@@ -8,19 +8,15 @@ export class PolicySteps {
   /** Its own words, if it has any. */
   said: PolicyResult | null = null
   readonly #look: () => object
-  /** The request as it was seen last, written out. */
-  #seen = ''
+  /** The request as it was before, written out. */
+  #before = ''
 
   constructor(look: () => object) {
     this.#look = look
   }
 
-  /** A snapshot that was shown. */
-  saw(state: object): void {
-    this.#seen = JSON.stringify(state)
-  }
-
   begin(): void {
+    this.#before = JSON.stringify(this.#look())
     this.since = performance.now()
     this.said = null
   }
@@ -36,9 +32,6 @@ export class PolicySteps {
 
   #changed(): object | null {
     const state = this.#look()
-    const text = JSON.stringify(state)
-    if (text === this.#seen) return null
-    this.#seen = text
-    return state
+    return JSON.stringify(state) === this.#before ? null : state
   }
 }

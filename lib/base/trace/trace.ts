@@ -81,7 +81,6 @@ export class Trace implements CallOwner {
 
   request(stage: RequestStage): void {
     const state = this.#requestState()
-    this.#steps.saw(state)
     this.emit({ type: 'requestSnapshot', stage, requestState: state })
   }
 

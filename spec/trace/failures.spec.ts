@@ -1,0 +1,186 @@
+// Requests that go wrong on their way: the trace says where, and always comes to its end.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Step } from '../support/backend.ts'
+import { Stage, routeTo } from '../support/gateway.ts'
+import { Watched } from '../support/watched.ts'
+
+const trace = suite('trace of failures')
+const stage = new Stage()
+trace.after.each(() => stage.clear())
+
+const HEAD = /\r\n\r\n/
+const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
+const POST = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhello'
+const LAST = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
+
+/** What came behind the choice of a backend. */
+function behind(watched: Watched): string[] {
+  const list = watched.list()
+  return list.slice(list.indexOf('policySelection backend') + 1)
+}
+
+/** Severities of the events of a type. */
+function severityOf(watched: Watched, type: string): string | undefined {
+  return watched.events.find(({ message }) => message.type === type)?.severity
+}
+
+trace('nobody listens at the backend', async () => {
+  const backend = await stage.backend([])
+  const { port } = backend
+  await backend.close()
+  const gateway = await stage.gateway(routeTo({ port }))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await watched.all()
+  assert.equal(behind(watched), [
+    'requestSnapshot final request',
+    'backendCallStart',
+    'backendCallResult',
+    ...LAST,
+  ])
+  const { status, error } = watched.the('backendCallResult')
+  assert.is(status, null)
+  assert.match(String(error), /^upstream call failed: /)
+  assert.is(severityOf(watched, 'backendCallResult'), 'error')
+  const finished = watched.the('requestFinished')
+  assert.is(finished['status'], 503)
+  assert.is(finished['error'], error)
+  assert.is(severityOf(watched, 'requestFinished'), 'error')
+})
+
+trace('the backend does not answer in time', async () => {
+  const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(routeTo(backend, 'timeout: { backendRequestTimeout: 20ms }'))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(POST)
+  await watched.all()
+  assert.equal(behind(watched), [
+    'requestSnapshot final request',
+    'backendCallStart',
+    'bodySnapshot final request',
+    'backendCallResult',
+    ...LAST,
+  ])
+  assert.is(watched.the('requestFinished')['status'], 504)
+})
+
+trace('the request as a whole takes too long: the call ends before the answer', async () => {
+  const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 20ms }'))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await watched.all()
+  assert.equal(behind(watched), [
+    'requestSnapshot final request',
+    'backendCallStart',
+    'backendCallResult',
+    ...LAST,
+  ])
+  assert.is(watched.the('backendCallResult')['error'], 'request timeout')
+})
+
+const HALF: Step[] = [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf' }]
+
+trace('the backend is cut in the middle of its body: what came of it is shown', async () => {
+  const backend = await stage.backend([...HALF, { reset: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await watched.all()
+  assert.equal(watched.list().slice(-3), LAST)
+  const { body, bytes } = watched.the('bodySnapshot response')
+  assert.is(Buffer.from(String(body), 'base64').toString(), 'half')
+  assert.is(bytes, 4)
+  const finished = watched.the('requestFinished')
+  assert.is(finished['status'], 200)
+  assert.is(finished['error'], 'backend_reset')
+  assert.is(severityOf(watched, 'requestFinished'), 'error')
+})
+
+trace('the client leaves before there is an answer', async () => {
+  const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await backend.until((text) => HEAD.test(text))
+  client.reset()
+  await watched.all()
+  assert.equal(behind(watched), [
+    'requestSnapshot final request',
+    'backendCallStart',
+    'backendCallResult',
+    'requestFinished',
+  ])
+  assert.is(watched.the('backendCallResult')['error'], 'client_closed')
+  const finished = watched.the('requestFinished')
+  assert.is(finished['status'], null)
+  assert.is(finished['error'], 'client_closed')
+})
+
+trace('the client leaves in the middle of the answer', async () => {
+  const backend = await stage.backend([...HALF, { hold: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await client.until(/half$/)
+  client.reset()
+  await watched.all()
+  assert.equal(watched.list().slice(-3), LAST)
+  assert.is(watched.the('requestFinished')['error'], 'client_closed')
+})
+
+trace(
+  'an answer that comes before the request is whole: what was sent of that is shown',
+  async () => {
+    const backend = await stage.backend([
+      { wait: /hel/ },
+      { send: 'HTTP/1.1 413 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n' },
+      { close: true },
+    ])
+    const gateway = await stage.gateway(routeTo(backend))
+    const watched = Watched.at(gateway)
+    const client = await stage.client(gateway)
+    client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhel')
+    await watched.all()
+    const told = behind(watched)
+    assert.is(told.filter((words) => words === 'bodySnapshot final request').length, 1)
+    assert.is(told.at(-1), 'requestFinished')
+    const { body } = watched.the('bodySnapshot final request')
+    assert.is(Buffer.from(String(body), 'base64').toString(), 'hel')
+  },
+)
+
+trace('a try that failed and one that did not are told one after the other', async () => {
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const backend = await stage.backend(
+    [{ wait: /hello/ }, { reset: true }],
+    [{ wait: /hello/ }, { send: answer }],
+  )
+  const retry = 'retry: { attempts: 1, backoff: 1ms }'
+  const gateway = await stage.gateway(routeTo(backend, retry))
+  const watched = Watched.at(gateway)
+  const client = await stage.client(gateway)
+  client.send(POST)
+  await watched.all()
+  const asked = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
+  assert.equal(behind(watched), [
+    ...asked,
+    'backendCallResult',
+    'policySelection backend',
+    ...asked,
+    'backendCallResult',
+    'responseSnapshot raw response',
+    'responseSnapshot backend response ready',
+    ...LAST,
+  ])
+})
+
+trace.run()
