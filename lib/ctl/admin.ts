@@ -54,6 +54,7 @@ export function open(target: Target, question: Question): Promise<IncomingMessag
 
 export async function ask(target: Target, question: Question): Promise<Answer> {
   const response = await open(target, question)
+  response.setTimeout(ANSWER_TIMEOUT, () => response.destroy(new Error('the answer broke off')))
   const body = await bodyOf(response)
   return { status: response.statusCode ?? 0, statusText: statusText(response), body }
 }

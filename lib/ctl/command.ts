@@ -28,6 +28,8 @@ export interface Command {
   readonly aliases?: readonly string[]
   /** What may stand behind it, for the help. */
   readonly usage?: string
+  /** Whether something may stand behind `--`. */
+  readonly takesRest?: true
   readonly about: string
   readonly options: readonly Option[]
   readonly examples: readonly string[]

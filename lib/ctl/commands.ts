@@ -40,6 +40,7 @@ const OUT_FILE: Option = {
 const TRACE: Command = {
   name: 'proxy trace',
   usage: '[gateway/<name>] [-- <url> [curl-arguments]]',
+  takesRest: true,
   about:
     'Trace the next request, or one that is sent for it. Behind -- stand arguments of curl; the URL sets path and Host, ' +
     'and the request goes to 127.0.0.1:<port>.',

@@ -16,6 +16,7 @@ const MAX_SECONDS = 300
 /** What it may take beyond the time that is looked at. */
 const CPU_GRACE = 10_000
 const HEAP_TIMEOUT = 30_000
+const COUNT_WIDTH = 24
 const GZIP_MARK = Buffer.from([0x1f, 0x8b])
 
 export async function profileCpu(call: Call): Promise<void> {
@@ -80,7 +81,7 @@ function countDown(seconds: number): () => void {
   const { stderr } = process
   if (!stderr.isTTY) return () => {}
   let left = seconds
-  const tell = (): void => void stderr.write(`\rprofiling, ${left} s left \x1b[K`)
+  const tell = (): void => void stderr.write(`\r${`profiling, ${left} s left`.padEnd(COUNT_WIDTH)}`)
   tell()
   const timer = setInterval(() => {
     left = Math.max(0, left - 1)
@@ -88,6 +89,6 @@ function countDown(seconds: number): () => void {
   }, 1_000)
   return () => {
     clearInterval(timer)
-    stderr.write('\r\x1b[K')
+    stderr.write(`\r${' '.repeat(COUNT_WIDTH)}\r`)
   }
 }

@@ -11,6 +11,10 @@ export async function runWords(words: readonly string[]): Promise<void> {
   const { command, asks, call } = readLine(words, COMMANDS)
   if (asks === 'version') return (await import('./version.ts')).version()
   if (asks === 'help' || command?.run === undefined) return table().help(command?.name)
+  const [word] = command.usage === undefined ? call.words : []
+  if (word !== undefined) throw new Error(`unexpected argument ${word}`)
+  if (call.rest !== null && command.takesRest === undefined)
+    throw new Error(`unexpected argument --`)
   await command.run(call)
 }
 

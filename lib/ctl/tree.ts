@@ -3,11 +3,15 @@
 import { ask } from './admin.ts'
 import type { Call } from './command.ts'
 import { formOf, printAs } from './output.ts'
+import { timeText } from './screen/summary.ts'
 import { tableText } from './table.ts'
 import { targetOf } from './target.ts'
 
 const STEP = '  '
-const BYTES = /(?:bytes|rss|heap|size|used|total|external|buffers|memory|available|limit)/i
+/** Names of what is counted in bytes, in our words and in those of Node and V8. */
+const BYTES = /bytes|size|memory|^(?:rss|heapTotal|heapUsed|external|arrayBuffers)$/i
+const POINT_IN_TIME = /_unix_ms$/
+const LENGTH_OF_TIME = /_ms$/
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export async function tasks(call: Call): Promise<void> {
@@ -24,7 +28,7 @@ async function printTree(call: Call, path: string, what: string): Promise<void> 
   const { status, statusText, body } = await ask(target, { method: 'GET', path })
   if (status !== 200) throw new Error(`${what} returned ${statusText}: ${body.toString().trim()}`)
   const value = parsed(body.toString(), what)
-  await printAs(form, value, () => treeText(value, what === 'memory' ? 'bytes' : 'plain'))
+  await printAs(form, value, () => treeText(value))
 }
 
 function parsed(text: string, what: string): unknown {
@@ -36,49 +40,56 @@ function parsed(text: string, what: string): unknown {
 }
 
 /** Lists of like things are tables, all else is indented below its name. */
-export function treeText(value: unknown, numbers: 'bytes' | 'plain', indent = ''): string {
-  if (Array.isArray(value)) return listText(value, numbers, indent)
+export function treeText(value: unknown, indent = ''): string {
+  if (Array.isArray(value)) return listText(value, indent)
   return Object.entries(value ?? {})
     .map(([name, part]) => {
-      if (isLeaf(part)) return `${indent}${name}: ${leafText(part, name, numbers)}\n`
+      if (isLeaf(part)) return `${indent}${name}: ${leafText(part, name)}\n`
       if (Object.keys(part as object).length === 0) return `${indent}${name}: none\n`
-      return `${indent}${name}:\n${treeText(part, numbers, indent + STEP)}`
+      return `${indent}${name}:\n${treeText(part, indent + STEP)}`
     })
     .join('')
 }
 
-function listText(list: readonly unknown[], numbers: 'bytes' | 'plain', indent: string): string {
+function listText(list: readonly unknown[], indent: string): string {
   const rows = list.filter((item) => !isLeaf(item) && !Array.isArray(item)) as object[]
   const isTable =
     rows.length === list.length && rows.every((row) => Object.values(row).every(isLeaf))
-  if (!isTable) return list.map((item) => itemText(item, numbers, indent)).join('')
+  if (!isTable) return list.map((item) => itemText(item, indent)).join('')
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const cells = rows.map((row) => {
     const fields = row as Record<string, unknown>
-    return names.map((name) => leafText(fields[name], name, numbers))
+    return names.map((name) => leafText(fields[name], name))
   })
-  return tableText(
-    names.map((name) => name.toUpperCase()),
-    cells,
-  ).replace(/^(?=.)/gm, indent)
+  const headings = names.map((name) => name.toUpperCase())
+  return tableText(headings, cells).replace(/^(?=.)/gm, indent)
 }
 
-/** The first line is marked, so that one sees where the next begins. */
-function itemText(item: unknown, numbers: 'bytes' | 'plain', indent: string): string {
-  if (isLeaf(item)) return `${indent}- ${leafText(item, '', numbers)}\n`
-  const inside = treeText(item, numbers, indent + STEP)
-  return `${indent}- ${inside.slice(indent.length + STEP.length)}`
+/** What is said of it in one line, and what is in it below. */
+function itemText(item: unknown, indent: string): string {
+  if (isLeaf(item)) return `${indent}- ${leafText(item, '')}\n`
+  const fields = Object.entries(item as object)
+  const words = fields
+    .filter(([, part]) => isLeaf(part))
+    .map(([name, part]) => `${name}=${leafText(part, name)}`)
+  const inside = fields.filter(
+    ([, part]) => !isLeaf(part) && Object.keys(part as object).length > 0,
+  )
+  const below = treeText(Object.fromEntries(inside), indent + STEP)
+  return `${indent}- ${words.join('  ')}\n${below}`
 }
 
 function isLeaf(value: unknown): boolean {
   return typeof value !== 'object' || value === null
 }
 
-function leafText(value: unknown, name: string, numbers: 'bytes' | 'plain'): string {
-  if (value === null || value === undefined) return '-'
+function leafText(value: unknown, name: string): string {
+  if (value === null || value === undefined || value === '') return '-'
   if (typeof value === 'string') return value
-  const isBytes = numbers === 'bytes' && typeof value === 'number' && BYTES.test(name)
-  return isBytes ? bytesText(value) : JSON.stringify(value)
+  if (typeof value !== 'number') return JSON.stringify(value)
+  if (BYTES.test(name)) return bytesText(value)
+  if (POINT_IN_TIME.test(name)) return new Date(value).toISOString()
+  return LENGTH_OF_TIME.test(name) ? timeText(value * 1_000) : String(value)
 }
 
 function bytesText(bytes: number): string {

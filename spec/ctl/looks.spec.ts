@@ -139,12 +139,12 @@ looks('a tree shows what is in what', () => {
     a: { b: 'c', d: null },
     list: ['x', 'y'],
     mixed: [
-      { name: 'one', inside: [{ n: 1 }] },
-      { name: 'two', inside: [] },
+      { name: 'one', n: '', inside: [{ n: 1 }] },
+      { name: 'two', n: 2, inside: [] },
     ],
   }
   assert.is(
-    treeText(value, 'plain'),
+    treeText(value),
     `a:
   b: c
   d: -
@@ -152,19 +152,22 @@ list:
   - x
   - y
 mixed:
-  - name: one
+  - name=one  n=-
     inside:
       N
       1
-  - name: two
-    inside: none
+  - name=two  n=2
 `,
   )
 })
 
-looks('bytes are read by people', () => {
-  const value = { rssBytes: 1_610_612_736, count: 5_000, heapUsed: 512 }
-  assert.is(treeText(value, 'bytes'), 'rssBytes: 1.5 GiB\ncount: 5000\nheapUsed: 512 B\n')
+looks('bytes and times are read by people', () => {
+  const value = { rss_bytes: 1_610_612_736, limit_rules: 5_000, heapUsed: 512, age_ms: 1_500 }
+  assert.is(
+    treeText(value),
+    'rss_bytes: 1.5 GiB\nlimit_rules: 5000\nheapUsed: 512 B\nage_ms: 1.50 s\n',
+  )
+  assert.is(treeText({ captured_at_unix_ms: 0 }), 'captured_at_unix_ms: 1970-01-01T00:00:00.000Z\n')
 })
 
 looks.run()

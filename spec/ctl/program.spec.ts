@@ -49,6 +49,8 @@ program('a wrong word is one line on standard error and code 1', async () => {
   for (const [args, message] of [
     [['versoin'], 'Invalid command: versoin; did you mean version?'],
     [['version', '--nothing'], 'unknown option --nothing'],
+    [['version', 'now'], 'unexpected argument now'],
+    [['version', '--', 'x'], 'unexpected argument --'],
     [['completion', 'fisch'], 'unknown shell fisch: did you mean fish?'],
     [['completion'], 'a shell is missing: bash, zsh or fish'],
   ] as const) {
