@@ -1,0 +1,141 @@
+// Requests to LLM providers in a trace: what was asked, who was asked in turn, and what it came to.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage } from '../support/gateway.ts'
+import { answers, chatOf, LlmBackend } from '../support/llm-backend.ts'
+import { aiRoute, chatAsking, post, tokens } from '../support/llm/asking.ts'
+import { Watched } from '../support/watched.ts'
+
+const trace = suite('trace of LLM backends')
+const stage = new Stage()
+trace.after.each(() => stage.clear())
+
+const ASKED = ['requestSnapshot final request', 'backendCallStart', 'bodySnapshot final request']
+const ANSWERED = ['backendCallResult', 'responseSnapshot raw response']
+
+function behind(watched: Watched): string[] {
+  const list = watched.list()
+  return list.slice(list.indexOf('policySelection backend') + 1)
+}
+
+trace('what is asked for, the limit, the call, and the usage that settled it', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
+  const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1000) }))
+  const watched = Watched.at(gateway)
+  await post(gateway, chatAsking())
+  await watched.all()
+  assert.equal(behind(watched), [
+    'llmRequestDetected',
+    'rateLimit',
+    'llmRouteResolved',
+    ...ASKED,
+    ...ANSWERED,
+    'responseSnapshot backend response ready',
+    'policy localRateLimit',
+    'responseSnapshot final response',
+    'llmUsage',
+    'bodySnapshot response',
+    'requestFinished',
+  ])
+  assert.equal(watched.the('llmRequestDetected'), {
+    type: 'llmRequestDetected',
+    inputFormat: 'completions',
+    requestModel: 'm',
+    streaming: null,
+  })
+  assert.equal(watched.the('llmRouteResolved'), {
+    type: 'llmRouteResolved',
+    provider: 'p',
+    routeType: 'completions',
+  })
+  const limit = watched.the('rateLimit')
+  assert.is(limit['counts'], 'tokens')
+  assert.is(limit['decision'], 'allow')
+  const usage = watched.the('llmUsage')['usage'] as Record<string, unknown>
+  assert.is(usage['input'], 9)
+  assert.is(usage['output'], 3)
+  assert.is(usage['basis'], 'counted')
+  assert.equal(watched.state('requestSnapshot final request', 'backend'), {
+    name: 'gateway/default/default/all/backend0',
+    type: 'ai',
+    protocol: 'llm',
+  })
+  assert.is(watched.state('requestSnapshot final request', 'llm')['requestModel'], 'm')
+})
+
+trace('the body is shown as the provider gets it, behind every edit', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
+  const entry = 'name: p, provider: { openAI: { model: other } }'
+  const gateway = await stage.gateway(aiRoute(backend, { entry }))
+  const watched = Watched.at(gateway)
+  await post(gateway, chatAsking())
+  await watched.all()
+  const { body } = watched.the('bodySnapshot final request')
+  const sent = Buffer.from(String(body), 'base64').toString()
+  assert.is((JSON.parse(sent) as { model: string }).model, 'other')
+  assert.is(sent, backend.requests[0]?.body.toString())
+})
+
+trace('a provider that fails, and the next one that does not', async () => {
+  const one = stage.add(await LlmBackend.start(answers.fails(503)))
+  const two = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
+  const group = (name: string, { port }: LlmBackend): string =>
+    `{ providers: [{ name: ${name}, provider: { openAI: {} }, hostOverride: "127.0.0.1:${port}" }] }`
+  const gateway = await stage.gateway(
+    `routes: [{ backends: [{ ai: { groups: [${group('one', one)}, ${group('two', two)}] } }] }]\n`,
+  )
+  const watched = Watched.at(gateway)
+  await post(gateway, chatAsking())
+  await watched.all()
+  assert.equal(behind(watched).slice(0, 11), [
+    'llmRequestDetected',
+    'llmRouteResolved',
+    ...ASKED,
+    ...ANSWERED,
+    'llmRouteResolved',
+    ...ASKED,
+  ])
+  const providers = watched.events
+    .filter(({ message }) => message.type === 'llmRouteResolved')
+    .map(({ message }) => message['provider'])
+  assert.equal(providers, ['one', 'two'])
+})
+
+trace('the mock provider is no call: nothing goes out, and the usage is told', async () => {
+  const gateway = await stage.gateway(
+    'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n',
+  )
+  const watched = Watched.at(gateway)
+  await post(gateway, chatAsking())
+  await watched.all()
+  assert.equal(behind(watched), [
+    'llmRequestDetected',
+    'llmRouteResolved',
+    'responseSnapshot final response',
+    'llmUsage',
+    'bodySnapshot response',
+    'requestFinished',
+  ])
+})
+
+trace('429 of a token limit: no provider is asked', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(9, 3))))
+  const gateway = await stage.gateway(aiRoute(backend, { policies: tokens(1) }))
+  await post(gateway, chatAsking())
+  const watched = Watched.at(gateway)
+  await post(gateway, chatAsking())
+  await watched.all()
+  assert.equal(behind(watched), [
+    'llmRequestDetected',
+    'rateLimit',
+    'policy localRateLimit',
+    'responseSnapshot final response',
+    'bodySnapshot response',
+    'requestFinished',
+  ])
+  assert.is(watched.the('rateLimit')['decision'], 'deny')
+  assert.is(watched.the('requestFinished')['status'], 429)
+})
+
+trace.run()
