@@ -11,6 +11,8 @@ const SENSITIVE_HEADERS = [
   'x-api-key',
   'api-key',
   'x-goog-api-key',
+  // Whoever has it can use the session.
+  'mcp-session-id',
 ]
 
 const USER_INFO = /:\/\/[^/@\s]+@/g

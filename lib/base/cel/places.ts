@@ -24,7 +24,7 @@ export const PLACES: Readonly<Record<Place, PlaceRule>> = {
   tokenLimitKey: { names: [...REQUEST, 'llm', 'backend', 'proxy'], wanted: 'key' },
   transformation: { names: EVERYTHING, wanted: 'any' },
   log: { names: EVERYTHING, wanted: 'any' },
-  trace: { names: EVERYTHING, wanted: 'any' },
+  trace: { names: EVERYTHING, wanted: 'bool' },
 }
 
 const KEYS = new Set(['string', 'int', 'uint', 'double', 'bool', 'dyn'])
