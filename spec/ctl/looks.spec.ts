@@ -61,8 +61,9 @@ looks('a profile without a name has its kind and the time in it', async () => {
   const admin = await AdminDouble.open({ 'GET /debug/pprof/heap': 'x' })
   const here = process.cwd()
   process.chdir(folder.path)
-  const { stdout } = await runProgram('gwctl', ['profile', 'heap', '--port', String(admin.port)])
+  const running = runProgram('gwctl', ['profile', 'heap', '--port', String(admin.port)])
   process.chdir(here)
+  const { stdout } = await running
   admin.close()
   const [name = ''] = readdirSync(folder.path).filter((file) => file.startsWith('gateway-'))
   assert.match(name, /^gateway-heap-\d{8}-\d{6}\.pb\.gz$/)

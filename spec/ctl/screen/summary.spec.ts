@@ -69,7 +69,7 @@ summary('explains decisions', () => {
   const route = { type: 'routeSelection', selectedRoute: null, evaluatedRoutes: ['a'] }
   assert.is(said(route), 'Route: no route matched, 1 looked at')
   const failed = { type: 'backendCallResult', status: null, error: 'cannot connect' }
-  assert.is(said(failed), 'Backend Result: cannot connect')
+  assert.is(said(failed), 'Backend Result: failed: cannot connect')
   assert.is(said({ type: 'cel', expr: 'a', result: { error: 'b' } }), 'CEL: a: b')
   assert.is(said({ type: 'eventsDropped', count: 3 }), 'Events Dropped: 3 events were not shown')
   assert.is(

@@ -1,0 +1,137 @@
+// gwctl against the built gateway: one request from both ends, on the screen of a real terminal and as lines.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { HAS_TMUX, Tmux } from '../support/ctl/tmux.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
+import { Program, runProgram } from '../support/program.ts'
+
+const SECRET = 'hush-this-is-secret'
+
+interface Seen {
+  readonly eventEnd: number
+  readonly severity: string
+  readonly message: { readonly type: string; readonly stage?: string }
+}
+
+const judge = suite('gwctl and a gateway')
+const stage = new Stage()
+judge.after.each(() => stage.clear())
+
+/** Answers a greeting to alice, and nobody else; its admin interface is a unix socket. */
+async function start(): Promise<{ port: number; admin: string }> {
+  const folder = new Folder()
+  const port = await freePort()
+  const admin = `unix:${folder.at('admin.sock')}`
+  const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes:
+- name: greeting
+  hostnames: [greet.example.com]
+  policies:
+    authorization: { rules: ['request.headers["x-user"] == "alice"'] }
+    directResponse: { status: 200, body: '{"hello":"alice"}' }
+`
+  const program = new Program('gateway', ['-c', text], { ADMIN_ADDR: admin })
+  stage.add({
+    close: async () => {
+      await program.kill()
+      folder.close()
+    },
+  })
+  await program.prints(/started bind/)
+  return { port, admin }
+}
+
+judge('a request that is sent is traced from its start to its end', async () => {
+  const { port, admin } = await start()
+  const args = ['trace', '--raw', '--admin-url', admin, '--port', String(port), '--']
+  const request = ['http://greet.example.com/', '-H', 'x-user: alice', '-H', `cookie: ${SECRET}`]
+  const { code, stdout, stderr } = await runProgram('gwctl', [...args, ...request])
+  assert.equal([stderr, code], ['', 0])
+  const events = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Seen)
+  const types = events.map(({ message }) => message.type)
+  assert.is(types[0], 'requestStarted')
+  assert.is(types.at(-1), 'requestFinished')
+  for (const type of ['routeSelection', 'authorizationResult', 'policySelection'])
+    assert.ok(types.includes(type), type)
+  const ends = events.map(({ eventEnd }) => eventEnd)
+  assert.equal(
+    ends,
+    ends.toSorted((a, b) => a - b),
+  )
+  assert.not.match(stdout, SECRET)
+})
+
+judge('a refusal is traced as well, and its reason is there', async () => {
+  const { port, admin } = await start()
+  const args = ['trace', '--raw', '--admin-url', admin, '--port', String(port), '--']
+  const { stdout } = await runProgram('gwctl', [...args, 'http://greet.example.com/'])
+  assert.match(stdout, /"type":"authorizationResult".*"result":"deny"/)
+  assert.match(stdout, /"type":"requestFinished","status":403/)
+})
+
+judge('an expression that is none is refused by the gateway', async () => {
+  const { admin } = await start()
+  const args = ['trace', '--raw', '--admin-url', admin, '--expression', 'request.(']
+  const { code, stderr } = await runProgram('gwctl', args)
+  assert.match(stderr, /^Error: trace stream returned 400 Bad Request: invalid expression: /)
+  assert.is(code, 1)
+})
+
+judge('configuration, log levels, tasks and memory are told', async () => {
+  const { admin } = await start()
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runProgram('gwctl', [...args, '--admin-url', admin])
+    assert.equal([stderr, code], ['', 0], args.join(' '))
+    return stdout
+  }
+  assert.match(await run('config', 'routes'), /greeting +greet\.example\.com +\/\* /)
+  assert.match(await run('config', 'policies'), /authorization +route .*greeting +inline/)
+  assert.match(await run('log', '--set', 'admin=debug'), 'current log level is info,admin=debug')
+  assert.match(await run('log'), 'current log level is info,admin=debug')
+  assert.match(await run('tasks'), 'listeners:')
+  assert.match(await run('memory'), /rss: [\d.]+ MiB/)
+})
+
+if (HAS_TMUX) {
+  judge(
+    'the screen waits for the request of somebody else, and tells why it was refused',
+    async () => {
+      const { port, admin } = await start()
+      const terminal = new Tmux(80, 24)
+      stage.add({ close: () => terminal.close() })
+      terminal.type(`{gwctl} proxy trace --admin-url ${admin}; echo "exit $?"`)
+      await terminal.until(/waiting for trace data/)
+      const { status } = await fetch(`http://127.0.0.1:${port}/`)
+      assert.is(status, 404)
+      await terminal.until(/stream complete, press q to exit/)
+      terminal.press('End')
+      await terminal.until(/^> +\d+ Request Done .*404 after [\d.]+ .?s: route/m)
+      terminal.press('q')
+      await terminal.until(/^exit 0$/m)
+    },
+  )
+
+  judge('the screen sends a request and shows the body of its answer', async () => {
+    const { port, admin } = await start()
+    const terminal = new Tmux(80, 24)
+    stage.add({ close: () => terminal.close() })
+    const url = `http://greet.example.com/ -H 'x-user: alice'`
+    terminal.type(`{gwctl} trace --admin-url ${admin} --port ${port} -- ${url}; echo "exit $?"`)
+    await terminal.until(/stream complete, press q to exit/)
+    terminal.press('End', 'Up')
+    await terminal.until(/^> +\d+ Body Snapshot[^]*^ {2}"hello": "alice"$/m)
+    terminal.press('g', '/', 'd', 'e', 'n', 'y')
+    terminal.press('C-c')
+    await terminal.until(/^exit 0$/m)
+  })
+} else {
+  judge.skip('tmux is not installed: the screen is not tried with a gateway', () => {})
+}
+
+judge.run()
