@@ -72,53 +72,6 @@ const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) =
   backendCallStart: ({ target }) => text(target),
   backendCallResult: (message, { eventStart, eventEnd }) =>
     outcome(message, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`),
-  eventsDropped: 'Events Dropped',
-  requestFinished: 'Request Done',
-}
-
-const MOST_CHARS = 120
-
-const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) => string>> = {
-  requestStarted: () => 'request accepted',
-  requestSnapshot: ({ stage, requestState }) => {
-    const { method, uri, path } = members(members(requestState)['request'])
-    return `${text(stage)}: ${text(method)} ${text(uri ?? path)}`
-  },
-  responseSnapshot: ({ stage, requestState }) =>
-    `${text(stage)}: ${text(members(members(requestState)['response'])['code'])}`,
-  bodySnapshot: ({ stage, bytes, body, truncated }) => {
-    const size = bytes ?? Buffer.byteLength(text(body), 'base64')
-    return `${text(stage)}: ${text(size)} bytes${truncated === true ? ', cut' : ''}`
-  },
-  routeSelection: ({ selectedRoute, evaluatedRoutes }) => {
-    const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
-    if (selectedRoute === null || selectedRoute === undefined)
-      return `no route matched, ${count} looked at`
-    return `${text(selectedRoute)}, of ${count}`
-  },
-  policySelection: ({ phase, effectivePolicy }) => `${text(phase)}: ${namesIn(effectivePolicy)}`,
-  policy: ({ kind, result }) => {
-    const { type, reason, details } = members(result)
-    return type === 'skip'
-      ? `${text(kind)} skipped: ${text(reason)}`
-      : `${text(kind)}: ${text(details)}`
-  },
-  policyEvent: ({ kind, details }) => `${text(kind)}: ${text(details)}`,
-  authorizationResult: ({ result, rules }) => `${text(result)}: ${rulesOf(rules)}`,
-  cel: ({ expr, result }) => `${text(expr)}: ${text(members(result)['error'] ?? result)}`,
-  rateLimit: ({ rule, counts, bucket, decision, limit, remaining, error }) => {
-    const whose = bucket === null || bucket === undefined ? '' : ` for ${text(bucket)}`
-    const left = `${text(remaining)} of ${text(limit)} ${text(counts ?? '')}`.trim()
-    return `${text(decision)}: ${text(rule)}${whose}, ${text(error ?? `${left} left`)}`
-  },
-  llmRouteResolved: ({ provider, routeType }) => `${text(provider)} ${text(routeType)}`,
-  llmRequestDetected: ({ inputFormat, requestModel, streaming }) =>
-    `${text(inputFormat)} ${text(requestModel)}${streaming === true ? ', streamed' : ''}`,
-  llmUsage: ({ usage }) => pairs(members(usage)),
-  mcpMessage: ({ method, target }) => `${text(method)} → ${text(target)}`,
-  backendCallStart: ({ target }) => text(target),
-  backendCallResult: (message, { eventStart, eventEnd }) =>
-    `${outcome(message)}${eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`}`,
   eventsDropped: ({ count }) => `${text(count)} events were not shown`,
   requestFinished: (message, { eventEnd }) => outcome(message, ` after ${timeText(eventEnd)}`),
 }
