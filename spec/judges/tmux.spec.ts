@@ -183,6 +183,20 @@ if (HAS_TMUX) {
     process.kill(Number(readFileSync(terminal.folder.at('pid'), 'utf8')), 'SIGTERM')
     await leaves(terminal)
   })
+
+  judge('a fault of its own gives the terminal back first, and is told then', async () => {
+    const fault = "process.once('SIGUSR2',()=>{throw(Error('boom'))})"
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${fault}` }
+    const terminal = new Tmux(80, 24, env)
+    terminal.folder.write('trace.jsonl', SAMPLE_TEXT)
+    terminal.type('{gwctl} trace -f trace.jsonl & echo $! > pid; fg; echo "exit $?"')
+    await terminal.until(DONE)
+    process.kill(Number(readFileSync(terminal.folder.at('pid'), 'utf8')), 'SIGUSR2')
+    await terminal.until(/^Error: boom\nexit 1$/m)
+    assert.is(terminal.isAlternate, false)
+    assert.is(terminal.hasCursor, true)
+    terminal.close()
+  })
 } else {
   judge.skip('tmux is not installed: the screen is not tried in a real terminal', () => {})
 }
