@@ -3,6 +3,7 @@
 import type { DumpSource } from './admin/config-dump.ts'
 import { adminEndpoints } from './admin/endpoints.ts'
 import { Profilers } from './admin/pprof/profiler.ts'
+import { metricsEndpoints } from './admin/metrics.ts'
 import { readinessEndpoints } from './admin/readiness.ts'
 import { AdminServer } from './admin/server.ts'
 import type { Endpoints, Place } from './admin/server.ts'
@@ -23,6 +24,7 @@ export interface BesideOptions {
 }
 
 const ADMIN: Place = { name: 'the admin interface', setting: 'config.adminAddr' }
+const STATS: Place = { name: 'statistics', setting: 'config.statsAddr' }
 const READINESS: Place = { name: 'readiness', setting: 'config.readinessAddr' }
 
 export class Beside {
@@ -39,8 +41,13 @@ export class Beside {
   /** Throws when an address that somebody wrote cannot be had. */
   async open(): Promise<void> {
     const { gateway } = this.#options
-    const { admin, readiness } = this.#addresses
+    const { admin, stats, readiness } = this.#addresses
     if (admin.kind !== 'off') await this.#openAdmin(admin)
+    await this.#tryServe(
+      STATS,
+      stats,
+      metricsEndpoints(() => gateway.measures),
+    )
     await this.#tryServe(
       READINESS,
       readiness,

@@ -4,7 +4,7 @@ import { Budget } from './base/budget.ts'
 import { faultOf, GatewayError } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
-import type { Log } from './base/log.ts'
+import type { Log, Module } from './base/log.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
@@ -17,7 +17,9 @@ import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
 import type { Live } from './base/live.ts'
+import type { Family } from './base/metrics.ts'
 import { liveOf } from './live.ts'
+import { measures } from './measures.ts'
 import { planOf } from './plan.ts'
 import type { Plan, PlannedListener, Route, Standing } from './plan.ts'
 import { Ports } from './ports.ts'
@@ -26,6 +28,7 @@ import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
 import { settleCharges } from './settle/charges.ts'
+import { Metrics } from './settle/metrics.ts'
 
 export class Gateway implements PortsOwner {
   readonly #log: Log
@@ -35,6 +38,7 @@ export class Gateway implements PortsOwner {
   readonly #limits = new Limits()
   readonly #services: RateLimitServices
   readonly #held: Budget
+  readonly #metrics = new Metrics()
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
@@ -45,7 +49,7 @@ export class Gateway implements PortsOwner {
     const terms = new TraceTermsOf()
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
-    this.#pools = new Pools(config.backend)
+    this.#pools = new Pools(config.backend, log)
     this.#groups = new Groups(config.mcp, log, this.#pools)
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
@@ -79,6 +83,12 @@ export class Gateway implements PortsOwner {
   /** Everything that runs. */
   get live(): Live {
     return liveOf({ ...this.#standing, ports: this.#ports, watchers: this.watchers })
+  }
+
+  /** Everything that is counted. */
+  get measures(): Family[] {
+    const decisions = [...this.#limits.decisions, ...this.#services.decisions]
+    return measures({ settled: this.#metrics.collect(), live: this.live, decisions })
   }
 
   /** Key sets of identity providers. */
@@ -151,21 +161,26 @@ export class Gateway implements PortsOwner {
   #route(exchange: Exchange, listener: PlannedListener): void {
     exchange.trace?.request('gateway policies')
     const route = routeOf(exchange, listener)
+    if (this.#log.allows('debug', 'choose'))
+      this.#log.line('debug', 'choose', 'chose route', ['route', route.key])
     if (route.timeout > 0) exchange.limit(route.timeout)
     enforce(exchange, route.policies, () => this.#forward(exchange, route))
   }
 
   #forward(exchange: Exchange, route: Route): void {
     exchange.phase = 'forward'
+    exchange.asked = performance.now()
     exchange.trace?.request('route policies')
     if (route.retry !== null)
-      return callWithRetry(exchange, route.retry, () => pick(exchange, route))
+      return callWithRetry(exchange, route.retry, () => pick(exchange, route), this.#log)
     const backend = pick(exchange, route)
     exchange.endpoint = backend.endpoint
     backend.call(exchange, exchange)
   }
 
   answer(exchange: Exchange, reply: Reply): void {
+    exchange.answered = performance.now()
+    if (exchange.answeredBy !== '') tellOfPolicy(this.#log, exchange, reply)
     try {
       relay(exchange, reply)
     } catch (error) {
@@ -196,7 +211,9 @@ export class Gateway implements PortsOwner {
 
   #close(exchange: Exchange): void {
     settleCharges(exchange)
+    this.#metrics.count(exchange)
     logAccess(this.#log, exchange)
+    if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
   }
 
@@ -229,6 +246,53 @@ function pick(exchange: Exchange, route: Route): Backend {
   exchange.trace?.policies('backend', route.shownOf(backend))
   exchange.trace?.picked(route.factsOf(backend))
   return backend
+}
+
+/** Who speaks of what a policy did. */
+const VOICES: Readonly<Record<string, Module>> = {
+  jwtAuth: 'auth',
+  mcpAuthentication: 'auth',
+  basicAuth: 'auth',
+  apiKey: 'auth',
+  authorization: 'auth',
+  localRateLimit: 'limits',
+  remoteRateLimit: 'limits',
+  tokenLimit: 'limits',
+}
+
+function tellOfPolicy(log: Log, { answeredBy, route, source }: Exchange, { head }: Reply): void {
+  const module = VOICES[answeredBy] ?? 'choose'
+  if (!log.allows('debug', module)) return
+  log.line('debug', module, 'policy answered', [
+    'policy',
+    answeredBy,
+    'status',
+    head.status,
+    'route',
+    route || undefined,
+    'src.addr',
+    source.label,
+  ])
+}
+
+function tellOfTokens(log: Log, { facts, spent, endpoint, retries, route }: Exchange): void {
+  if (!log.allows('debug', 'llm')) return
+  log.line('debug', 'llm', 'settled tokens', [
+    'route',
+    route,
+    'provider',
+    facts?.llm?.provider,
+    'endpoint',
+    endpoint || undefined,
+    'input',
+    spent?.input,
+    'output',
+    spent?.output,
+    'basis',
+    spent?.basis,
+    'retries',
+    retries,
+  ])
 }
 
 function stackOf(cause: unknown): string {

@@ -114,6 +114,15 @@ export class Ports {
       limits,
       steps: this.#owner,
       serve: (exchange) => this.#owner.serve(exchange, port),
+      opened: ({ remoteAddress, remotePort }) => {
+        if (this.#log.allows('debug', 'accept'))
+          this.#log.line('debug', 'accept', 'accepted connection', [
+            'bind',
+            bind,
+            'src.addr',
+            `${remoteAddress}:${remotePort}`,
+          ])
+      },
       troubled: ({ message }) =>
         this.#log.line('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message]),
     })

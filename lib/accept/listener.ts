@@ -25,6 +25,8 @@ export interface ListenerOptions {
   limits: WireLimits
   steps: Steps
   readonly serve: (exchange: Exchange) => void
+  /** Somebody has connected. */
+  readonly opened: (socket: Socket) => void
   /** The port cannot take a connection just now, for want of file descriptors mostly. */
   readonly troubled: (error: Error) => void
 }
@@ -163,14 +165,19 @@ export class Listener implements Door {
 
   #accepted(socket: Socket): void {
     if (this.#isFull) return void socket.destroy()
-    this.#accepts++
+    this.#count(socket)
     const connection = new Http1Connection(this)
     connection.attach(Wire.accepted(socket, connection))
   }
 
+  #count(socket: Socket): void {
+    this.#accepts++
+    this.#options.opened(socket)
+  }
+
   #secured(socket: TLSSocket): void {
     if (this.#isFull) return void socket.destroy()
-    this.#accepts++
+    this.#count(socket)
     if (socket.alpnProtocol === 'h2') return this.http2(socket)
     const connection = new Http1Connection(this)
     connection.attach(Wire.secured(socket, connection))

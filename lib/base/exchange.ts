@@ -81,6 +81,8 @@ export class Exchange {
   answered = 0
   /** Tries behind the first. */
   retries = 0
+  /** Which policy answered; '' when none did. */
+  answeredBy = ''
   outcome: Outcome = 'complete'
   error: GatewayError | null = null
   #timer: NodeJS.Timeout | null = null

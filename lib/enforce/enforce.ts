@@ -38,7 +38,9 @@ function ask(exchange: Exchange, policies: readonly Policy[], from: number): Ver
     const verdict = policy.request(exchange)
     if (verdict instanceof Promise) return goOn(exchange, policies, at, verdict)
     exchange.trace?.asked(policy.kind, statusOf(verdict), 'at once')
-    if (verdict !== undefined) return verdict
+    if (verdict === undefined) continue
+    exchange.answeredBy = policy.kind
+    return verdict
   }
   return undefined
 }
@@ -50,7 +52,9 @@ async function goOn(
   verdict: Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   const reply = await verdict
-  exchange.trace?.asked(policies[at]!.kind, statusOf(reply), 'waited')
+  const { kind } = policies[at]!
+  exchange.trace?.asked(kind, statusOf(reply), 'waited')
+  if (reply !== undefined) exchange.answeredBy = kind
   if (reply !== undefined || exchange.isAnswered) return reply
   return ask(exchange, policies, at + 1)
 }

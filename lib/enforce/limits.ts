@@ -3,6 +3,8 @@
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
+import type { Decisions } from '../base/limit/decisions.ts'
+import type { Labels } from '../base/metrics.ts'
 import type { Allowance } from '../base/types.ts'
 
 /** Keys of one rule that its status names. */
@@ -58,6 +60,13 @@ export class Limits {
     const rules = [...this.#entries.values()]
     const buckets = rules.reduce((sum, { rule }) => sum + 1 + (rule.keyed?.size ?? 0), 0)
     return { rules: rules.length, buckets }
+  }
+
+  get decisions(): (readonly [Labels, Decisions])[] {
+    return [...this.#entries.values()].map(({ owner, rule: { config, decisions } }) => [
+      { owner, limit: config.name },
+      decisions,
+    ])
   }
 
   status(): LimitStatus[] {

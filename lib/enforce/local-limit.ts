@@ -19,7 +19,9 @@ export function localLimit(rules: readonly Rule[]): Policy {
         const bucket = rule.bucketOf(exchange, now)
         const isTaken = bucket.take(now)
         const allowance = bucket.allowance(now)
-        exchange.trace?.limit(rule.config, allowance, isTaken ? 'allow' : 'deny')
+        const decision = isTaken ? 'allow' : 'deny'
+        rule.decisions[decision]++
+        exchange.trace?.limit(rule.config, allowance, decision)
         exchange.allowance = tighter(exchange.allowance, allowance)
         // What earlier rules took stays taken.
         if (!isTaken) return limitReply(exchange.allowance)

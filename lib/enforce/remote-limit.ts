@@ -111,10 +111,12 @@ async function decide(
   if (exchange.isAnswered) return undefined
   if (exchange.trace !== null) tell(exchange.trace, config, counts, asked)
   if (isFailure(asked)) {
+    service.decisions.failed++
     if (failureMode === 'failClosed') return textReply(500, 'rate limit failed')
     pass('nothing')
     return undefined
   }
+  service.decisions[asked.code === 'over' ? 'deny' : 'allow']++
   if (asked.code === 'over') return refusalOf(exchange, asked)
   surface(exchange, asked)
   pass('something')

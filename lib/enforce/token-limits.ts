@@ -23,10 +23,12 @@ export function tokenLimits(rules: readonly Rule[]): Meter {
       // All are asked before any is charged: a request that is refused owes nothing.
       const charges: Charge[] = []
       let { allowance } = exchange
-      for (const [{ now, config }, bucket] of met) {
+      const decision = isOpen ? 'allow' : 'deny'
+      for (const [{ now, config, decisions }, bucket] of met) {
         if (isOpen) charges.push(chargeOf(bucket, now, estimate))
         const left = bucket.allowance(now())
-        exchange.trace?.limit(config, left, isOpen ? 'allow' : 'deny')
+        decisions[decision]++
+        exchange.trace?.limit(config, left, decision)
         allowance = tighter(allowance, left)
       }
       exchange.allowance = allowance

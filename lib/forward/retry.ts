@@ -4,11 +4,17 @@
 import type { RetryConfig } from '../base/config/types.ts'
 import { faultOf, GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
+import type { Log } from '../base/log.ts'
 import type { Attempt, Backend, Reply } from '../base/types.ts'
 import { ReplayBody } from './replay-body.ts'
 
-export function callWithRetry(exchange: Exchange, retry: RetryConfig, pick: () => Backend): void {
-  new Tries(exchange, retry, pick).next()
+export function callWithRetry(
+  exchange: Exchange,
+  retry: RetryConfig,
+  pick: () => Backend,
+  log: Log,
+): void {
+  new Tries(exchange, retry, pick, log).next()
 }
 
 class Tries implements Attempt {
@@ -17,9 +23,11 @@ class Tries implements Attempt {
   readonly #retry: RetryConfig
   readonly #pick: () => Backend
   readonly #undo: () => void
+  readonly #log: Log
   #tried = 0
 
-  constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend) {
+  constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend, log: Log) {
+    this.#log = log
     this.#exchange = exchange
     this.#retry = retry
     this.#pick = pick
@@ -39,13 +47,14 @@ class Tries implements Attempt {
   }
 
   answer(reply: Reply): void {
-    if (!this.#retry.codes.includes(reply.head.status) || !this.#again())
+    const { status } = reply.head
+    if (!this.#retry.codes.includes(status) || !this.#again(`answered ${status}`))
       return this.#exchange.answer(reply)
     reply.body.cancel()
   }
 
   fail(error: GatewayError): void {
-    if (error.source !== 'backend' || !this.#again()) this.#exchange.fail(error)
+    if (error.source !== 'backend' || !this.#again(error.message)) this.#exchange.fail(error)
   }
 
   #try(): void {
@@ -64,9 +73,13 @@ class Tries implements Attempt {
   }
 
   /** Arranges for another try, if one is left and the request can be sent again. */
-  #again(): boolean {
+  #again(reason: string): boolean {
     if (this.#tried > this.#retry.attempts || !this.body.isReplayable) return false
     if (this.#exchange.phase === 'settled') return false
+    const { endpoint } = this.#exchange
+    this.#exchange.retries++
+    if (this.#log.allows('debug', 'forward'))
+      this.#log.line('debug', 'forward', 'trying again', ['endpoint', endpoint, 'reason', reason])
     this.body.release()
     const timer = setTimeout(() => this.#try(), this.#retry.backoff)
     this.#exchange.call = { cancel: () => clearTimeout(timer) }

@@ -6,6 +6,7 @@ import { parseConfig } from '../../lib/base/config/load.ts'
 import type { Live } from '../../lib/base/live.ts'
 import { Log } from '../../lib/base/log.ts'
 import type { Level, Value } from '../../lib/base/log.ts'
+import type { Family } from '../../lib/base/metrics.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import type { Plan } from '../../lib/plan.ts'
@@ -70,6 +71,10 @@ export class RunningGateway {
 
   get live(): Live {
     return this.#gateway.live
+  }
+
+  get measures(): Family[] {
+    return this.#gateway.measures
   }
 
   get watchers(): Watchers {

@@ -4,6 +4,7 @@ import { View } from '../cel/view.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
 import type { Exchange } from '../exchange.ts'
 import { Bucket } from './bucket.ts'
+import { noDecisions } from './decisions.ts'
 import { KeyedBuckets } from './keyed-buckets.ts'
 
 /** Whole milliseconds that never go back. */
@@ -16,6 +17,7 @@ export class Rule {
   readonly shared: Bucket
   /** null: the rule has no key. */
   readonly keyed: KeyedBuckets | null
+  readonly decisions = noDecisions()
 
   constructor(config: LimitConfig, now: Clock) {
     const { most, amount, interval, key } = config

@@ -8,6 +8,7 @@ import { connect as connectSocket, isIPv6 } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import type { Endpoint } from '../../base/config/types.ts'
 import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
+import { noDecisions } from '../../base/limit/decisions.ts'
 import type { Log } from '../../base/log.ts'
 import { Ask, isFailure } from './ask.ts'
 import type { Asked, Failure, Leave } from './ask.ts'
@@ -51,6 +52,7 @@ export interface Clock {
 export class RateLimitService {
   /** As the log tells it. */
   readonly label: string
+  readonly decisions = noDecisions()
   readonly #connect: NetConnectOpts
   readonly #authority: string
   readonly #log: Log

@@ -1,7 +1,9 @@
 // Every rate limit service in use: policies that name the same one share its connection.
 
 import type { Endpoint } from '../../base/config/types.ts'
+import type { Decisions } from '../../base/limit/decisions.ts'
 import type { Log } from '../../base/log.ts'
+import type { Labels } from '../../base/metrics.ts'
 import { RateLimitService } from './client.ts'
 
 export class RateLimitServices {
@@ -18,6 +20,13 @@ export class RateLimitServices {
     if (known !== undefined) return known
     this.#services.set(fresh.label, fresh)
     return fresh
+  }
+
+  get decisions(): (readonly [Labels, Decisions])[] {
+    return [...this.#services].map(([limit, { decisions }]) => [
+      { owner: 'service', limit },
+      decisions,
+    ])
   }
 
   /** Forgets all but these; requests under way can still ask the others. */

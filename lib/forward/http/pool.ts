@@ -5,6 +5,7 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import type { PoolView } from '../../base/live.ts'
+import type { Level, Log } from '../../base/log.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -20,6 +21,7 @@ export class Pool implements Home, SessionHome, Carrier {
   readonly origin: Origin
   readonly clock: Clock
   readonly #sweeper: Sweeper<Swept>
+  readonly #log: Log | null
   /** The one used last is used next, so that the others can grow old and go. */
   readonly #idle: Http1Backend[] = []
   /** Those that negotiated HTTP/2. */
@@ -30,7 +32,13 @@ export class Pool implements Home, SessionHome, Carrier {
   #state: 'open' | 'closed' = 'open'
   #context: SecureContext | null = null
 
-  constructor(origin: Origin, limits: BackendLimits, sweeper: Sweeper<Swept>) {
+  constructor(
+    origin: Origin,
+    limits: BackendLimits,
+    sweeper: Sweeper<Swept>,
+    log: Log | null = null,
+  ) {
+    this.#log = log
     this.origin = origin
     this.limits = limits
     this.clock = sweeper
@@ -52,16 +60,24 @@ export class Pool implements Home, SessionHome, Carrier {
     let connection = this.#idle.pop()
     // One that was ended is `gone` only when its socket has closed.
     while (connection?.isOver === true) connection = this.#idle.pop()
-    if (connection !== undefined) return connection.send(call)
-    const session = this.#sessionFor(call)
-    if (session !== undefined) return session.send(call)
+    const session = connection === undefined ? this.#sessionFor(call) : undefined
+    const free = connection ?? session
+    if (free !== undefined) {
+      if (this.#log?.allows('trace', 'forward') === true) this.#tell('trace', 'reusing connection')
+      return free.send(call)
+    }
     if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
     if (this.#waiting.length >= this.limits.poolMaxWaiting)
       return call.failed(
         new GatewayError('POOL_EXHAUSTED', 'upstream call failed: too many requests are waiting'),
       )
+    this.#tell('debug', 'waiting for a connection')
     call.carriedBy(this)
     this.#waiting.push(call)
+  }
+
+  #tell(level: Level, message: string): void {
+    this.#log?.line(level, 'forward', message, ['endpoint', this.origin.label, 'open', this.#open])
   }
 
   /** A call that waits here was cancelled. */
@@ -116,6 +132,7 @@ export class Pool implements Home, SessionHome, Carrier {
   }
 
   #dial(call: HttpCall): void {
+    this.#tell('debug', 'connecting')
     const { tls } = this.origin
     if (tls === null) return this.#connect().send(call)
     this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {

@@ -2,6 +2,7 @@
 
 import type { BackendLimits } from '../../base/limits.ts'
 import type { PoolView } from '../../base/live.ts'
+import type { Log } from '../../base/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Origin } from './origin.ts'
@@ -9,11 +10,13 @@ import { Pool } from './pool.ts'
 
 export class Pools {
   readonly #limits: BackendLimits
+  readonly #log: Log | null
   readonly #sweeper: Sweeper<Swept>
   readonly #pools = new Map<string, Pool>()
 
-  constructor(limits: BackendLimits) {
+  constructor(limits: BackendLimits, log: Log | null = null) {
     this.#limits = limits
+    this.#log = log
     this.#sweeper = new Sweeper(
       Math.min(limits.connectTimeout, limits.poolIdleTimeout, limits.bodyIdleTimeout),
     )
@@ -22,7 +25,7 @@ export class Pools {
   of(origin: Origin): Pool {
     let pool = this.#pools.get(origin.key)
     if (pool === undefined) {
-      pool = new Pool(origin, this.#limits, this.#sweeper)
+      pool = new Pool(origin, this.#limits, this.#sweeper, this.#log)
       this.#pools.set(origin.key, pool)
     }
     return pool

@@ -149,6 +149,7 @@ export class LlmCall implements PromptOwner, Call {
 
   #refuse(reply: Reply): void {
     this.#state = 'over'
+    this.#exchange.answeredBy = 'tokenLimit'
     this.#sayGoodbye()
     this.#exchange.answer(reply)
   }

@@ -131,6 +131,7 @@ export class Tries implements Attempt {
   /** In a tick of its own: the connection that failed is still in the middle of telling. */
   #again(): void {
     const exchange = this.#exchange
+    exchange.retries++
     this.#round.prompt.release()
     let state: 'waiting' | 'over' = 'waiting'
     exchange.call = { cancel: () => (state = 'over') }

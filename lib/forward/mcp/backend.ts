@@ -36,6 +36,8 @@ export interface McpRouting {
 }
 
 const SESSION_ID = 'mcp-session-id'
+/** Of a method's name, in the log. */
+const MAX_METHOD = 64
 const NOT_FOUND = { code: CODES.noSession, message: 'session not found' } as const
 
 export class McpBackend implements Backend {
@@ -186,8 +188,9 @@ export class McpBackend implements Backend {
         exchange.call = null
         try {
           const posted = messagesIn(bytes)
-          if ('code' in posted) attempt.answer(refusal(400, posted))
-          else then(posted)
+          if ('code' in posted) return attempt.answer(refusal(400, posted))
+          this.#tell(posted, bytes.length)
+          then(posted)
         } catch (cause) {
           // The body may have come long after the head, when nobody else is there to catch it.
           this.#broke(visit, cause)
@@ -205,6 +208,20 @@ export class McpBackend implements Backend {
     })
     exchange.call = { cancel: () => reader.abandon() }
     reader.start()
+  }
+
+  #tell({ messages }: Posted, bytes: number): void {
+    const { log, key } = this.group
+    if (!log.allows('debug', 'mcp')) return
+    const methods = messages.map(({ method, kind }) => (method || kind).slice(0, MAX_METHOD))
+    log.line('debug', 'mcp', 'received', [
+      'backend',
+      key,
+      'methods',
+      methods.join(),
+      'bytes',
+      bytes,
+    ])
   }
 
   #broke({ exchange, attempt }: Visit, cause: unknown): void {

@@ -1,0 +1,38 @@
+// What is counted and measured, as whoever writes it out takes it: families of series, each with its labels.
+
+/** Ends of buckets; what is above the last is in none of them, and counted all the same. */
+export class Histogram {
+  readonly bounds: readonly number[]
+  /** Each for itself, and not those below it, too. */
+  readonly counts: Float64Array
+  sum = 0
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds
+    this.counts = new Float64Array(bounds.length + 1)
+  }
+
+  add(value: number): void {
+    const { bounds } = this
+    let at = 0
+    while (at < bounds.length && value > bounds[at]!) at++
+    this.counts[at]!++
+    this.sum += value
+  }
+}
+
+export type Labels = Readonly<Record<string, string | number>>
+
+export interface Family {
+  /** Without the prefix that all of ours have. */
+  readonly name: string
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly series: readonly (readonly [labels: Labels, value: number | Histogram])[]
+}
+
+/** Instead of what there are too many of. */
+export const OTHER = 'other'
+
+/** Instead of what is not there. */
+export const UNKNOWN = 'unknown'

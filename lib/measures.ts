@@ -1,0 +1,119 @@
+// Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
+
+import type { Decisions } from './base/limit/decisions.ts'
+import type { ListenerView, Live } from './base/live.ts'
+import { MAX_SHOWN } from './base/live.ts'
+import type { Family, Labels } from './base/metrics.ts'
+import { VERSION } from './base/version.ts'
+
+export interface MeasureSources {
+  readonly settled: readonly Family[]
+  readonly live: Live
+  /** Of limits counted here and of services, each by its name. */
+  readonly decisions: readonly (readonly [labels: Labels, decisions: Decisions])[]
+}
+
+type Series = Family['series']
+
+export function measures({ settled, live, decisions }: MeasureSources): Family[] {
+  return [
+    ...settled,
+    ...connectionFamilies(live.listeners),
+    gauge('open_requests', 'Requests in work, by phase', byPhase(live)),
+    gauge('open_streams', 'Event streams under way', [[{}, live.streams]]),
+    ...poolFamilies(live),
+    gauge('held_bytes', 'Bytes of requests kept for a while', [
+      [{ what: 'llm' }, live.held.llm.used],
+      [{ what: 'mcp' }, live.held.mcp.used],
+    ]),
+    gauge(
+      'mcp_sessions',
+      'Open MCP sessions',
+      live.groups.map(({ backend, open }) => [{ backend }, open]),
+    ),
+    gauge('mcp_children', 'Child processes', [[{}, live.children.length]]),
+    {
+      name: 'rate_limit_decisions_total',
+      kind: 'counter',
+      help: 'What limits decided',
+      series: decisions.flatMap(([labels, { allow, deny, failed }]) => [
+        [{ ...labels, decision: 'allow' }, allow] as const,
+        [{ ...labels, decision: 'deny' }, deny] as const,
+        [{ ...labels, decision: 'failed' }, failed] as const,
+      ]),
+    },
+    gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, live.limits.buckets]]),
+    gauge('remembered_tokens', 'Tokens that were verified and are remembered', [[{}, live.tokens]]),
+    gauge('trace_watchers', 'Who waits to see a request', [[{}, live.watchers]]),
+    gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
+    ...processFamilies(),
+  ]
+}
+
+function gauge(name: string, help: string, series: Series): Family {
+  return { name, kind: 'gauge', help, series }
+}
+
+function counter(name: string, help: string, series: Series): Family {
+  return { name, kind: 'counter', help, series }
+}
+
+function byPhase({ requests }: Live): Series {
+  const { settled: _settled, ...open } = requests
+  return Object.entries(open).map(([phase, count]) => [{ phase }, count])
+}
+
+/** A port that a reload closed and opened again is one and the same. */
+function connectionFamilies(listeners: readonly ListenerView[]): Family[] {
+  const binds = new Map<string, { accepted: number; open: number; came: number; went: number }>()
+  for (const { bind, accepted, open, bytesIn, bytesOut } of listeners) {
+    const sum = binds.get(bind) ?? { accepted: 0, open: 0, came: 0, went: 0 }
+    sum.accepted += accepted
+    sum.open += open
+    sum.came += bytesIn
+    sum.went += bytesOut
+    binds.set(bind, sum)
+  }
+  const all = [...binds]
+  const of = (pick: 'accepted' | 'open' | 'came' | 'went'): Series =>
+    all.map(([bind, sums]) => [{ bind }, sums[pick]])
+  return [
+    counter('downstream_connections_total', 'Connections of clients', of('accepted')),
+    gauge('downstream_connections', 'Open connections of clients', of('open')),
+    counter('downstream_received_bytes_total', 'Bytes that clients sent', of('came')),
+    counter('downstream_sent_bytes_total', 'Bytes that clients were sent', of('went')),
+  ]
+}
+
+function poolFamilies({ pools }: Live): Family[] {
+  const shown = pools.slice(0, MAX_SHOWN)
+  return [
+    gauge(
+      'upstream_connections',
+      'Open connections to backends',
+      shown.flatMap(({ origin: backend, open, idle }) => [
+        [{ backend, state: 'busy' }, open - idle] as const,
+        [{ backend, state: 'idle' }, idle] as const,
+      ]),
+    ),
+    gauge(
+      'upstream_waiting',
+      'Requests that wait for a connection',
+      shown.map(({ origin: backend, waiting }) => [{ backend }, waiting]),
+    ),
+  ]
+}
+
+function processFamilies(): Family[] {
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  const startedAt = performance.timeOrigin / 1000
+  return [
+    counter('process_cpu_seconds_total', 'Time of the processor', [[{}, (user + system) / 1e6]]),
+    gauge('process_resident_memory_bytes', 'Resident memory', [[{}, rss]]),
+    gauge('process_start_time_seconds', 'When it was started', [[{}, startedAt]]),
+    gauge('nodejs_heap_size_used_bytes', 'Heap in use', [[{}, heapUsed]]),
+    gauge('nodejs_heap_size_total_bytes', 'Heap', [[{}, heapTotal]]),
+    gauge('nodejs_external_memory_bytes', 'Memory outside the heap', [[{}, external]]),
+  ]
+}

@@ -1,0 +1,106 @@
+// Tokens and times of LLM requests, by provider and model. Names as OpenTelemetry has them.
+
+import type { LlmFacts } from '../base/cel/facts.ts'
+import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
+import type { Family, Labels } from '../base/metrics.ts'
+
+/** Providers and models together; clients can ask for any model they can think of. */
+export const MAX_MODELS = 256
+const MAX_NAME = 64
+
+const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576]
+const FIRST = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+const EACH = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
+const WHOLE = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+]
+
+const TOKEN_TYPES = ['input', 'output', 'input_cache_read', 'input_cache_write'] as const
+
+class Model {
+  readonly labels: Labels
+  readonly tokens = TOKEN_TYPES.map(() => new Histogram(TOKENS))
+  readonly first = new Histogram(FIRST)
+  readonly each = new Histogram(EACH)
+  readonly whole = new Histogram(WHOLE)
+
+  constructor(provider: string, requested: string, answered: string) {
+    this.labels = {
+      gen_ai_system: provider,
+      gen_ai_request_model: requested,
+      gen_ai_response_model: answered,
+    }
+  }
+}
+
+export class LlmMetrics {
+  readonly #models = new Map<string, Model>()
+  #others: Model | null = null
+
+  /** `seconds`: from the request to the end of its answer. */
+  count(llm: LlmFacts, seconds: number): void {
+    const model = this.#modelOf(llm)
+    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens } = llm
+    const counts = [inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens]
+    for (const [at, count] of counts.entries())
+      if (count !== undefined) model.tokens[at]!.add(count)
+    model.whole.add(seconds)
+    if (llm.timeToFirstToken !== undefined) model.first.add(parseFloat(llm.timeToFirstToken))
+    if (llm.timePerOutputToken !== undefined) model.each.add(parseFloat(llm.timePerOutputToken))
+  }
+
+  collect(): Family[] {
+    const models = [...this.#models.values(), ...(this.#others === null ? [] : [this.#others])]
+    const histograms = (pick: (model: Model) => Histogram): Family['series'] =>
+      models.map((model) => [model.labels, pick(model)])
+    const kind = 'histogram'
+    return [
+      {
+        name: 'gen_ai_client_token_usage',
+        kind,
+        help: 'Tokens of LLM requests; cached ones are part of the input',
+        series: models.flatMap((model) =>
+          TOKEN_TYPES.map(
+            (type, at) =>
+              [{ gen_ai_token_type: type, ...model.labels }, model.tokens[at]!] as const,
+          ),
+        ),
+      },
+      {
+        name: 'gen_ai_server_request_duration',
+        kind,
+        help: 'Seconds of LLM requests, to the end of the answer',
+        series: histograms(({ whole }) => whole),
+      },
+      {
+        name: 'gen_ai_server_time_to_first_token',
+        kind,
+        help: 'Seconds to the first token of a streamed answer',
+        series: histograms(({ first }) => first),
+      },
+      {
+        name: 'gen_ai_server_time_per_output_token',
+        kind,
+        help: 'Seconds per token behind the first',
+        series: histograms(({ each }) => each),
+      },
+    ]
+  }
+
+  #modelOf({ provider, requestModel, responseModel }: LlmFacts): Model {
+    const names = [provider, requestModel, responseModel].map(clipped)
+    const key = names.join('\0')
+    let model = this.#models.get(key)
+    if (model !== undefined) return model
+    if (this.#models.size >= MAX_MODELS) return (this.#others ??= new Model(OTHER, OTHER, OTHER))
+    const [system = '', requested = '', answered = ''] = names
+    model = new Model(system, requested, answered)
+    this.#models.set(key, model)
+    return model
+  }
+}
+
+function clipped(name: string | undefined): string {
+  if (name === undefined || name === '') return UNKNOWN
+  return name.length > MAX_NAME ? name.slice(0, MAX_NAME) : name
+}

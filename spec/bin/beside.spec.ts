@@ -1,0 +1,126 @@
+// Statistics, readiness and shutdown of the built gateway: where they open, and what happens when they cannot.
+
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { askingAt } from '../support/admin.ts'
+import { deadline } from '../support/deadline.ts'
+import { Stage } from '../support/gateway.ts'
+import { Program } from '../support/program.ts'
+import { readMetrics, valueOf } from '../support/prometheus.ts'
+
+const WAIT_MS = 15_000
+
+const beside = suite('gateway process, beside the traffic')
+const stage = new Stage()
+beside.after.each(() => stage.clear())
+
+interface Started {
+  readonly program: Program
+  readonly port: number
+}
+
+/** `config` as in the file; variables that are undefined leave it to that. */
+async function start(config: string, env: Record<string, string | undefined>): Promise<Started> {
+  const port = await freePort()
+  const text = `config: { ${config} }
+gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes:
+- matches: [{ path: { exact: /direct } }]
+  policies: { directResponse: { status: 200, body: hi } }
+- backends: [{ host: 127.0.0.1:${(await stage.backend([{ hold: true }])).port} }]
+`
+  const program = new Program('gateway', ['-c', text], env)
+  stage.add({ close: () => program.kill() })
+  return { program, port }
+}
+
+beside('statistics and readiness are where the file says, or the environment', async () => {
+  const [stats, readiness] = [await freePort(), await freePort()]
+  const { program, port } = await start(`statsAddr: '127.0.0.1:${stats}'`, {
+    STATS_ADDR: undefined,
+    READINESS_ADDR: `127.0.0.1:${readiness}`,
+  })
+  await program.prints(/serving statistics .*\n[^]*serving readiness .*\n[^]*started bind/)
+  await askingAt(port)('GET /direct')
+  const { text } = await askingAt(stats)('GET /metrics')
+  assert.is(valueOf(readMetrics(text), 'gateway_requests_total', { status: '200' }), 1)
+  assert.is((await askingAt(readiness)('GET /healthz/ready')).text, 'ready\n')
+})
+
+beside('a port that somebody wrote must be had; one that nobody did is done without', async () => {
+  const holder = stage.add(createServer())
+  holder.listen(0, '127.0.0.1')
+  await deadline(once(holder, 'listening'), WAIT_MS, 'a port to hold')
+  const { port } = holder.address() as { port: number }
+  const address = `127.0.0.1:${port}`
+  for (const [name, words] of [
+    ['STATS_ADDR', 'statistics (config.statsAddr)'],
+    ['READINESS_ADDR', 'readiness (config.readinessAddr)'],
+  ] as const) {
+    const { program } = await start('', { [name]: address })
+    assert.is(await program.exit(), 1)
+    const expected = `Error: cannot open ${words} on ${address}: it is in use by another process\n`
+    assert.is(program.stderr, expected)
+  }
+})
+
+beside('two gateways that say nothing of it: the second goes on, and says so', async () => {
+  const env = { STATS_ADDR: undefined, READINESS_ADDR: undefined }
+  const first = await start('', env)
+  await first.program.prints(/started bind/)
+  const second = await start('', env)
+  await second.program.prints(/started bind/)
+  assert.match(second.program.stdout, /warn\tnot serving statistics error=.*:15020: it is in use/)
+  assert.match(second.program.stdout, /warn\tnot serving readiness error=.*:15021: it is in use/)
+  assert.is((await askingAt(second.port)('GET /direct')).text, 'hi')
+})
+
+beside('POST /quitquitquit stops as SIGTERM does; not ready while requests finish', async () => {
+  const [admin, readiness] = [await freePort(), await freePort()]
+  const { program, port } = await start('connectionTerminationDeadline: 60s', {
+    ADMIN_ADDR: `127.0.0.1:${admin}`,
+    READINESS_ADDR: `127.0.0.1:${readiness}`,
+  })
+  await program.prints(/started bind/)
+  const client = await stage.client({ port, host: '127.0.0.1' })
+  client.send('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n')
+  await until(async () => /"path": "\/slow"/.test((await askingAt(admin)('GET /debug/tasks')).text))
+  const quit = await askingAt(admin)('POST /quitquitquit')
+  assert.is(quit.status, 200)
+  assert.is(quit.text, 'shutdown now\n')
+  await program.prints(/shutting down signal=\/quitquitquit/)
+  const ready = await askingAt(readiness)('GET /healthz/ready')
+  assert.is(ready.status, 503)
+  assert.is(ready.text, 'not ready: draining\n')
+  client.destroy()
+  assert.is(await program.exit(), 0)
+  assert.match(program.stdout, /\tstopped\n$/)
+})
+
+beside('the log says more from the next line on', async () => {
+  const admin = await freePort()
+  const { program, port } = await start('', { ADMIN_ADDR: `127.0.0.1:${admin}` })
+  await program.prints(/started bind/)
+  await askingAt(port)('GET /direct')
+  await program.prints(/http\.path=\/direct/)
+  assert.not.match(program.stdout, /debug/)
+  const level = 'request=off,choose=debug,accept=debug'
+  assert.is(
+    (await askingAt(admin)(`POST /logging?level=${level}`)).text,
+    `current log level is info,${level}\n`,
+  )
+  await askingAt(port)('GET /direct?second')
+  await program.prints(/debug\tchose route route=\S+/)
+  await program.prints(/debug\tpolicy answered policy=directResponse status=200/)
+  assert.is(program.stdout.split('http.path=/direct').length, 2)
+})
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const latest = performance.now() + WAIT_MS
+  while (!(await holds())) if (performance.now() > latest) throw new Error('waited in vain')
+}
+
+beside.run()

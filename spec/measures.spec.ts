@@ -1,0 +1,74 @@
+// The statistics of a gateway at work, as a scraper reads them.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { metricsText } from '../lib/admin/metrics.ts'
+import type { RunningGateway } from './support/gateway.ts'
+import { routeTo, Stage } from './support/gateway.ts'
+import { begin, server } from './forward/mcp/mcp-client.ts'
+import { ask } from './support/ask.ts'
+import { promtoolComplaints, readMetrics, valueOf } from './support/prometheus.ts'
+
+const measures = suite('measures')
+const stage = new Stage()
+measures.after.each(() => stage.clear())
+
+function valueIn(gateway: RunningGateway, name: string, labels: Record<string, string> = {}) {
+  return valueOf(readMetrics(metricsText(gateway.measures)), `gateway_${name}`, labels)
+}
+
+const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
+
+measures('requests, bytes and connections of plain traffic', async () => {
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  for (let at = 0; at < 3; at++) await ask(gateway, 'GET /?q=planted HTTP/1.1')
+  await gateway.logged(3)
+  const route = 'gateway/default/default/all'
+  assert.is(valueIn(gateway, 'requests_total', { route, status: '200', method: 'GET' }), 3)
+  assert.is(valueIn(gateway, 'response_bytes_total', { route }), 15)
+  assert.is(valueIn(gateway, 'upstream_call_duration_seconds_count', { route }), 3)
+  assert.is(valueIn(gateway, 'downstream_connections_total'), 3)
+  assert.is(valueIn(gateway, 'upstream_connections', { state: 'idle' }), 1)
+  const text = metricsText(gateway.measures)
+  assert.not.match(text, 'planted')
+  assert.is(promtoolComplaints(text), '')
+})
+
+measures('what limits decided', async () => {
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
+  const limit = 'localRateLimit: [{ maxTokens: 2, tokensPerFill: 2, fillInterval: 1h }]'
+  const gateway = await stage.gateway(routeTo(backend, limit))
+  for (let at = 0; at < 5; at++) await ask(gateway, 'GET / HTTP/1.1')
+  assert.is(valueIn(gateway, 'rate_limit_decisions_total', { decision: 'allow' }), 2)
+  assert.is(valueIn(gateway, 'rate_limit_decisions_total', { decision: 'deny' }), 3)
+  assert.is(valueIn(gateway, 'requests_total', { status: '429' }), 3)
+  assert.is(valueIn(gateway, 'rate_limit_buckets'), 1)
+})
+
+measures('another try of the retry policy', async () => {
+  const bad = 'HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\n\r\n'
+  const backend = await stage.backend([
+    { wait: /\r\n\r\n/ },
+    { send: bad },
+    { wait: /\r\n\r\n/ },
+    { send: ANSWER },
+  ])
+  const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 2, codes: [503] }'))
+  assert.is((await ask(gateway, 'GET / HTTP/1.1')).status, 200)
+  await gateway.logged(1)
+  assert.is(valueIn(gateway, 'retries_total'), 1)
+})
+
+measures('event streams, sessions and children while they last', async () => {
+  const [gateway, client] = await begin(stage, { targets: [server('one')] })
+  assert.is(valueIn(gateway, 'mcp_sessions'), 1)
+  assert.is(valueIn(gateway, 'mcp_children'), 1)
+  const stream = await client.listen()
+  await stream.raw.until(/text\/event-stream/)
+  assert.is(valueIn(gateway, 'open_streams'), 1)
+  assert.is(valueIn(gateway, 'open_requests', { phase: 'relay' }), 1)
+  assert.is(valueIn(gateway, 'mcp_requests_total', { method: 'initialize' }), 1)
+})
+
+measures.run()

@@ -1,0 +1,138 @@
+// What settled exchanges add up to, and that no client can make the statistics grow without end.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { metricsText } from '../../lib/admin/metrics.ts'
+import { GatewayError } from '../../lib/base/errors.ts'
+import type { Exchange } from '../../lib/base/exchange.ts'
+import { MAX_MODELS } from '../../lib/settle/llm-metrics.ts'
+import { MAX_SERIES, Metrics } from '../../lib/settle/metrics.ts'
+import { exchangeOf, requestOf } from '../support/exchange-of.ts'
+import { readMetrics, valueOf } from '../support/prometheus.ts'
+import type { Sample } from '../support/prometheus.ts'
+
+const counting = suite('settle/metrics')
+
+function settled(fields: Partial<Exchange>, line = 'GET / HTTP/1.1'): Exchange {
+  const exchange = exchangeOf(requestOf(line, 'host: a'))
+  const usual = { listener: 'gateway/default', route: 'r', endpoint: 'b:1', status: 200 }
+  return Object.assign(exchange, usual, fields)
+}
+
+function samplesOf(metrics: Metrics): Sample[] {
+  return readMetrics(metricsText(metrics.collect()))
+}
+
+counting('requests by route, backend, method, status and reason', () => {
+  const metrics = new Metrics()
+  metrics.count(settled({}))
+  metrics.count(settled({}))
+  metrics.count(settled({ status: 404 }))
+  metrics.count(settled({ route: '', endpoint: '', status: 404 }, 'POST / HTTP/1.1'))
+  const error = new GatewayError('BACKEND_CONNECT', 'refused')
+  metrics.count(settled({ status: 503, error, outcome: 'backend_reset' }))
+  metrics.count(settled({ status: 0, outcome: 'client_closed' }))
+  const count = (labels: Record<string, string>) =>
+    valueOf(samplesOf(metrics), 'gateway_requests_total', labels)
+  assert.is(count({ route: 'r', backend: 'b:1', method: 'GET', status: '200' }), 2)
+  assert.is(count({ route: 'r', status: '404', reason: 'complete', protocol: 'http' }), 1)
+  assert.is(count({ route: 'unknown', backend: 'unknown', method: 'POST' }), 1)
+  assert.is(count({ status: '503', reason: 'backend_connect' }), 1)
+  assert.is(count({ status: 'unknown', reason: 'client_closed' }), 1)
+})
+
+counting('times: all of it, before the backend was asked, and until it answered', () => {
+  const metrics = new Metrics()
+  const now = performance.now()
+  const times = { started: now - 30, asked: now - 20, answered: now - 5 }
+  metrics.count(settled(times as Partial<Exchange>))
+  metrics.count(settled({ asked: 0, answered: now }))
+  const samples = samplesOf(metrics)
+  const sum = (name: string) => valueOf(samples, `gateway_${name}_sum`, { route: 'r' }) ?? 0
+  assert.ok(sum('request_duration_seconds') >= 0.03)
+  assert.is(Math.round(sum('request_processing_seconds') * 1000), 10)
+  assert.is(Math.round(sum('upstream_call_duration_seconds') * 1000), 15)
+  assert.is(valueOf(samples, 'gateway_upstream_call_duration_seconds_count'), 1)
+})
+
+counting('bytes of answers, and tries behind the first', () => {
+  const metrics = new Metrics()
+  const client = { ...settled({}).client, written: 1000 }
+  metrics.count(settled({ client, retries: 2 }))
+  metrics.count(settled({ client }))
+  assert.is(valueOf(samplesOf(metrics), 'gateway_response_bytes_total'), 2000)
+  assert.is(valueOf(samplesOf(metrics), 'gateway_retries_total'), 2)
+})
+
+counting('MCP messages by method and server; a method nobody knows is other', () => {
+  const metrics = new Metrics()
+  const tool = { target: 'files', name: 'read' }
+  metrics.count(settled({ facts: { mcp: { methodName: 'tools/call', tool } } }))
+  metrics.count(settled({ facts: { mcp: { methodName: 'tools/list' } } }))
+  metrics.count(settled({ facts: { mcp: { methodName: 'evil/1' } } }))
+  metrics.count(settled({ facts: { mcp: { methodName: 'evil/2' } } }))
+  const samples = samplesOf(metrics)
+  const count = (labels: Record<string, string>) =>
+    valueOf(samples, 'gateway_mcp_requests_total', labels)
+  assert.is(count({ method: 'tools/call', server: 'files' }), 1)
+  assert.is(count({ method: 'tools/list', server: 'unknown' }), 1)
+  assert.is(count({ method: 'other' }), 2)
+  assert.is(valueOf(samples, 'gateway_requests_total', { protocol: 'mcp' }), 4)
+})
+
+counting('tokens and times of LLM requests, by provider and model', () => {
+  const metrics = new Metrics()
+  const llm = {
+    provider: 'openai',
+    requestModel: 'small',
+    responseModel: 'small-2026',
+    inputTokens: 100,
+    outputTokens: 20,
+    cachedInputTokens: 60,
+    timeToFirstToken: '0.250000s',
+    timePerOutputToken: '0.010000s',
+  }
+  metrics.count(settled({ facts: { llm } }))
+  metrics.count(settled({ facts: { llm: { provider: 'openai' } } }))
+  const samples = samplesOf(metrics)
+  const of = (name: string, labels: Record<string, string>) =>
+    valueOf(samples, `gateway_gen_ai_${name}`, { gen_ai_request_model: 'small', ...labels })
+  const tokens = (type: string) => of('client_token_usage_sum', { gen_ai_token_type: type })
+  assert.equal(['input', 'output', 'input_cache_read'].map(tokens), [100, 20, 60])
+  assert.is(of('server_time_to_first_token_sum', { gen_ai_system: 'openai' }), 0.25)
+  assert.is(of('server_time_per_output_token_sum', {}), 0.01)
+  const nobody = { gen_ai_request_model: 'unknown', gen_ai_token_type: 'input' }
+  assert.is(valueOf(samples, 'gateway_gen_ai_client_token_usage_count', nobody), 0)
+})
+
+counting(
+  'a client that asks for ever other models fills a bounded table, with clipped names',
+  () => {
+    const metrics = new Metrics()
+    for (let at = 0; at < MAX_MODELS + 50; at++)
+      metrics.count(settled({ facts: { llm: { requestModel: `${at}${'x'.repeat(500)}` } } }))
+    const counts = samplesOf(metrics).filter(
+      ({ name }) => name === 'gateway_gen_ai_server_request_duration_count',
+    )
+    assert.is(counts.length, MAX_MODELS + 1)
+    const others = counts.find(({ labels }) => labels['gen_ai_request_model'] === 'other')
+    assert.is(others?.value, 50)
+    for (const { labels } of counts) assert.ok(labels['gen_ai_request_model']!.length <= 64)
+  },
+)
+
+counting('statuses, methods and backends without end fill a bounded table', () => {
+  const metrics = new Metrics()
+  for (let at = 0; at < MAX_SERIES + 500; at++)
+    metrics.count(settled({ status: 200 + (at % 300), endpoint: `b:${at}`, route: `r${at % 7}` }))
+  for (const method of ['PROPFIND', 'SEARCH', 'LINK'])
+    metrics.count(settled({ endpoint: 'b:1' }, `${method} / HTTP/1.1`))
+  const rows = samplesOf(metrics).filter(({ name }) => name === 'gateway_requests_total')
+  assert.is(rows.length, MAX_SERIES + 1)
+  assert.is(
+    rows.reduce((sum, { value }) => sum + value, 0),
+    MAX_SERIES + 503,
+  )
+})
+
+counting.run()
