@@ -39,11 +39,11 @@ const OUT_FILE: Option = {
 
 const TRACE: Command = {
   name: 'proxy trace',
-  usage: '[gateway/<name>] [-- <url> [curl-arguments]]',
+  usage: '[gateway/<name>]',
   takesRest: true,
   about:
-    'Trace the next request, or one that is sent for it. Behind -- stand arguments of curl; the URL sets path and Host, ' +
-    'and the request goes to 127.0.0.1:<port>.',
+    'Trace the next request, or one that is sent for it. With --port <port> -- <url> [curl arguments] the request is sent ' +
+    'to 127.0.0.1:<port>; the URL sets path and Host.',
   options: [
     { name: 'raw', about: 'Print events as JSON lines instead of opening the screen' },
     { name: 'port', value: 'port', about: 'Port of the listener to send a request to' },

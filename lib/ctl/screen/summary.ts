@@ -51,10 +51,10 @@ const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) =
   },
   policySelection: ({ phase, effectivePolicy }) => `${text(phase)}: ${namesIn(effectivePolicy)}`,
   policy: ({ kind, result }) => {
-    const { type, reason, details } = members(result)
-    return type === 'skip'
-      ? `${text(kind)} skipped: ${text(reason)}`
-      : `${text(kind)}: ${text(details)}`
+    const { type, reason, details, snapshot } = members(result)
+    if (type === 'skip') return `${text(kind)} skipped: ${text(reason)}`
+    const changed = typeof snapshot === 'object' && snapshot !== null ? ', changed the request' : ''
+    return `${text(kind)}: ${text(details)}${changed}`
   },
   policyEvent: ({ kind, details }) => `${text(kind)}: ${text(details)}`,
   authorizationResult: ({ result, rules }) => `${text(result)}: ${rulesOf(rules)}`,

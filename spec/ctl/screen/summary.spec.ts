@@ -60,6 +60,10 @@ summary('explains decisions', () => {
     policy({ type: 'apply', details: 'preflight', snapshot: null }),
     'Policy: cors: preflight',
   )
+  assert.is(
+    policy({ type: 'apply', details: 'passed', snapshot: {} }),
+    'Policy: cors: passed, changed the request',
+  )
   const limit = { type: 'rateLimit', rule: 'r', counts: 'tokens', decision: 'deny', limit: 9 }
   assert.is(
     said({ ...limit, bucket: 'alice', remaining: 0, reset: 3, error: null }),
