@@ -1,10 +1,8 @@
 // transformations: headers computed by expressions. One that fails, or gives no text, leaves its header out.
 
-import type { Expression } from '../base/cel/compile.ts'
 import { View } from '../base/cel/view.ts'
 import type { TransformationConfig, TransformationsConfig } from '../base/config/types.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Trace } from '../base/trace/trace.ts'
 import type { Policy } from '../base/types.ts'
 import type { Fields } from '../base/wire/head.ts'
 
@@ -37,7 +35,8 @@ function transform(config: TransformationConfig, exchange: Exchange, fields: Fie
   const view = new View(exchange, exchange.facts ?? undefined)
   const valuesOf = (list: TransformationConfig['set']) =>
     list.map(({ name, value }) => {
-      if (exchange.trace !== null) tellFault(exchange.trace, value, view)
+      const found = exchange.trace === null ? null : value.evaluate(view)
+      if (found !== null && 'fault' in found) exchange.trace?.fault(value.source, found.fault, name)
       return { name, text: headerText(value.textOf(view)) }
     })
   const set = valuesOf(config.set)
@@ -47,11 +46,6 @@ function transform(config: TransformationConfig, exchange: Exchange, fields: Fie
     if (text === null) fields.remove(name)
     else fields.set(name, text)
   for (const { name, text } of add) if (text !== null) fields.add(name, text)
-}
-
-function tellFault(trace: Trace, expression: Expression, view: View): void {
-  const found = expression.evaluate(view)
-  if ('fault' in found) trace.fault(expression.source, found.fault)
 }
 
 /** What can stand in a header line: no control characters but tabs. */

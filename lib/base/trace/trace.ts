@@ -5,6 +5,7 @@ import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
 import type { Exchange } from '../exchange.ts'
+import { REDACTED } from '../redact.ts'
 import type { Allowance, Tap } from '../types.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import { BodyCopy } from './body-copy.ts'
@@ -142,8 +143,9 @@ export class Trace implements CallOwner {
     this.emit({ type: 'authorizationResult', rules: results, result }, { severity })
   }
 
-  /** An expression that has no value for this exchange. */
-  fault(expr: string, error: string): void {
+  /** An expression that has no value for this exchange; `header` is what it was for, if that is one. */
+  fault(source: string, error: string, header = ''): void {
+    const expr = this.#terms.hidden.headers.has(header) ? REDACTED : source
     this.emit({ type: 'cel', expr, result: { error } }, { severity: 'warn' })
   }
 

@@ -1,6 +1,7 @@
 // Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
 import type { Log } from '../../base/log.ts'
+import { shownTarget } from '../../base/redact.ts'
 import type { Fetch } from '../fetch-text.ts'
 import type { Clock } from '../token/remote-keys.ts'
 import { objectIn } from './json-object.ts'
@@ -105,7 +106,12 @@ export class Documents {
       why = `: ${error instanceof Error ? error.message : String(error)}`
     }
     if (reason !== before)
-      this.#log.line('warn', 'auth', 'cannot fetch document', ['url', url, 'error', reason + why])
+      this.#log.line('warn', 'auth', 'cannot fetch document', [
+        'url',
+        shownTarget(url),
+        'error',
+        reason + why,
+      ])
     return reason
   }
 }

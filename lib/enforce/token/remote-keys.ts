@@ -2,6 +2,7 @@
 // it. The last good set stays in use while the provider is down.
 
 import type { Log } from '../../base/log.ts'
+import { shownTarget } from '../../base/redact.ts'
 import type { Fetch } from '../fetch-text.ts'
 import { Keys } from './keys.ts'
 
@@ -111,7 +112,7 @@ export class RemoteKeys implements KeySource {
       const kept = this.#keys === null ? 'none' : 'the last good set'
       this.#log.line('warn', 'auth', 'cannot fetch key set', [
         'url',
-        this.url,
+        shownTarget(this.url),
         'error',
         this.#reason,
         'keys',
@@ -129,7 +130,12 @@ export class RemoteKeys implements KeySource {
       this.#keys = new Keys(keys, ++this.#generation)
       this.#text = text
       const ids = this.#keys.ids
-      this.#log.line('info', 'auth', 'fetched key set', ['url', this.url, 'keys', ids.length])
+      this.#log.line('info', 'auth', 'fetched key set', [
+        'url',
+        shownTarget(this.url),
+        'keys',
+        ids.length,
+      ])
     }
     this.#fetchedAt = now
     this.#freshUntil = now + fresh

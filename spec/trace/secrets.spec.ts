@@ -1,0 +1,301 @@
+// spec.md §5.8: what is marked as secret is seen by the backend and by nobody else. Secrets are planted wherever one can
+// stand, traffic meets errors too, and everything the process emits is searched.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ProviderServer } from '../enforce/oauth/provider-server.ts'
+import { childFile } from '../support/children/child-file.ts'
+import { Stage } from '../support/gateway.ts'
+import { answers, chatOf, LlmBackend } from '../support/llm-backend.ts'
+import { chatAsking } from '../support/llm/asking.ts'
+import { Signer } from '../support/signer.ts'
+import { Planted } from './planted.ts'
+
+const secrets = suite('secrets')
+const stage = new Stage()
+secrets.after.each(() => stage.clear())
+
+let count = 0
+
+/** A text that is found wherever it is shown. */
+function planted(where: string): string {
+  const text = `${where}Planted${++count}q${'zx'.repeat(6)}`
+  all.set(where, text)
+  return text
+}
+
+const all = new Map<string, string>()
+
+const S = {
+  bearer: planted('bearer'),
+  proxy: planted('proxy'),
+  named: planted('named'),
+  xApiKey: planted('xApiKey'),
+  cookie: planted('cookie'),
+  query: planted('query'),
+  encodedQuery: planted('encodedQuery'),
+  userInfo: planted('userInfo'),
+  made: planted('made'),
+  faulty: planted('faulty'),
+  setCookie: planted('setCookie'),
+  backendKey: planted('backendKey'),
+  queryKey: planted('queryKey'),
+  apiKey: planted('apiKey'),
+  wrongKey: planted('wrongKey'),
+  password: planted('password'),
+  keysUrl: planted('keysUrl'),
+  llmKey: planted('llmKey'),
+  env: planted('env'),
+  targetKey: planted('targetKey'),
+  clientSecret: planted('clientSecret'),
+  sentSecret: planted('sentSecret'),
+  code: planted('code'),
+  verifier: planted('verifier'),
+  accessToken: planted('accessToken'),
+  refreshToken: planted('refreshToken'),
+  registered: planted('registered'),
+  formPassword: planted('formPassword'),
+}
+
+const HEADERS = {
+  authorization: `Bearer ${S.bearer}`,
+  'proxy-authorization': `Basic ${S.proxy}`,
+  'x-my-secret': S.named,
+  'x-api-key': S.xApiKey,
+  cookie: `session=${S.cookie}`,
+  referer: `https://u:${S.userInfo}@a.test/?access_token=${S.query}`,
+}
+const QUERY = `?access_token=${S.query}&api%5Fkey=${S.encodedQuery}&shown=yes`
+
+type Json = Record<string, unknown>
+
+function route(path: string, backend: Json | null, policies: Json = {}): Json {
+  const backends = backend === null ? {} : { backends: [backend] }
+  return { name: path, matches: [{ path: { pathPrefix: `/${path}` } }], ...backends, policies }
+}
+
+interface Places {
+  readonly backend: LlmBackend
+  readonly provider: ProviderServer
+  readonly signer: Signer
+}
+
+function routesOf({ backend, provider, signer }: Places): Json[] {
+  const host = { host: `127.0.0.1:${backend.port}` }
+  const jwks = JSON.stringify({ keys: [signer.jwk] })
+  const keyed = (location: Json): Json => ({ key: { value: S.backendKey, location } })
+  const child = {
+    name: 'child',
+    stdio: {
+      cmd: process.execPath,
+      args: [childFile('mcp-server'), '--name', 'child'],
+      env: { TOKEN: S.env },
+    },
+  }
+  const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
+  return [
+    route('plain', host),
+    route('down', { host: '127.0.0.1:1' }),
+    route('jwt', host, {
+      jwtAuth: { mode: 'strict', issuer: 'https://i', jwks },
+      backendAuth: { passthrough: {} },
+    }),
+    route('unchecked', host, {
+      jwtAuth: {
+        mode: 'strict',
+        issuer: 'https://j',
+        jwks: { url: `http://127.0.0.1:1/k?token=${S.keysUrl}` },
+      },
+    }),
+    route('key', host, {
+      apiKey: {
+        mode: 'strict',
+        location: { queryParameter: { name: 'pass' } },
+        keys: [{ key: S.apiKey }],
+      },
+      backendAuth: keyed({ header: { name: 'x-backend-cred' } }),
+    }),
+    route('asked', host, {
+      backendAuth: { key: { value: S.queryKey, location: { queryParameter: { name: 'who' } } } },
+    }),
+    route('basic', host, { basicAuth: { mode: 'strict', htpasswd: `u:${S.password}` } }),
+    route('made', host, {
+      transformations: {
+        request: {
+          set: {
+            'x-my-secret': `"${S.made}"`,
+            authorization: `"${S.faulty}" + jwt.none`,
+          },
+        },
+      },
+    }),
+    route('limited', host, {
+      localRateLimit: [
+        {
+          maxTokens: 1,
+          tokensPerFill: 1,
+          fillInterval: '1h',
+          key: 'request.headers["authorization"]',
+        },
+      ],
+    }),
+    route('llm', {
+      ai: {
+        name: 'p',
+        provider: { openAI: {} },
+        hostOverride: `127.0.0.1:${backend.port}`,
+        policies: { backendAuth: { key: S.llmKey } },
+      },
+    }),
+    route('child', { mcp: { targets: [child] } }),
+    route('far', { mcp: { targets: [far] }, policies: { backendAuth: { key: S.targetKey } } }),
+    route(
+      'mcp',
+      { mcp: { targets: [child] } },
+      {
+        mcpAuthentication: {
+          mode: 'strict',
+          issuer: `${provider.origin}/t1/v2.0`,
+          audiences: ['a'],
+          provider: { idp_tenant: {} },
+          clientId: 'abc',
+          clientSecret: S.clientSecret,
+          resourceMetadata: { resource: 'http://localhost/mcp' },
+        },
+      },
+    ),
+  ]
+}
+
+/** Kinds of JSON-RPC and forms that traffic is made of. */
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'spec', version: '1' },
+  },
+})
+const MCP = { accept: 'application/json, text/event-stream', host: 'localhost' }
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+async function started(): Promise<[Planted, Places]> {
+  const backend = stage.add(await LlmBackend.start(answers.fails(500)))
+  const provider = stage.add(await ProviderServer.start())
+  const signer = await Signer.make('ES256', 'k')
+  const places = { backend, provider, signer }
+  const gateway = stage.add(await Planted.start({ routes: routesOf(places) }))
+  return [gateway, places]
+}
+
+/** Headers the backend got with its last request. */
+function heard({ requests }: LlmBackend): Json {
+  return requests.at(-1)!.headers
+}
+
+secrets(
+  'of requests and of the configuration are the backend’s, and in nothing that is emitted',
+  async () => {
+    const [gateway, { backend, signer }] = await started()
+    const ok = answers.json(chatOf(1, 1), { 'set-cookie': `a=${S.setCookie}` })
+    const get = async (path: string, fields = {}, status = 200): Promise<void> => {
+      backend.answer(ok)
+      const told = await gateway.ask('', { path, method: 'GET', fields: { ...HEADERS, ...fields } })
+      assert.is(told.status, status, path)
+    }
+    await get(`/plain/a${QUERY}`)
+    assert.is(heard(backend)['authorization'], HEADERS.authorization)
+    assert.is(heard(backend)['x-my-secret'], S.named)
+    assert.is(heard(backend)['cookie'], HEADERS.cookie)
+    assert.is(backend.requests.at(-1)?.target, `/plain/a${QUERY}`)
+    await get('/down', {}, 503)
+    await get('/nowhere', {}, 404)
+
+    const token = signer.token({ iss: 'https://i', sub: 'alice', exp: 4e9 })
+    all.set('jwt', token)
+    all.set('jwt signature', token.split('.')[2]!)
+    await get('/jwt', { authorization: `Bearer ${token}` })
+    assert.is(heard(backend)['authorization'], `Bearer ${token}`)
+    await get('/jwt', { authorization: `Bearer ${token}x` }, 401)
+    const other = signer.token({ iss: 'https://j', sub: 'alice', exp: 4e9 })
+    all.set('other jwt', other)
+    await get('/unchecked', { authorization: `Bearer ${other}` }, 503)
+
+    await get(`/key?pass=${S.apiKey}`)
+    assert.is(heard(backend)['x-backend-cred'], S.backendKey)
+    await get(`/key?pass=${S.wrongKey}`, {}, 401)
+    await get('/asked?a=b')
+    assert.is(backend.requests.at(-1)?.target, `/asked?a=b&who=${S.queryKey}`)
+    const pair = Buffer.from(`u:${S.password}`).toString('base64')
+    all.set('basic pair', pair)
+    await get('/basic', { authorization: `Basic ${pair}` })
+    await get('/basic', { authorization: `Basic ${pair}x` }, 401)
+    await get('/made')
+    assert.is(heard(backend)['x-my-secret'], S.made)
+    await get('/limited')
+    await get('/limited', {}, 429)
+
+    const emitted = await gateway.end()
+    judge(emitted)
+    // It did talk.
+    assert.match(emitted, '"path":"/plain/a"')
+    assert.match(emitted, '&shown=yes')
+    assert.match(emitted, '"sub":"alice"')
+  },
+)
+
+secrets(
+  'of LLM providers, of MCP servers and of OAuth are in nothing that is emitted',
+  async () => {
+    const [gateway, { backend, provider }] = await started()
+    const chat = '/llm/v1/chat/completions'
+    for (const answer of [answers.json(chatOf(1, 1)), answers.fails(401), answers.fails(500)]) {
+      backend.answer(answer)
+      await gateway.ask(chatAsking(), { path: chat, fields: HEADERS })
+      assert.is(heard(backend)['authorization'], `Bearer ${S.llmKey}`)
+    }
+    await gateway.ask(INITIALIZE, { path: '/child', fields: { ...HEADERS, ...MCP } })
+    backend.answer(answers.fails(500))
+    await gateway.ask(INITIALIZE, { path: '/far', fields: { ...HEADERS, ...MCP } })
+    assert.is(heard(backend)['authorization'], `Bearer ${S.targetKey}`)
+
+    const form = `grant_type=password&password=${S.formPassword}&client_secret=${S.sentSecret}`
+    backend.answer(answers.json({ access_token: S.accessToken, token_type: 'Bearer' }))
+    await gateway.ask(form, { path: '/plain/token', fields: FORM })
+    assert.is(backend.requests.at(-1)?.body.toString(), form)
+
+    provider.says.set('POST /t1/oauth2/v2.0/token', {
+      body: JSON.stringify({ access_token: S.accessToken, refresh_token: S.refreshToken }),
+    })
+    const token = '/.well-known/oauth-authorization-server/mcp/token'
+    const code = `grant_type=authorization_code&client_id=abc&code=${S.code}&code_verifier=${S.verifier}`
+    const told = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
+    assert.is(told.status, 200)
+    assert.match(told.text, S.accessToken)
+    assert.match(provider.heard.at(-1)!.body, S.clientSecret)
+    provider.says.set('POST /t1/oauth2/v2.0/token', {
+      status: 400,
+      body: '{"error":"invalid_grant"}',
+    })
+    await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
+    const registration = '/.well-known/oauth-authorization-server/mcp/client-registration'
+    const client = { redirect_uris: ['http://localhost/cb'], client_secret: S.registered }
+    await gateway.ask(JSON.stringify(client), { path: registration, fields: MCP })
+    await gateway.ask(INITIALIZE, { path: '/mcp', fields: { ...HEADERS, ...MCP } })
+    judge(await gateway.end())
+  },
+)
+
+/** None of them, in any of the forms in which a text is written. */
+function judge(emitted: string): void {
+  for (const [where, text] of all)
+    for (const form of [text, encodeURIComponent(text), Buffer.from(text).toString('base64')]) {
+      const at = emitted.indexOf(form)
+      const around = emitted.slice(Math.max(0, at - 300), at + form.length + 20)
+      assert.ok(at < 0, `${where} is shown: ${around}`)
+    }
+}
+
+secrets.run()
