@@ -23,6 +23,8 @@ const ANSWER_TIMEOUT = 10_000
 /** A dump or a heap profile of a large gateway stays well below. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
+const MAX_TOLD = 2_000
+
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused: is the gateway running, and its admin interface there?',
   ENOENT: 'no such socket: is the gateway running?',
@@ -57,6 +59,12 @@ export async function ask(target: Target, question: Question): Promise<Answer> {
   response.setTimeout(ANSWER_TIMEOUT, () => response.destroy(new Error('the answer broke off')))
   const body = await bodyOf(response)
   return { status: response.statusCode ?? 0, statusText: statusText(response), body }
+}
+
+/** What a refusal says, for an error's text. */
+export function told(body: Buffer): string {
+  const text = body.toString().trim()
+  return text.length > MAX_TOLD ? `${text.slice(0, MAX_TOLD)}…` : text
 }
 
 export function statusText({ statusCode = 0, statusMessage = '' }: IncomingMessage): string {

@@ -1,6 +1,6 @@
 // gwctl proxy log: what a gateway logs, read or changed.
 
-import { ask } from './admin.ts'
+import { ask, told } from './admin.ts'
 import { has, valueOf } from './command.ts'
 import type { Call } from './command.ts'
 import { print } from './output.ts'
@@ -13,7 +13,7 @@ export async function log(call: Call): Promise<void> {
   const target = await targetOf(call)
   const method = path === '/logging' ? 'GET' : 'POST'
   const { status, statusText, body } = await ask(target, { method, path })
-  if (status !== 200) throw new Error(`logging returned ${statusText}: ${body.toString().trim()}`)
+  if (status !== 200) throw new Error(`logging returned ${statusText}: ${told(body)}`)
   print(body.toString())
 }
 

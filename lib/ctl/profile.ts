@@ -2,7 +2,7 @@
 
 import { existsSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { ask } from './admin.ts'
+import { ask, told } from './admin.ts'
 import { valueOf } from './command.ts'
 import type { Call } from './command.ts'
 import { fileStamp } from './stamp.ts'
@@ -61,7 +61,7 @@ async function fetchProfile(
   const { status, statusText, body } = await ask(target, { method: 'GET', path, timeout })
   if (status === 200) return body
   const hint = status === 404 && kind === 'cpu' ? ' (CPU profiles are taken on Linux only)' : ''
-  throw new Error(`${kind} profile returned ${statusText}: ${body.toString().trim()}${hint}`)
+  throw new Error(`${kind} profile returned ${statusText}: ${told(body)}${hint}`)
 }
 
 /** As its name says, packed: the gateway may have done that already. */

@@ -1,7 +1,7 @@
 // Rows under headings, each column as wide as its widest cell.
 
 import { plain } from './plain-text.ts'
-import { fit, widthOf } from './screen/width.ts'
+import { fit, widthOf } from './width.ts'
 
 const GAP = 3
 

@@ -1,9 +1,9 @@
 // gwctl proxy tasks and proxy memory: what the gateway says of itself, as a tree for people or as it came.
 
-import { ask } from './admin.ts'
+import { ask, told } from './admin.ts'
+import { bytesText, timeText } from './amounts.ts'
 import type { Call } from './command.ts'
 import { formOf, printAs } from './output.ts'
-import { timeText } from './screen/summary.ts'
 import { tableText } from './table.ts'
 import { targetOf } from './target.ts'
 
@@ -12,7 +12,6 @@ const STEP = '  '
 const BYTES = /bytes|size|memory|^(?:rss|heapTotal|heapUsed|external|arrayBuffers)$/i
 const POINT_IN_TIME = /_unix_ms$/
 const LENGTH_OF_TIME = /_ms$/
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export async function tasks(call: Call): Promise<void> {
   await printTree(call, '/debug/tasks', 'tasks')
@@ -26,7 +25,7 @@ async function printTree(call: Call, path: string, what: string): Promise<void> 
   const form = formOf(call)
   const target = await targetOf(call)
   const { status, statusText, body } = await ask(target, { method: 'GET', path })
-  if (status !== 200) throw new Error(`${what} returned ${statusText}: ${body.toString().trim()}`)
+  if (status !== 200) throw new Error(`${what} returned ${statusText}: ${told(body)}`)
   const value = parsed(body.toString(), what)
   await printAs(form, value, () => treeText(value))
 }
@@ -90,14 +89,4 @@ function leafText(value: unknown, name: string): string {
   if (BYTES.test(name)) return bytesText(value)
   if (POINT_IN_TIME.test(name)) return new Date(value).toISOString()
   return LENGTH_OF_TIME.test(name) ? timeText(value * 1_000) : String(value)
-}
-
-function bytesText(bytes: number): string {
-  let unit = 0
-  let left = bytes
-  while (left >= 1024 && unit < UNITS.length - 1) {
-    left /= 1024
-    unit++
-  }
-  return `${unit === 0 ? left : left.toFixed(1)} ${UNITS[unit]}`
 }

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { plain, plainJson } from '../../lib/ctl/plain-text.ts'
-import { fit, skip, widthOf } from '../../lib/ctl/screen/width.ts'
+import { fit, skip, widthOf } from '../../lib/ctl/width.ts'
 import { tableText } from '../../lib/ctl/table.ts'
 
 const text = suite('plain text')

@@ -161,7 +161,39 @@ if (HAS_TMUX) {
     const terminal = new Tmux(110, 24)
     terminal.type(`{gwctl} trace -p ${admin.port} --port 1 -- http://a/; echo "exit $?"`)
     await terminal.until(/^curl failed with exit code 7: curl: \(7\)/m)
-    await leaves(terminal, 'q')
+    terminal.press('q')
+    await terminal.until(/^Error: curl failed with exit code 7: [^]*^exit 1$/m)
+    assert.is(terminal.isAlternate, false)
+    terminal.close()
+    admin.close()
+  })
+
+  judge('words tell what is waited for, beside the data', async () => {
+    const admin = await AdminDouble.open({
+      'POST /debug/trace': (response) => void response.write(': ready\n\n'),
+      'GET /debug/pprof/profile': () => {},
+    })
+    const terminal = new Tmux(80, 24)
+    terminal.type(`{gwctl} trace --raw -p ${admin.port}`)
+    await terminal.until(/^waiting for a request…$/m)
+    terminal.press('C-c')
+    terminal.type(`clear; {gwctl} profile cpu --seconds 3 -p ${admin.port} -o x`)
+    await terminal.until(/^profiling, 3 s left/m)
+    await terminal.until(/^profiling, 2 s left/m)
+    terminal.press('C-c')
+    terminal.close()
+    admin.close()
+  })
+
+  judge('a gateway that is none cannot write on the terminal', async () => {
+    const evil = '\x1b]0;owned\x07\x1b[2Jnonsense'
+    const admin = await AdminDouble.open({
+      'POST /debug/trace': (response) => void response.writeHead(400).end(evil),
+    })
+    const terminal = new Tmux(80, 24)
+    terminal.type(`{gwctl} trace -p ${admin.port}; echo "exit $?"`)
+    await terminal.until(/returned 400 Bad Request: \\x1b\]0;owned\\x07\\x1b\[2Jnonsense\nexit 1$/m)
+    terminal.close()
     admin.close()
   })
 

@@ -2,7 +2,7 @@
 // another one: what is missing is missing.
 
 import { readFileSync } from 'node:fs'
-import { ask } from '../admin.ts'
+import { ask, told } from '../admin.ts'
 import { has, valueOf } from '../command.ts'
 import type { Call } from '../command.ts'
 import { targetOf } from '../target.ts'
@@ -21,8 +21,7 @@ export async function dumpOf(call: Call): Promise<Fields> {
 async function fromGateway(call: Call): Promise<Fields> {
   const target = await targetOf(call)
   const { status, statusText, body } = await ask(target, { method: 'GET', path: '/config_dump' })
-  if (status !== 200)
-    throw new Error(`config dump returned ${statusText}: ${body.toString().trim()}`)
+  if (status !== 200) throw new Error(`config dump returned ${statusText}: ${told(body)}`)
   return parsed(body.toString(), `config dump of ${target.label}`)
 }
 

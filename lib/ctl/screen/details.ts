@@ -4,8 +4,8 @@
 import { stringify } from 'yaml'
 import { showBody } from './body.ts'
 import { diffLines } from './diff.ts'
-import { members } from './step.ts'
-import type { Step } from './step.ts'
+import { members } from '../trace/step.ts'
+import type { Step } from '../trace/step.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
 export type Format = 'yaml' | 'json'

@@ -11,7 +11,7 @@ import { modelOf, withStep } from './model.ts'
 import type { Model, StreamState } from './model.ts'
 import { press } from './press.ts'
 import { render } from './render.ts'
-import { stepOf } from './step.ts'
+import { stepOf } from '../trace/step.ts'
 import { Terminal } from './terminal.ts'
 
 /** Terminals drop more than this, some silently. */
@@ -30,6 +30,7 @@ class Screen {
   readonly #look: Look
   #model: Model
   #picture: NodeJS.Timeout | undefined
+  #failure: Error | null = null
   #quit!: () => void
 
   constructor(source: Source, sending: Sending | null) {
@@ -44,7 +45,7 @@ class Screen {
     this.#model = modelOf(source.label, this.#terminal.size, state)
   }
 
-  /** Until somebody quits. Whatever is thrown on the way, the terminal is as it was. */
+  /** Until somebody quits; throws then what went wrong. Whatever it was, the terminal is as before. */
   async run(): Promise<void> {
     let fail: (error: Error) => void
     const quit = new Promise<void>((resolve, reject) => {
@@ -66,6 +67,7 @@ class Screen {
       process.off('uncaughtException', fail!)
       this.#terminal.close()
     }
+    if (this.#failure !== null) throw this.#failure
   }
 
   async #read(): Promise<void> {
@@ -79,8 +81,8 @@ class Screen {
       await pursuit.over()
       this.#change({ ...this.#model, stream: 'over' })
     } catch (error) {
-      const notice = error instanceof Error ? error.message : String(error)
-      this.#change({ ...this.#model, stream: 'broken', notice })
+      this.#failure = error as Error
+      this.#change({ ...this.#model, stream: 'broken', notice: this.#failure.message })
     }
   }
 

@@ -27,7 +27,7 @@ export class Terminal {
   constructor(owner: TerminalOwner) {
     this.#owner = owner
     // Standard input may be what is shown.
-    this.#input = process.stdin.isTTY ? process.stdin : new ReadStream(openSync('/dev/tty', 'r'))
+    this.#input = process.stdin.isTTY ? process.stdin : keyboard()
   }
 
   get size(): Size {
@@ -80,6 +80,14 @@ export class Terminal {
     this.#shown = []
     this.#output.write('\x1b[2J')
     this.#owner.resized(this.size)
+  }
+}
+
+function keyboard(): ReadStream {
+  try {
+    return new ReadStream(openSync('/dev/tty', 'r'))
+  } catch (error) {
+    throw new Error('the screen needs a keyboard: --raw does without', { cause: error })
   }
 }
 

@@ -1,7 +1,7 @@
 // When each step was, and how long it took, as a bar on the scale of the whole request.
 
 import type { Look } from './look.ts'
-import type { Step } from './step.ts'
+import type { Step } from '../trace/step.ts'
 
 export interface Timing {
   /** Microseconds since the request was accepted. */

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { EventReader } from '../../base/sse/reader.ts'
-import { bodyOf, open, statusText } from '../admin.ts'
+import { bodyOf, open, statusText, told } from '../admin.ts'
 import type { Target } from '../target.ts'
 
 /** Events one by one, each as the JSON it was sent as. */
@@ -26,8 +26,8 @@ export async function fromGateway(target: Target, expression: string | undefined
   const query = expression === undefined ? '' : `?expression=${encodeURIComponent(expression)}`
   const response = await openStream(target, `/debug/trace${query}`)
   if (response.statusCode !== 200) {
-    const body = (await bodyOf(response)).toString().trim()
-    throw new Error(`trace stream returned ${statusText(response)}: ${body}`)
+    const words = told(await bodyOf(response))
+    throw new Error(`trace stream returned ${statusText(response)}: ${words}`)
   }
   await ready(response)
   let state: 'open' | 'closed' = 'open'

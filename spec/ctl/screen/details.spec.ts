@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { showBody } from '../../../lib/ctl/screen/body.ts'
 import { detailsOf } from '../../../lib/ctl/screen/details.ts'
 import { diffLines } from '../../../lib/ctl/screen/diff.ts'
-import { stepOf } from '../../../lib/ctl/screen/step.ts'
+import { stepOf } from '../../../lib/ctl/trace/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 const STEPS = SAMPLE_LINES.map(stepOf)

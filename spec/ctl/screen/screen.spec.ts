@@ -7,10 +7,10 @@ import { modelOf, withStep } from '../../../lib/ctl/screen/model.ts'
 import type { Model, Size } from '../../../lib/ctl/screen/model.ts'
 import { press } from '../../../lib/ctl/screen/press.ts'
 import { render } from '../../../lib/ctl/screen/render.ts'
-import { stepOf } from '../../../lib/ctl/screen/step.ts'
+import { stepOf } from '../../../lib/ctl/trace/step.ts'
 import { frameOf, keyName } from '../../../lib/ctl/screen/terminal.ts'
 import { barOf } from '../../../lib/ctl/screen/timing.ts'
-import { widthOf } from '../../../lib/ctl/screen/width.ts'
+import { widthOf } from '../../../lib/ctl/width.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 const PLAIN = lookOf({ NO_COLOR: '1', LANG: 'en_US.UTF-8', TERM: 'xterm' })

@@ -33,7 +33,7 @@ function point(eventEnd: number, message: object, severity: Sent['severity'] = '
   return { eventStart: null, eventEnd, severity, message }
 }
 
-export const SAMPLE: readonly Sent[] = [
+const SAMPLE: readonly Sent[] = [
   point(0, { type: 'requestStarted' }),
   point(120, snapshot('initial request', { request: REQUEST, source: SOURCE, env: {} })),
   point(130, { type: 'policySelection', phase: 'gateway', effectivePolicy: { cors: null } }),

@@ -2,8 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { labelOf, summaryOf, timeText } from '../../../lib/ctl/screen/summary.ts'
-import { stepOf } from '../../../lib/ctl/screen/step.ts'
+import { timeText } from '../../../lib/ctl/amounts.ts'
+import { labelOf, summaryOf } from '../../../lib/ctl/trace/summary.ts'
+import { stepOf } from '../../../lib/ctl/trace/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 function said(message: object, others: object = {}): string {

@@ -1,5 +1,6 @@
 // What an event is called in the list, and what it says in one line.
 
+import { timeText } from '../amounts.ts'
 import { members } from './step.ts'
 import type { ShownEvent } from './step.ts'
 
@@ -86,13 +87,6 @@ export function summaryOf(event: ShownEvent): string {
   const said = SUMMARIES[message.type]?.(message, event) ?? pairs(others)
   const whole = scope.length === 0 ? said : `${scope.join(' > ')}: ${said}`
   return whole.length > MOST_CHARS ? whole.slice(0, MOST_CHARS - 1) + '…' : whole
-}
-
-/** Microseconds, as people read them. */
-export function timeText(microseconds: number): string {
-  if (microseconds < 1_000) return `${microseconds} µs`
-  if (microseconds < 1_000_000) return `${(microseconds / 1_000).toFixed(1)} ms`
-  return `${(microseconds / 1_000_000).toFixed(2)} s`
 }
 
 function outcome({ status, error }: Message, time: string): string {
