@@ -124,9 +124,7 @@ export class Reader implements Body {
     this.#sink = sink
     this.#form = form
     if (form === 'content' && this.#state === 'body')
-      this.#framer.onContent = (bytes, from, to) => {
-        if (!sink.write(bytes, from, to)) this.#flow = 'paused'
-      }
+      this.#framer.onContent = (bytes, from, to) => this.#give(sink, bytes, from, to)
     this.#continue()
   }
 
@@ -243,7 +241,7 @@ export class Reader implements Body {
         if (this.#sink === null || this.#flow === 'paused') return false
         const from = this.#from
         this.#from = this.#to
-        if (!this.#sink.write(this.#bytes, from, this.#to)) this.#flow = 'paused'
+        this.#give(this.#sink, this.#bytes, from, this.#to)
         return true
       }
       case 'discard':
@@ -260,10 +258,14 @@ export class Reader implements Body {
     const from = this.#from
     const end = this.#framer.eat(this.#bytes, from, this.#to)
     this.#from = end
-    if (this.#form === 'wire' && end > from && !sink.write(this.#bytes, from, end))
-      this.#flow = 'paused'
+    if (this.#form === 'wire' && end > from) this.#give(sink, this.#bytes, from, end)
     if (this.#framer.isOver) this.#finish(trailersOf(this.#framer.trailerText))
     return true
+  }
+
+  /** A sink may end the exchange while it takes the bytes: then they are discarded, and nobody would resume. */
+  #give(sink: Sink, bytes: Buffer, from: number, to: number): void {
+    if (!sink.write(bytes, from, to) && this.#sink === sink) this.#flow = 'paused'
   }
 
   #finish(trailers: Fields | null): void {
