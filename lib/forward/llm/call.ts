@@ -5,6 +5,7 @@ import type { LlmFormat } from '../../base/config/llm-types.ts'
 import { faultOf, GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Call, Cost, Reply } from '../../base/types.ts'
+import { letContinue } from '../let-continue.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
@@ -56,6 +57,7 @@ export class LlmCall implements PromptOwner, Call {
     exchange.release?.()
     exchange.release = () => this.#prompt.done()
     this.#prompt.start()
+    if (this.#state === 'reading') letContinue(exchange)
   }
 
   /** The client has left, or was told that it took too long, before a provider was asked. */

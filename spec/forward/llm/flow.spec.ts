@@ -112,6 +112,33 @@ flow('counts more in advance as more of a request is known', async () => {
   assert.is(before - left(gateway), estimateOf(body) + 100)
 })
 
+flow('lets clients go on that wait to be told so, whoever wants the body first', async () => {
+  const byModel = { policies: tokens(1000, 'key: llm.requestModel') }
+  const { gateway, backend } = await staged(stage, byModel, answers.json(chatOf(3, 3)))
+  const mock = await stage.gateway(
+    `routes: [{ backends: [{ ai: { name: m, provider: { mock: {} } } }], policies: { ${tokens(99)} } }]`,
+  )
+  const plain = await stage.gateway(aiRoute(backend, LIMITED))
+  const body = chatAsking()
+  for (const one of [gateway, mock, plain]) {
+    const client = await stage.client(one)
+    client.send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+    )
+    await client.until(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+    client.send(body)
+    assert.match(await client.until(/"usage"/), 'HTTP/1.1 200 OK')
+    assert.is(client.text.split(' 100 ').length, 2)
+  }
+  const refused = await staged(stage, { policies: tokens(1) }, answers.json(chatOf(3, 3)))
+  await post(refused.gateway)
+  const client = await stage.client(refused.gateway)
+  client.send(
+    `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  assert.match(await client.until(/rate limit exceeded$/), /^HTTP\/1.1 429 /)
+})
+
 flow('passes each event on when it comes', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, stream.answer)
