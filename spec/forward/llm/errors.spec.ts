@@ -49,7 +49,7 @@ errors('tell of a body too large to look for its model', async () => {
   const aliases = 'ai: { modelAliases: { a: b } }'
   const text = 'config: { llm: { maxHeldBytes: 4096 } }\n' + aiRoute(backend, { policies: aliases })
   const gateway = await stage.gateway(text)
-  const body = JSON.stringify({ x: 'x'.repeat(1_200_000), model: 'm' })
+  const body = JSON.stringify({ x: 'x'.repeat(300_000), model: 'm' })
   const types = { [CHAT]: 'invalid_request_error', '/v1/messages': 'request_too_large' }
   for (const [path, type] of Object.entries(types)) {
     const told = await post(gateway, body, { path })

@@ -256,10 +256,16 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     return this.#outline.isSettled('model') && this.#size !== this.#length
   }
 
+  /** The decision waits for the model, and all that has come does not tell it. */
+  get #isSearching(): boolean {
+    if (this.isOpaque || this.#options.holdFor === 'nothing') return false
+    return !this.#outline.isSettled('model')
+  }
+
   /** While no try takes it. */
   #hold(bytes: Buffer, from: number, to: number): boolean {
     const { maxHeldBytes, keep } = this.#options
-    const most = Math.max(maxHeldBytes, keep)
+    const most = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, keep)
     if (this.#kept.length + to - from > most) return this.#fail(tooLarge(this.size, maxHeldBytes))
     return this.#kept.add(bytes, from, to) || this.#fail(noRoom())
   }
