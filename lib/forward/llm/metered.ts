@@ -24,17 +24,11 @@ export class MeteredBackend implements Backend {
   }
 }
 
-/** A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. */
+/**
+ * A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. What a
+ * request says of its body's type counts for nothing: not every provider looks at it.
+ */
 export function looksLikeLlm(formats: FormatTable, scope: 'route' | 'gateway') {
-  return (request: RequestHead): boolean => {
-    if (request.method !== 'POST' || !isJson(request.get('content-type'))) return false
-    return scope === 'route' || formats.of(request.path) !== 'detect'
-  }
-}
-
-const JSON_TYPE = /^\s*[a-z0-9.-]+\/(?:[a-z0-9.+-]*\+)?json\s*(?:;|$)/i
-
-/** What says nothing may be anything. */
-function isJson(type: string | undefined): boolean {
-  return type === undefined || JSON_TYPE.test(type)
+  return ({ method, path }: RequestHead): boolean =>
+    method === 'POST' && (scope === 'route' || formats.of(path) !== 'detect')
 }

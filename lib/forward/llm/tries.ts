@@ -12,7 +12,7 @@ import { wayBack } from '../retry.ts'
 import { TappedBody } from '../tapped-body.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate } from './estimate.ts'
-import { isAskedForUsage } from './formats.ts'
+import { isAskedForUsage, isJsonFormat } from './formats.ts'
 import type { Prompt } from './prompt/prompt.ts'
 import { targetOf } from './provider.ts'
 import { retryAfterOf } from './retry-after.ts'
@@ -80,7 +80,7 @@ export class Tries implements Attempt {
     exchange.endpoint = candidate.backend.endpoint
     // From here on it may cost, whether anybody hears the answer or not.
     if (exchange.spent !== null)
-      exchange.spent = { input: inputEstimate(prompt.size), output: 0, basis: 'estimated' }
+      exchange.spent = { input: this.#input, output: 0, basis: 'estimated' }
     candidate.backend.call(exchange, this)
   }
 
@@ -144,6 +144,12 @@ export class Tries implements Attempt {
     })
   }
 
+  /** What the prompt is taken for if nobody counts it. What neither asks for a model nor where LLMs are is none. */
+  get #input(): number {
+    const { format, prompt } = this.#round
+    return isJsonFormat(format) || prompt.model !== null ? inputEstimate(prompt.size) : 0
+  }
+
   #costsNothing(): void {
     if (this.#exchange.spent !== null)
       this.#exchange.spent = { input: 0, output: 0, basis: 'counted' }
@@ -159,7 +165,7 @@ export class Tries implements Attempt {
       return { head, body, tunnel }
     }
     const watch = watchOf(format, head)
-    const tally = new Tally(this.#exchange, watch, facts, inputEstimate(prompt.size))
+    const tally = new Tally(this.#exchange, watch, facts, this.#input)
     const tapped = new TappedBody(body, tally)
     const isFiltered =
       isAsked && isEventStream(head.get('content-type')) && !head.has('content-encoding')

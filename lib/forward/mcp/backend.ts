@@ -17,6 +17,7 @@ import { getFault, methodFault, postFault, refused, repeatedFault } from './endp
 import { versionFault, versionOf } from './endpoint/versions.ts'
 import type { Group } from './group.ts'
 import type { Message } from './message.ts'
+import { letContinue } from '../let-continue.ts'
 import { principalOf } from './principal.ts'
 import { sentFields } from './remote/fields.ts'
 import type { Credentials } from './remote/fields.ts'
@@ -179,6 +180,7 @@ export class McpBackend implements Backend {
   /** The messages of a POST, once they are whole. */
   #read(visit: Visit, then: (posted: Posted) => void): void {
     const { exchange, attempt } = visit
+    letContinue(exchange)
     const limit = this.group.limits.maxRequestBytes
     const bounds = { most: limit, together: this.group.bodies }
     const reader = new WholeReader(attempt.body, bounds, {
