@@ -37,8 +37,23 @@ export class FormatTable {
   }
 
   of(path: string): LlmFormat {
-    for (const [suffix, format] of this.#rows) if (path.endsWith(suffix)) return format
+    const read = asRead(path)
+    for (const [suffix, format] of this.#rows) if (read.endsWith(suffix)) return format
     return this.#other
+  }
+}
+
+/** Other spellings of a path lead to the same place at most providers. */
+function asRead(path: string): string {
+  if (!path.includes('%') && !path.endsWith('/')) return path
+  return decoded(path).replace(/\/+$/, '')
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
   }
 }
 
