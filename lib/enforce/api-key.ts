@@ -29,10 +29,11 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
       const found = findCredential(exchange, location)
       if (found.kind === 'none') return mode === 'strict' ? refused('no API Key found') : undefined
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
-      if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
+      if (key === null || found.kind !== 'one')
+        return mode === 'permissive' ? undefined : refused('invalid credentials')
       const apiKeyHash = key.hash.toString('base64')
       exchange.facts = { ...exchange.facts, apiKey: key.metadata, apiKeyHash }
-      removeCredential(exchange, location)
+      removeCredential(exchange, location, found.value)
       return undefined
     },
   }

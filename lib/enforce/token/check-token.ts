@@ -20,22 +20,24 @@ export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
   const found = findCredential(exchange, check.location)
   if (found.kind === 'none') return check.mode === 'strict' ? check.missing(exchange) : undefined
   if (found.kind === 'several')
-    return decide(check, exchange, { kind: 'invalid', fault: 'malformed' })
-  const verification = check.verifier.verify(found.value)
+    return decide(check, exchange, '', { kind: 'invalid', fault: 'malformed' })
+  const token = found.value
+  const verification = check.verifier.verify(token)
   return verification instanceof Promise
-    ? verification.then((one) => decide(check, exchange, one))
-    : decide(check, exchange, verification)
+    ? verification.then((one) => decide(check, exchange, token, one))
+    : decide(check, exchange, token, verification)
 }
 
 /** `permissive` refuses nobody: a bad token counts as none, and stays on the request. */
 function decide(
   check: TokenCheck,
   exchange: Exchange,
+  token: string,
   verification: Verification,
 ): Reply | undefined {
   if (verification.kind === 'valid') {
     exchange.facts = { ...exchange.facts, jwt: verification.claims }
-    removeCredential(exchange, check.location)
+    removeCredential(exchange, check.location, token)
     return undefined
   }
   if (check.mode === 'permissive') return undefined

@@ -10,7 +10,9 @@ const location = choice({
   header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
   queryParameter: z.strictObject({ name: text }),
   cookie: z.strictObject({ name: text.regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name') }),
-  expression: expression('transformation'),
+  expression: expression('transformation').describe(
+    'CEL; a verified credential is taken off the request where its text is all of a header, cookie or parameter',
+  ),
 })
   .transform((written): CredentialLocation => {
     if (written.header !== undefined) return { kind: 'header', ...written.header }
