@@ -48,7 +48,7 @@ export class OAuthPaths {
     this.#own = ownOf(config).path
     this.#provider = providerOf(config)
     this.#endpoints = this.#provider.endpoints(config.issuer)
-    this.#calls = new ProviderCalls(identity.fetch, identity.log)
+    this.#calls = new ProviderCalls(identity.post, identity.log)
   }
 
   /** Undefined when the request is for none of them. */
