@@ -2,6 +2,7 @@
 
 import type { Log } from '../../base/log.ts'
 import type { Fetch } from '../fetch-text.ts'
+import { shownUrl } from '../shown-url.ts'
 import type { Clock } from '../token/remote-keys.ts'
 import { objectIn } from './json-object.ts'
 import type { Metadata } from './types.ts'
@@ -105,7 +106,9 @@ export class Documents {
       why = `: ${error instanceof Error ? error.message : String(error)}`
     }
     if (reason !== before)
-      this.#log.line('warn', 'auth', 'cannot fetch document', ['url', url, 'error', reason + why])
+      this.#log.line('warn', 'auth', 'cannot fetch document', [
+        ...['url', shownUrl(url), 'error', reason + why],
+      ])
     return reason
   }
 }

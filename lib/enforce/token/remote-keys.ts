@@ -3,6 +3,8 @@
 
 import type { Log } from '../../base/log.ts'
 import type { Fetch } from '../fetch-text.ts'
+import { objectIn } from '../oauth/json-object.ts'
+import { shownUrl } from '../shown-url.ts'
 import { Keys } from './keys.ts'
 
 /** How long a set is fresh when the provider does not say, and at least and at most. */
@@ -30,7 +32,8 @@ export interface KeySource {
 }
 
 export class RemoteKeys implements KeySource {
-  readonly url: string
+  readonly #url: string
+  readonly #shown: string
   readonly #fetch: Fetch
   readonly #log: Log
   readonly #clock: Clock
@@ -46,7 +49,8 @@ export class RemoteKeys implements KeySource {
   #reason = ''
 
   constructor(url: string, fetch: Fetch, log: Log, clock: Clock) {
-    this.url = url
+    this.#url = url
+    this.#shown = shownUrl(url)
     this.#fetch = fetch
     this.#log = log
     this.#clock = clock
@@ -59,7 +63,7 @@ export class RemoteKeys implements KeySource {
   /** For the dump. */
   get status(): { url: string; kids: string[]; ageSeconds: number | null; error: string | null } {
     return {
-      url: this.url,
+      url: this.#shown,
       kids: this.#keys?.ids ?? [],
       ageSeconds:
         this.#keys === null ? null : Math.round((this.#clock.now() - this.#fetchedAt) / 1000),
@@ -101,7 +105,7 @@ export class RemoteKeys implements KeySource {
 
   async #fetchNow(): Promise<string> {
     try {
-      const { status, text, headers } = await this.#fetch(this.url)
+      const { status, text, headers } = await this.#fetch(this.#url)
       if (status !== 200) throw new Error(`status ${status}`)
       this.#take(text, freshness(String(headers['cache-control'] ?? '')))
       this.#reason = ''
@@ -110,12 +114,8 @@ export class RemoteKeys implements KeySource {
       this.#reason = error instanceof Error ? error.message : String(error)
       const kept = this.#keys === null ? 'none' : 'the last good set'
       this.#log.line('warn', 'auth', 'cannot fetch key set', [
-        'url',
-        this.url,
-        'error',
-        this.#reason,
-        'keys',
-        kept,
+        ...['url', this.#shown, 'error', this.#reason],
+        ...['keys', kept],
       ])
     }
     return this.#reason
@@ -124,12 +124,13 @@ export class RemoteKeys implements KeySource {
   #take(text: string, fresh: number): void {
     const now = this.#clock.now()
     if (text !== this.#text || this.#keys === null) {
-      const { keys }: { keys?: unknown } = JSON.parse(text)
+      // What it says instead may repeat what it was asked, and is not told.
+      const keys = objectIn(text)?.['keys']
       if (!Array.isArray(keys)) throw new Error('no key set')
       this.#keys = new Keys(keys, ++this.#generation)
       this.#text = text
       const ids = this.#keys.ids
-      this.#log.line('info', 'auth', 'fetched key set', ['url', this.url, 'keys', ids.length])
+      this.#log.line('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
     }
     this.#fetchedAt = now
     this.#freshUntil = now + fresh

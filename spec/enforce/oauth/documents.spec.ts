@@ -147,4 +147,15 @@ documents('says which host failed and how, and keeps the details for the log', a
   assert.match(String(lines[6]!['error']), `${host} does not answer: `)
 })
 
+documents('are told of without the query they were asked for with', async () => {
+  const { provider, lines, first } = await scene()
+  await first('/document?code=s3cret')
+  assert.equal(provider.lines, ['GET /document?code=s3cret'])
+  assert.is(lines[0]!['url'], `${provider.origin}/document`)
+  await provider.close()
+  await first('/other?code=s3cret')
+  assert.is(lines.length, 2)
+  assert.not.match(JSON.stringify(lines), 's3cret')
+})
+
 documents.run()

@@ -28,12 +28,18 @@ class Clock {
 
 /** A server, and the keys behind it with a clock that stands still. */
 async function setUp(...signers: Signer[]) {
+  return setUpAt('', ...signers)
+}
+
+/** The same, asked for with a query. */
+async function setUpAt(query: string, ...signers: Signer[]) {
   const server = stage.add(await KeyServer.start(...signers))
   const lines: Line[] = []
   const clock = new Clock()
   const { fetch, close } = fetcher()
   stage.add({ close })
-  const keys = new RemoteKeys(server.url, fetch, new Ear((line) => lines.push(line)), clock)
+  const ear = new Ear((line) => lines.push(line))
+  const keys = new RemoteKeys(server.url + query, fetch, ear, clock)
   return { server, keys, clock, lines }
 }
 
@@ -206,6 +212,32 @@ remote('of a provider that is not there are not waited for again and again', asy
   clock.time += 5000
   assert.match(String(await idsOf(keys)), 'ECONNREFUSED')
   assert.is(keys.status.url, url)
+})
+
+remote('are told of without the query they were asked for with', async () => {
+  const { server, keys, clock, lines } = await setUpAt('?code=s3cret', one)
+  const { text, url } = server
+  const told = async (): Promise<void> => {
+    await current(keys)
+    clock.time += 5000
+    assert.is(lines.at(-1)!['url'], url)
+    assert.is(keys.status.url, url)
+    assert.not.match(JSON.stringify([lines, keys.status]), 's3cret')
+  }
+  // As a server may that shows what it was asked.
+  server.text = '?code=s3cret'
+  await told()
+  assert.is(keys.status.error, 'no key set')
+  server.text = text
+  await told()
+  await server.close()
+  clock.time += 1_000_000
+  await deadline(keys.renew(), 5000, 'a fetch')
+  await told()
+  assert.equal(
+    lines.map(({ message }) => message),
+    ['cannot fetch key set', 'fetched key set', 'cannot fetch key set'],
+  )
 })
 
 remote('are shared by all who name the URL', async () => {
