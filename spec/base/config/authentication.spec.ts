@@ -198,6 +198,14 @@ auth('takes jwtAuth with one issuer or several', () => {
   )
 })
 
+auth('refuses an issuer that is there twice: only one of its rules would count', () => {
+  const provider = (issuer: string) => `{ issuer: "${issuer}", jwks: "http://i/k" }`
+  const same = ['http://i', 'http://j', 'http://i', 'http://i/'].map(provider).join()
+  assert.equal(problems(`jwtAuth: { providers: [${same}] }`), [
+    'jwtAuth.providers[2].issuer: got the issuer of providers[0], expected another: list all audiences there',
+  ])
+})
+
 auth('keeps hashes of API keys, not the keys', () => {
   const hash = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'
   const { apiKey } = policiesOf(`apiKey: { keys: [{ key: foo, metadata: { user_id: u } }] }`)

@@ -48,9 +48,22 @@ export function jwtAuthOf(
 ): JwtAuthConfig {
   const providers =
     'providers' in shape
-      ? shape.providers.map((one, at) => tokenRulesOf(context, [...path, 'providers', at], one))
+      ? providersOf(context, [...path, 'providers'], shape.providers)
       : [tokenRulesOf(context, path, shape)]
   return { mode: shape.mode, location: shape.location ?? BEARER, providers }
+}
+
+/** A token is checked by the rules of the issuer it names, so each has one set of them. */
+function providersOf(context: Context, path: Path, shapes: readonly TokenShape[]): TokenRules[] {
+  return shapes.map((one, at) => {
+    const before = shapes.findIndex(({ issuer }) => issuer === one.issuer)
+    if (before < at)
+      context.problem(
+        [...path, at, 'issuer'],
+        `got the issuer of providers[${before}], expected another: list all audiences there`,
+      )
+    return tokenRulesOf(context, [...path, at], one)
+  })
 }
 
 interface TokenShape {
