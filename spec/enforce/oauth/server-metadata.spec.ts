@@ -54,6 +54,28 @@ servers('of a realm: its own words under the name of the gateway', async () => {
   assert.equal(await read(gateway, SERVER), expected)
 })
 
+servers('says that clients may come without a secret, where that is known', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const path = '/.well-known/openid-configuration'
+  const table: [fields: string, written: unknown, told: unknown][] = [
+    ['provider: { idp_realm: {} }', ['private_key_jwt'], ['private_key_jwt', 'none']],
+    ['provider: { idp_realm: {} }', ['none', 'tls_client_auth'], ['none', 'tls_client_auth']],
+    ['provider: { idp_realm: {} }', undefined, undefined],
+    ['clientId: abc', ['client_secret_basic'], ['client_secret_basic', 'none']],
+    ['', ['client_secret_basic'], ['client_secret_basic']],
+    ['clientId: abc', 'nonsense', 'nonsense'],
+  ]
+  for (const [fields, written, told] of table) {
+    provider.offer(path, { token_endpoint_auth_methods_supported: written })
+    const text = protectedBy(`issuer: "${provider.origin}", ${fields}`)
+    const { token_endpoint_auth_methods_supported: methods } = await read(
+      await stage.gateway(text),
+      SERVER,
+    )
+    assert.equal(methods, told, fields)
+  }
+})
+
 servers('says at every place the name by which that place is found', async () => {
   const [gateway, provider] = await realm()
   for (const [path, issuer] of FORMS) {
