@@ -15,8 +15,6 @@ const POLICIES = [
   'requestMirror',
 ]
 
-const TARGETS = ['policies.transformations']
-
 const BACKENDS = ['ai', 'policies.ai']
 
 /** Paths by part; a star is any name or index. */
@@ -29,9 +27,6 @@ const ROWS: readonly string[] = [
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
   ...BACKENDS.map((name) => `backends.*.${name}`),
   ...BACKENDS.map((name) => `routes.*.backends.*.${name}`),
-  ...TARGETS.map((name) => `mcp.targets.*.${name}`),
-  ...TARGETS.map((name) => `backends.*.mcp.targets.*.${name}`),
-  ...TARGETS.map((name) => `routes.*.backends.*.mcp.targets.*.${name}`),
 ]
 
 /** Whether limits of policy resources are enforced. */

@@ -1,7 +1,12 @@
 // Which of a client's headers a remote target gets to see: those about the client, not those about its message.
 
+import { computedHeaders } from '../../../base/cel/computed-headers.ts'
+import { View } from '../../../base/cel/view.ts'
+import type { McpTarget } from '../../../base/config/mcp-types.ts'
+import type { HeaderModifierConfig } from '../../../base/config/types.ts'
+import type { Exchange } from '../../../base/exchange.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
-import type { SentFields } from '../types.ts'
+import type { FieldsFor, SentFields } from '../types.ts'
 
 /** They speak of the client's connection, of its message as it wrote it, or of where it wrote it. */
 const KEPT_BACK = new Set([
@@ -41,4 +46,25 @@ export function sentFields(head: RequestHead, credentials: Credentials): SentFie
     else sent.push([name, value])
   }
   return sent
+}
+
+/** With what transformations of targets make of them: computed now, for links need them long after the request. */
+export function transformed(
+  fields: SentFields,
+  targets: readonly McpTarget[],
+  exchange: Exchange,
+): FieldsFor {
+  const own = new Map<string, SentFields>()
+  for (const target of targets) {
+    const config = target.kind === 'stdio' ? null : target.transformations?.request
+    if (config == null) continue
+    const view = new View(exchange, exchange.facts ?? undefined)
+    own.set(target.name, modified(fields, computedHeaders(config, view)))
+  }
+  return (name) => own.get(name) ?? fields
+}
+
+function modified(fields: SentFields, { add, set, remove }: HeaderModifierConfig): SentFields {
+  const gone = new Set([...remove, ...set.map(([name]) => name)])
+  return [...fields.filter(([name]) => !gone.has(name)), ...set, ...add]
 }

@@ -1,7 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sentFields } from '../../../../lib/forward/mcp/remote/fields.ts'
-import { requestOf } from '../../../support/exchange-of.ts'
+import { sentFields, transformed } from '../../../../lib/forward/mcp/remote/fields.ts'
+import { configOf, firstListener } from '../../../support/config.ts'
+import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
 const fields = suite('forward/mcp/remote/fields')
 
@@ -60,6 +61,40 @@ fields('sends credentials on where they are meant for the target', () => {
     ['authorization', 'Bearer token', 'passthrough'],
     ['cookie', 'a=b', 'passthrough'],
   ])
+})
+
+/** Two targets: `plain`, and `own` with these transformations of requests. */
+function targetsWith(request: string) {
+  const { routes } = firstListener(
+    configOf(`mcp: { targets: [
+    { name: plain, mcp: { host: "http://a" } },
+    { name: own, mcp: { host: "http://b" }, policies: { transformations: { request: { ${request} } } } }] }`),
+  )
+  const [backend] = routes[0]!.backends
+  assert.ok(backend?.kind === 'mcp')
+  return backend.mcp.targets
+}
+
+fields('are transformed for the target that wants it, and for no other', () => {
+  const targets = targetsWith(`
+    set: { x-user: jwt.sub, X-Request-Id: 'request.headers["user-agent"] + "!"', traceparent: jwt.none },
+    add: { x-user: '"second"', x-none: jwt.none }, remove: [User-Agent, authorization]`)
+  const exchange = exchangeOf(requestOf(...HEAD))
+  exchange.facts = { jwt: new Map([['sub', 'ann']]) }
+  const sent = sentFields(exchange.request, 'passthrough')
+  const fieldsFor = transformed(sent, targets, exchange)
+  assert.is(fieldsFor('plain'), sent)
+  const expected = [
+    ['cookie', 'a=b', 'passthrough'],
+    ['x-user', 'ann'],
+    ['x-request-id', 'inspector!'],
+    ['x-user', 'second'],
+  ]
+  assert.equal(fieldsFor('own'), expected)
+  // They are the request's as it was then.
+  exchange.facts = null
+  exchange.request.remove('user-agent')
+  assert.equal(fieldsFor('own'), expected)
 })
 
 fields.run()
