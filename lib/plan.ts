@@ -1,6 +1,8 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
 import assert from 'node:assert/strict'
+import { guardedNames } from './base/config/guarded-names.ts'
+import type { PortLimits } from './base/limits.ts'
 import { isLoopback } from './base/loopback.ts'
 import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
@@ -57,6 +59,8 @@ export interface Plan {
   /** Counts from 1 with every plan that came into force. */
   readonly generation: number
   readonly loadedAt: Date
+  /** Of every port. */
+  readonly limits: PortLimits
   /** Who answers on which port. */
   readonly ports: ReadonlyMap<number, ListenerTable<PlannedListener>>
   /** The origins it may call, by key. */
@@ -78,7 +82,8 @@ export function planOf(config: Config, standing: Standing, generation: number): 
     config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
   )
   const { origins, groups } = planner
-  return { config, generation, loadedAt: new Date(), ports, origins, groups }
+  const limits = { ...config.wire, guardedNames: guardedNames(config) }
+  return { config, generation, loadedAt: new Date(), limits, ports, origins, groups }
 }
 
 /** What a listener has for its routes. */
