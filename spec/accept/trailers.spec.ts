@@ -19,7 +19,7 @@ const HOLDS: Step[] = [{ wait: HEAD }, { hold: true }]
 
 const POLICIES = [
   'apiKey: { mode: optional, location: { header: { name: x-key } }, keys: [{ key: k }] }',
-  'jwtAuth: { issuer: "http://i.test", jwks: \'{"keys":[{"kid":"a","kty":"RSA"}]}\', location: { expression: \'request.headers["X-Tok"]\' } }',
+  'jwtAuth: { issuer: "http://i.test", jwks: \'{"keys":[{"kid":"a","kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}\', location: { expression: \'request.headers["X-Tok"]\' } }',
   'requestHeaderModifier: { remove: [x-internal], set: { X-Tenant: acme }, add: { x-more: y } }',
   'transformations: { request: { set: { x-user: "\'a\'" }, remove: [x-role] } }',
   'backendAuth: { key: { value: b, location: { header: { name: x-backend } } } }',

@@ -99,7 +99,7 @@ export class Documents {
     let why = ''
     try {
       const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
-      const found = status === 200 ? objectIn(text) : null
+      const found = status === 200 ? objectIn(text()) : null
       if (found !== null) return found
       reason = `${host} answers with ${status === 200 ? 'no JSON object' : `status ${status}`}`
     } catch (error) {

@@ -7,10 +7,13 @@ import { objectIn } from '../oauth/json-object.ts'
 import { shownUrl } from '../shown-url.ts'
 import { Keys } from './keys.ts'
 
-/** How long a set is fresh when the provider does not say, and at least and at most. */
+/** How long a set is fresh when the provider does not say, and at least and at most, whatever it says. */
 const FRESH_MS = 900_000
 const MIN_FRESH_MS = 60_000
 const MAX_FRESH_MS = 86_400_000
+
+/** How long behind that a set serves while a new one is fetched; whoever comes later waits for the new one. */
+const GRACE_MS = 60_000
 
 /** Unknown key ids are cheap to invent: they make nobody fetch more often than this. */
 const COOLDOWN_MS = 30_000
@@ -75,9 +78,12 @@ export class RemoteKeys implements KeySource {
     const now = this.#clock.now()
     const keys = this.#keys
     if (keys === null) return this.#first()
-    // An old set serves until the new one is there.
-    if (now >= this.#freshUntil && now >= this.#nextTry) void this.#fetchOnce()
-    return keys
+    if (now < this.#freshUntil || now < this.#nextTry) return keys
+    const isDown = this.#reason !== ''
+    const fetching = this.#fetchOnce()
+    // Keys may have been removed long ago. A provider that was down just now is not waited for.
+    if (now < this.#freshUntil + GRACE_MS || isDown) return keys
+    return fetching.then(() => this.#keys ?? keys)
   }
 
   async renew(): Promise<boolean> {
@@ -107,7 +113,7 @@ export class RemoteKeys implements KeySource {
     try {
       const { status, text, headers } = await this.#fetch(this.#url)
       if (status !== 200) throw new Error(`status ${status}`)
-      this.#take(text, freshness(String(headers['cache-control'] ?? '')))
+      this.#take(text(), freshness(String(headers['cache-control'] ?? '')))
       this.#reason = ''
     } catch (error) {
       this.#nextTry = this.#clock.now() + RETRY_MS
@@ -129,17 +135,24 @@ export class RemoteKeys implements KeySource {
       if (!Array.isArray(keys)) throw new Error('no key set')
       this.#keys = new Keys(keys, ++this.#generation)
       this.#text = text
-      const ids = this.#keys.ids
-      this.#log.line('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
+      this.#tell(this.#keys)
     }
     this.#fetchedAt = now
     this.#freshUntil = now + fresh
+  }
+
+  #tell({ ids, leftOut }: Keys): void {
+    this.#log.line('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
+    if (leftOut.size === 0) return
+    const why = [...leftOut].map(([reason, count]) => `${reason}: ${count}`).join(', ')
+    this.#log.line('warn', 'auth', 'keys left out of the set', ['url', this.#shown, 'why', why])
   }
 }
 
 /** What the provider says of how long its answer holds. */
 function freshness(cacheControl: string): number {
+  if (/no-(?:cache|store)/i.test(cacheControl)) return MIN_FRESH_MS
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cacheControl) ?? []
-  if (seconds === undefined || /no-(?:cache|store)/i.test(cacheControl)) return FRESH_MS
+  if (seconds === undefined) return FRESH_MS
   return Math.min(MAX_FRESH_MS, Math.max(MIN_FRESH_MS, Number(seconds) * 1000))
 }

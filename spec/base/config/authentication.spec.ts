@@ -142,7 +142,13 @@ auth('refuses names that clients could not use as they are', () => {
   }
 })
 
-const KEYS = { keys: [{ kid: 'k', kty: 'RSA', n: 'x', e: 'AQAB' }] }
+const KEY = {
+  kid: 'k',
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+}
+const KEYS = { keys: [KEY] }
 
 auth('reads key sets from a file, from JSON and by URL', () => {
   const file = join(folder, 'keys.json')
@@ -175,6 +181,16 @@ auth('refuses key sets that verify nothing, or too much', () => {
     'expected kty to be one of RSA, EC, OKP',
   )
   assert.match(refusal([{ kid: 'a', kty: 'EC', d: 'x' }]), 'got a private key')
+  assert.match(refusal([{ kid: 'a', kty: 'EC', crv: 'P-256' }]), 'the key cannot be read')
+  const n = Buffer.alloc(128, 0xc5).toString('base64url')
+  assert.match(
+    refusal([KEY, { kid: 'a', kty: 'RSA', n, e: 'AQAB' }]),
+    'key 1 of the set: got a short RSA key, expected at least 2048 bits',
+  )
+  assert.match(
+    refusal([KEY, { ...KEY, kid: 'other' }, KEY]),
+    'key 2 of the set: got the kid of key 0, expected another',
+  )
   assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: '{a'`))[0]!, 'that is no JSON')
   assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: no.json`))[0]!, "cannot read 'no.json'")
 })
