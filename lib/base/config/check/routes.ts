@@ -9,6 +9,7 @@ import type { Attachments } from './attach.ts'
 import { backendOf } from './backends.ts'
 import type { NamedTargets, Target } from './backends.ts'
 import type { Context } from './context.ts'
+import { checkLevels } from './levels.ts'
 import type { OpenListener, OpenRoute } from './gateways.ts'
 import { limitsOf } from './limits.ts'
 import { checkPolicies, checkPrefixes } from './policies.ts'
@@ -79,6 +80,7 @@ export function hang(
   listener: OpenListener,
   key = `${listener.key}/${NAMESPACE}/${route.name}`,
 ): void {
+  checkLevels(context, [...path, 'policies'], route.policies, listener)
   if (listener.routes.some((other) => other.key === key))
     context.problem(
       path,
