@@ -172,14 +172,20 @@ class Planner {
     })
     const [pool] = remotes
     const auth = policies.backendAuth ?? route.policies.backendAuth
-    const isOpen = route.policies.mcpAuthentication === null && mcp.targets.length === 1
+    const isProtected = route.policies.mcpAuthentication !== null
+    // One target, and nobody here who reads them.
+    const isOpen = !isProtected && mcp.targets.length === 1
     return new McpBackend(group, {
       rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
         (one) => one?.rules ?? [],
       ),
       protection: protectionOf(mcp.dnsRebindingProtection, address),
-      // Behind `backendAuth` the header is what the operator put there.
-      credentials: isOpen ? 'all' : auth === null ? 'passthrough' : 'authorization',
+      credentials: {
+        // Behind `backendAuth` the header is what the operator put there.
+        authorization: isOpen || auth !== null ? 'all' : 'passthrough',
+        // Those of a page that talks to the gateway are nobody else's.
+        cookie: isOpen ? 'all' : isProtected ? 'none' : 'passthrough',
+      },
       documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }

@@ -29,7 +29,7 @@ import type { FieldsFor } from './types.ts'
 export interface McpRouting {
   readonly rules: readonly Rule[]
   readonly protection: Protection
-  /** Whether the client's own credentials are meant for the targets: one target, and nobody here who reads them. */
+  /** Whether the client's own credentials are meant for the targets. */
   readonly credentials: Credentials
   /** Who knows about authorization when it is the only target's own business. */
   readonly documents: Backend | null

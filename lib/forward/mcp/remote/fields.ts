@@ -31,19 +31,23 @@ const KEPT_BACK = new Set([
 /** `mcp-`: session and version are the gateway's own with each target, and names may differ there. */
 const KEPT_BACK_PREFIXES = ['accept', 'access-control-', 'content-', 'if-', 'mcp-', 'sec-']
 
-const CREDENTIALS = new Set(['authorization', 'cookie'])
+/** Whether a credential of the client's goes to every target, only to those that ask for it, or to none. */
+type Reach = 'all' | 'passthrough' | 'none'
 
-/** Credentials go to every target, or only to those that ask for them; `authorization`: that header does, cookies do not. */
-export type Credentials = 'all' | 'authorization' | 'passthrough'
+/** By header. */
+export interface Credentials {
+  readonly authorization: Reach
+  readonly cookie: Reach
+}
 
 export function sentFields(head: RequestHead, credentials: Credentials): SentFields {
   const sent: [string, string, 'passthrough'?][] = []
   for (const [name, value] of head.entries()) {
     if (KEPT_BACK.has(name)) continue
     if (KEPT_BACK_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
-    const isForAll = credentials === 'all' || credentials === name
-    if (CREDENTIALS.has(name) && !isForAll) sent.push([name, value, 'passthrough'])
-    else sent.push([name, value])
+    const reach = name === 'authorization' || name === 'cookie' ? credentials[name] : 'all'
+    if (reach === 'all') sent.push([name, value])
+    else if (reach === 'passthrough') sent.push([name, value, reach])
   }
   return sent
 }

@@ -36,6 +36,8 @@ const HEAD = [
   'Traceparent: 00-1-2-00',
 ]
 
+const ASKED = { authorization: 'passthrough', cookie: 'passthrough' } as const
+
 const OTHERS = [
   ['user-agent', 'inspector'],
   ['x-request-id', '1'],
@@ -44,7 +46,7 @@ const OTHERS = [
 ]
 
 fields('sends on what tells of the client, and nothing of its message or connection', () => {
-  const sent = sentFields(requestOf(...HEAD), 'passthrough')
+  const sent = sentFields(requestOf(...HEAD), ASKED)
   assert.equal(
     sent.filter(([, , only]) => only === undefined),
     OTHERS,
@@ -52,14 +54,18 @@ fields('sends on what tells of the client, and nothing of its message or connect
 })
 
 fields('sends credentials on where they are meant for the target', () => {
-  assert.equal(sentFields(requestOf(...HEAD), 'all'), [
+  assert.equal(sentFields(requestOf(...HEAD), { authorization: 'all', cookie: 'all' }), [
     ['authorization', 'Bearer token'],
     ['cookie', 'a=b'],
     ...OTHERS,
   ])
-  assert.equal(sentFields(requestOf(...HEAD), 'passthrough').slice(0, 2), [
+  assert.equal(sentFields(requestOf(...HEAD), ASKED).slice(0, 2), [
     ['authorization', 'Bearer token', 'passthrough'],
     ['cookie', 'a=b', 'passthrough'],
+  ])
+  assert.equal(sentFields(requestOf(...HEAD), { authorization: 'passthrough', cookie: 'none' }), [
+    ['authorization', 'Bearer token', 'passthrough'],
+    ...OTHERS,
   ])
 })
 
@@ -81,7 +87,7 @@ fields('are transformed for the target that wants it, and for no other', () => {
     add: { x-user: '"second"', x-none: jwt.none }, remove: [User-Agent, authorization]`)
   const exchange = exchangeOf(requestOf(...HEAD))
   exchange.facts = { jwt: new Map([['sub', 'ann']]) }
-  const sent = sentFields(exchange.request, 'passthrough')
+  const sent = sentFields(exchange.request, ASKED)
   const fieldsFor = transformed(sent, targets, exchange)
   assert.is(fieldsFor('plain'), sent)
   const expected = [
