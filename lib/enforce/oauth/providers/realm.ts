@@ -8,6 +8,7 @@ import { ownUrl, trimmed } from './urls.ts'
 export const realm: Provider = {
   keysUrl: (issuer) => `${trimmed(issuer)}/protocol/openid-connect/certs`,
   discoveryUrls: (issuer) => [`${trimmed(issuer)}/.well-known/openid-configuration`],
+  namedIssuer: (issuer) => issuer,
   edits: (found, own) => ({
     ...withPublicClients(found),
     registration_endpoint: own.registration,
