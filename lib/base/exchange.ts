@@ -44,6 +44,10 @@ export class Exchange {
   facts: Facts | null = null
   /** Verified and taken off the request, for a backend that is to have them all the same. */
   credentials: readonly Credential[] = []
+  /** Why a policy refused it, by class, for the log; '' when none did. */
+  refusal = ''
+  /** Which of its rules did, counted from 0; -1 where none alone did. */
+  refusedBy = -1
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */

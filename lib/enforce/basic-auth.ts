@@ -22,10 +22,17 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
   const { mode, location, users } = config
   const hashes = new Map(users.map(({ name, hash }) => [name, hash.reveal()]))
   const decoy = decoyOf([...hashes.values()])
+  const invalid = (exchange: Exchange): Reply => {
+    exchange.refusal = 'password_invalid'
+    return refused(config, 'invalid credentials')
+  }
   const decide = (exchange: Exchange, { text, username }: Pair, check: PasswordCheck) => {
-    if (check === 'busy') return textReply(503, `${FAILURE}: too many checks at once`)
+    if (check === 'busy') {
+      exchange.refusal = 'password_checks_busy'
+      return textReply(503, `${FAILURE}: too many checks at once`)
+    }
     // A user that does not exist has cost as much as one that does.
-    if (check === 'wrong' || !hashes.has(username)) return refused(config, 'invalid credentials')
+    if (check === 'wrong' || !hashes.has(username)) return invalid(exchange)
     exchange.facts = { ...exchange.facts, basicAuth: { username } }
     removeCredential(exchange, location, text)
     return undefined
@@ -34,10 +41,13 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
     kind: 'basicAuth',
     request(exchange) {
       const found = findCredential(exchange, location)
-      if (found.kind === 'none')
-        return mode === 'strict' ? refused(config, 'no credentials found') : undefined
+      if (found.kind === 'none') {
+        if (mode !== 'strict') return undefined
+        exchange.refusal = 'password_missing'
+        return refused(config, 'no credentials found')
+      }
       const pair = found.kind === 'one' ? pairOf(found.value) : null
-      if (pair === null) return refused(config, 'invalid credentials')
+      if (pair === null) return invalid(exchange)
       const check = passwords.check(pair.password, hashes.get(pair.username) ?? decoy)
       return check instanceof Promise
         ? check.then((one) => decide(exchange, pair, one))

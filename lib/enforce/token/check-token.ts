@@ -18,7 +18,11 @@ export interface TokenCheck {
 
 export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
   const found = findCredential(exchange, check.location)
-  if (found.kind === 'none') return check.mode === 'strict' ? check.missing(exchange) : undefined
+  if (found.kind === 'none') {
+    if (check.mode !== 'strict') return undefined
+    exchange.refusal = 'token_missing'
+    return check.missing(exchange)
+  }
   if (found.kind === 'several')
     return decide(check, exchange, '', { kind: 'invalid', fault: 'malformed' })
   const token = found.value
@@ -41,7 +45,10 @@ function decide(
     return undefined
   }
   if (check.mode === 'permissive') return undefined
-  return verification.kind === 'invalid'
-    ? check.invalid(exchange, verification.fault)
-    : check.unavailable(exchange, verification.reason)
+  if (verification.kind === 'unavailable') {
+    exchange.refusal = 'keys_unavailable'
+    return check.unavailable(exchange, verification.reason)
+  }
+  exchange.refusal = `token_${verification.fault.replaceAll(' ', '_')}`
+  return check.invalid(exchange, verification.fault)
 }
