@@ -102,6 +102,7 @@ function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
     ui,
+    warnings: [...context.warnings],
   }
 }
 

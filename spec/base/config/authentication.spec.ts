@@ -104,6 +104,10 @@ auth('refuses mcpAuthentication that could not work', () => {
   ])
   assert.match(refusal('provider: { idp_real: {} }')[0]!, "did you mean 'idp_realm'?")
   assert.match(refusal('provider: { idp_realm: { a: 1 } }')[0]!, "unknown field 'a'")
+  assert.equal(refusal('provider: { keycloak: {} }'), [
+    "mcpAuthentication.provider.keycloak: is not supported by this name, expected 'idp_realm'",
+  ])
+  assert.match(refusal('provider: { okta: {} }')[0]!, "one of 'idp_realm', 'idp_tenant', 'auth0'")
   assert.equal(refusal('clientSecret: s, clientId: c'), [
     'mcpAuthentication.clientSecret: got a clientSecret, expected it only with provider.idp_tenant',
   ])
@@ -171,6 +175,10 @@ auth('refuses key sets that verify nothing, or too much', () => {
       /^.*?: /,
       '',
     )
+  assert.match(
+    problems(mcpAuth(`${TOKEN}, ${META}, jwks: "ftp://k/keys?a=hush"`)).join(),
+    /jwks: got a URL of the scheme 'ftp', expected http, https or file$/,
+  )
   assert.is(refusal([]), 'got a key set without keys, expected {"keys": […]}')
   assert.match(
     refusal([{ kty: 'RSA' }]),

@@ -100,6 +100,11 @@ function keySetOf(context: Context, path: Path, shape: JwksShape | undefined): K
       return { kind: 'url', url: text }
     }
   }
+  const [, scheme] = /^([a-z][\w+.-]*):\/\//i.exec(text) ?? []
+  if (scheme !== undefined && scheme.toLowerCase() !== 'file') {
+    context.problem(path, `got a URL of the scheme '${scheme}', expected http, https or file`)
+    return { kind: 'keys', keys: [] }
+  }
   const written = context.read(path, nameOf(context, path, text), 'a JSON Web Key Set')
   return { kind: 'keys', keys: written === '' ? [] : keysOf(context, path, written) }
 }
