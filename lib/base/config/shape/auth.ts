@@ -7,9 +7,19 @@ import { choice, httpUrl, orNull, refusedAs, secret, text, union } from './parts
 import { duration, headerName } from './scalars.ts'
 
 const location = choice({
-  header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
-  queryParameter: z.strictObject({ name: text }),
-  cookie: z.strictObject({ name: text.regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name') }),
+  header: z.strictObject({
+    name: headerName.describe('Name of the header'),
+    prefix: z
+      .string()
+      .default('')
+      .describe('What stands before the credential, such as `Bearer `, in any case'),
+  }),
+  queryParameter: z.strictObject({ name: text.describe('Name of the parameter') }),
+  cookie: z.strictObject({
+    name: text
+      .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name')
+      .describe('Name of the cookie'),
+  }),
   expression: expression('transformation').describe(
     'CEL; a verified credential is taken off the request where its text is all of a header, cookie or parameter',
   ),
