@@ -20,7 +20,7 @@ function oddMember(document: Metadata): string | null {
   return null
 }
 
-function isWebUrl(value: unknown): boolean {
+function isWebUrl(value: unknown): value is string {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value)
 }
 
@@ -63,12 +63,13 @@ export class MetadataCheck {
   #lookAtRegistration(found: Metadata): void {
     const { issuer, clientId } = this.#config
     const { registration_endpoint: written } = found
-    if (clientId !== null || !isWebUrl(written) || ownUrl(written, issuer) !== null) return
+    if (clientId !== null || written == null || ownUrl(written, issuer) !== null) return
     const isLeftOut = this.#provider.registrationUrl(found, issuer) === null
-    const message = isLeftOut
-      ? 'registration endpoint left out: it is on another host than the issuer'
-      : 'registration endpoint not used: it is on another host than the issuer'
-    const url = shownUrl(String(written)).slice(0, MAX_LOGGED)
-    this.#log.line('warn', 'auth', message, ['issuer', issuer, 'url', url])
+    const fate = isLeftOut ? 'left out' : 'not used'
+    const isWeb = isWebUrl(written)
+    const why = isWeb ? 'it is on another host than the issuer' : 'it is no http(s) URL'
+    const url = isWeb ? shownUrl(written).slice(0, MAX_LOGGED) : undefined
+    const fields = ['issuer', issuer, 'url', url]
+    this.#log.line('warn', 'auth', `registration endpoint ${fate}: ${why}`, fields)
   }
 }

@@ -232,6 +232,14 @@ servers('tells once why a registration endpoint is left out', async () => {
     },
   ])
   assert.equal(await toldOf(provider, document, 'clientId: c'), [])
+  const file = { ...document, registration_endpoint: 'file:///etc/passwd' }
+  assert.equal(await toldOf(provider, file), [
+    {
+      level: 'warn',
+      message: 'registration endpoint left out: it is no http(s) URL',
+      issuer: provider.origin,
+    },
+  ])
 })
 
 servers('sends nobody to what is no web page', async () => {
