@@ -73,8 +73,7 @@ export class Gateway implements PortsOwner {
   }
 
   async start(): Promise<void> {
-    const { gateways, wire } = this.#plan.config
-    await this.#ports.apply(gateways, wire, () => {})
+    await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
   }
 
   /**
@@ -86,7 +85,7 @@ export class Gateway implements PortsOwner {
     const config = { ...written, process, backend, mcp, llm }
     try {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
-      await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
+      await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)

@@ -6,6 +6,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
+import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
@@ -30,12 +31,14 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#door = door
     this.#stream = stream
     const [head, fault] = readHead(raw)
+    const { guardedNames } = door.limits
     this.#body = new StreamBody(stream, {
       framing: stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open',
       length: head.length,
       cancel: () => {},
       moved: (bytes) => this.#moved(bytes),
       over: () => (this.#readBy = 0),
+      refusesTrailer: (name) => isForbiddenRequestTrailer(name) || guardedNames.has(name),
       spoilt: () =>
         this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer')),
     })

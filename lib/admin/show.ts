@@ -41,7 +41,7 @@ export class Showing {
 
   /** `name` is that of the field it stands in. */
   show(value: unknown, name = ''): unknown {
-    if (typeof value === 'string') return this.#isSecret(name) ? REDACTED : textOf(value)
+    if (typeof value === 'string') return this.#isSecret(name) ? REDACTED : textOf(value, name)
     if (typeof value === 'number') return numberOf(value, name)
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Secret) return REDACTED
@@ -72,7 +72,7 @@ export class Showing {
   /** What an expression came to, unless it reads something that is not to be shown. */
   valueOf({ source }: Expression, value: string): unknown {
     const words = source.match(WORDS) ?? []
-    return words.some((word) => this.#isSecret(word)) ? REDACTED : textOf(value)
+    return words.some((word) => this.#isSecret(word)) ? REDACTED : textOf(value, '')
   }
 
   #isSecret(name: string): boolean {
@@ -148,9 +148,11 @@ export function addressText(address: Fields): string {
   return `${name.includes(':') ? `[${name}]` : name}:${String(port)}`
 }
 
-function textOf(text: string): unknown {
+function textOf(text: string, name: string): unknown {
   if (text.includes('-----BEGIN ')) return pemText(text)
-  return text.replace(USER_INFO, `://${REDACTED}@`).replace(SECRET_QUERY, `$1${REDACTED}`)
+  // Of keys to check tokens by: who may fetch them may be told by a parameter of any name.
+  const known = name === 'url' ? text.replace(/\?.*/s, `?${REDACTED}`) : text
+  return known.replace(USER_INFO, `://${REDACTED}@`).replace(SECRET_QUERY, `$1${REDACTED}`)
 }
 
 /** No bound is no number. */

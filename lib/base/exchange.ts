@@ -67,6 +67,10 @@ export class Exchange {
   release: (() => void) | null = null
   /** Of the tightest limit it met so far. */
   allowance: Allowance | null = null
+  /** Why a policy refused it, by class, for the log; '' when none did. */
+  refusal = ''
+  /** Which of its rules did, counted from 0; -1 where none alone did. */
+  refusedBy = -1
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** The call to cancel while no answer is there. */

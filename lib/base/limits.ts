@@ -37,6 +37,12 @@ export const WIRE_LIMITS: WireLimits = {
   handshakeTimeout: 15_000,
 }
 
+/** Those of one port. */
+export interface PortLimits extends WireLimits {
+  /** Header names that policies deal with, in lower case: a request must not bring them as trailers instead. */
+  readonly guardedNames: ReadonlySet<string>
+}
+
 export interface BackendLimits {
   /** config.backend.connectTimeout: name look-up, TCP and TLS together. */
   connectTimeout: number

@@ -4,6 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { fromJson } from '../base/cel/json.ts'
 import type { Claims } from '../base/cel/json.ts'
 import type { ApiKeyConfig } from '../base/config/auth-types.ts'
+import type { Exchange } from '../base/exchange.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { findCredential, removeCredential } from './credential.ts'
@@ -29,13 +30,17 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
     kind: 'apiKey',
     request(exchange) {
       const found = findCredential(exchange, location)
-      if (found.kind === 'none') return mode === 'strict' ? refused('no API Key found') : undefined
+      if (found.kind === 'none')
+        return mode === 'strict' ? refused(exchange, 'missing', 'no API Key found') : undefined
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
-      if (key === null) return mode === 'permissive' ? undefined : refused('invalid credentials')
+      if (key === null || found.kind !== 'one')
+        return mode === 'permissive'
+          ? undefined
+          : refused(exchange, 'invalid', 'invalid credentials')
       const apiKeyHash = key.hash.toString('base64')
       const { metadata, allowedModels } = key
       exchange.facts = { ...exchange.facts, apiKey: metadata, apiKeyHash, allowedModels }
-      removeCredential(exchange, location)
+      removeCredential(exchange, location, found.value)
       return undefined
     },
   }
@@ -50,7 +55,8 @@ function holderOf(known: readonly Known[], text: string): Known | null {
   return holder
 }
 
-function refused(reason: string) {
+function refused(exchange: Exchange, fault: 'missing' | 'invalid', reason: string) {
+  exchange.refusal = `api_key_${fault}`
   const reply = textReply(401, `api key authentication failure: ${reason}`)
   reply.head.add('www-authenticate', 'Bearer')
   return reply

@@ -34,6 +34,8 @@ export function authorization(
       const view = new View(exchange, exchange.facts ?? undefined)
       const objection = objectionOf(rules, view, tell)
       if (objection === null) return undefined
+      exchange.refusal = 'authorization_denied'
+      exchange.refusedBy = objection === 'none allows' ? -1 : rules.indexOf(objection)
       const reply = textReply(403, 'authorization failed')
       if (mcp !== null && isAboutScope(objection, rules))
         reply.head.add('www-authenticate', scopeChallengeOf(mcp))

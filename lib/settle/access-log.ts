@@ -39,7 +39,9 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'error',
     error?.message ?? exchange.facts?.mcp?.errorText,
     'reason',
-    error?.code,
+    error?.code ?? (exchange.refusal || undefined),
+    'rule',
+    exchange.refusedBy < 0 ? undefined : exchange.refusedBy,
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])

@@ -24,6 +24,8 @@ export interface ReaderOwner {
   bodyCancelled(): void
   /** The peer may send again; until now its silence was ours. */
   resumed(): void
+  /** Whether a trailer of this name, in lower case, spoils the message. */
+  refusesTrailer(name: string): boolean
 }
 
 export interface ReaderLimits {
@@ -39,7 +41,7 @@ export class Reader implements Body {
   length = -1
   readonly #owner: ReaderOwner
   readonly #limits: ReaderLimits
-  readonly #framer = new Framer()
+  readonly #framer: Framer
   #wire!: Wire
   #state: State = 'head'
   #sink: Sink | null = null
@@ -59,6 +61,7 @@ export class Reader implements Body {
   constructor(owner: ReaderOwner, limits: ReaderLimits) {
     this.#owner = owner
     this.#limits = limits
+    this.#framer = new Framer((name) => owner.refusesTrailer(name))
   }
 
   attach(wire: Wire): void {
