@@ -136,7 +136,7 @@ report('holds limits to what a chunk costs without them, and to microseconds', (
   const checks = new Map([['gateway' as const, { requests: 0.2, tokens: 0.9, keyed: 2.1 }]])
   const results: Results = new Map([['limits-check', checks]])
   assert.is(judged(results, 'requests checked')?.state, 'met')
-  assert.is(judged(results, 'settled by key')?.state, 'missed')
+  assert.is(judged(results, 'by one of 1,024 keys')?.state, 'missed')
   assert.is(judged(results, '65,536 keys')?.state, 'not measured')
 })
 
