@@ -27,9 +27,12 @@ interface Row {
   readonly isFree: boolean
 }
 
+/** Names of members, each with those in it that matter. */
+export type Places = ReadonlyMap<string, Places>
+
 export interface AnswerDialect extends Row {
-  /** Members of the root that lead to what is told. */
-  readonly names: ReadonlySet<string>
+  /** From the root inwards: what leads to what is told, and the type of an event. */
+  readonly places: Places
   /** An event that tells something has one of these in it: names, with the closing quote, and endings. */
   readonly words: readonly string[]
   /** The same, while the model is not known. */
@@ -154,10 +157,17 @@ function withNames(row: Row): AnswerDialect {
   const words = [...usage.map(lastName), ...endings]
   return {
     ...row,
-    names: new Set(paths.map(([name = '']) => name)),
+    places: placesOf([...paths, ['type']]),
     words: [...new Set(words)],
     firstWords: [...new Set([...words, ...model.map(lastName)])],
   }
+}
+
+function placesOf(paths: readonly Path[]): Places {
+  const names = new Set(paths.flatMap(([name]) => name ?? []))
+  const below = (name: string): Path[] =>
+    paths.filter(([first]) => first === name).map(([, ...rest]) => rest)
+  return new Map([...names].map((name) => [name, placesOf(below(name))]))
 }
 
 function lastName(path: Path): string {

@@ -8,10 +8,8 @@ import type { Outcome } from '../../../base/types.ts'
 import type { Seen } from '../types.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { Findings } from '../usage/findings.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from './glean.ts'
 import type { Watch } from './watch.ts'
-
-/** Of one member; a longer one passes unread. */
-export const MAX_WATCHED_MEMBER_BYTES = 65_536
 
 /** Bytes of an answer that make a token, on the average. */
 const BYTES_PER_TOKEN = 4
@@ -115,7 +113,7 @@ export class JsonWatch implements Watch {
     this.#read = 0
     this.#closedAt = -1
     this.#peek = new Peek({
-      begin: (name) => (this.#dialect.names.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
+      begin: (name) => (this.#dialect.places.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
       member: (found) => this.#keep(found),
       closed: (at) => (this.#closedAt = at),
       fault: () => (this.#state = 'broken'),
