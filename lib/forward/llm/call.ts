@@ -126,8 +126,9 @@ export class LlmCall implements PromptOwner, Call {
   #admit(choices: readonly Choice[]): void {
     const { meter } = this.#settings
     const exchange = this.#exchange
+    const { method } = exchange.request
     // Another try of the route's `retry` was admitted with the first.
-    const isAdmitted = exchange.spent !== null || isFree(this.#format, exchange.request.method)
+    const isAdmitted = exchange.spent !== null || isFree(this.#format, method, this.#attempt.body)
     this.#estimate = this.#estimateNow()
     if (meter === null || isAdmitted) return this.#ask(choices)
     exchange.spent = NOTHING

@@ -54,6 +54,20 @@ hosts('count whatever costs on a route with a limit of its own', async () => {
   assert.is(left(gateway), BUDGET - 84)
 })
 
+hosts('count every method but those that only read', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  for (const method of ['PUT', 'PATCH', 'DELETE']) await post(gateway, chatAsking(), { method })
+  assert.is(left(gateway), BUDGET - 3 * 42)
+  await post(gateway, '', { method: 'GET' })
+  const client = await stage.client(gateway)
+  for (const method of ['DELETE', 'OPTIONS']) {
+    client.send(`${method} /v1/chat/completions HTTP/1.1\r\nhost: a\r\n\r\n`)
+    assert.match(await client.until(/\}\}$/), ' 200 ')
+  }
+  assert.is(left(gateway), BUDGET - 3 * 42)
+})
+
 const OF_ALL = `---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
@@ -79,6 +93,8 @@ hosts('leave plain APIs alone that only share a gateway with a limit', async () 
   assert.is((await post(gateway)).status, 200)
   assert.is((await post(gateway)).status, 429)
   assert.is((await post(gateway, '{}', { path: '/orders' })).status, 200)
+  for (const path of ['/v1/Chat/Completions', '/v1/chat/x/../completions', '/v1/messages;a=1'])
+    assert.is((await post(gateway, chatAsking(), { path })).status, 429, path)
 })
 
 hosts('pass a compressed body as it is, and count its answer', async () => {
