@@ -24,6 +24,8 @@ interface Row {
   readonly counts: InputCount
   /** `text`: an answer in one piece is words, whose bytes say roughly how many tokens they are. */
   readonly content: 'text' | 'other'
+  /** What an answer is taken for that cannot be read. */
+  readonly unread: 'text' | 'other'
   readonly isFree: boolean
 }
 
@@ -49,10 +51,13 @@ const NOTHING: Row = {
   plainEnd: 'whole',
   counts: 'withCached',
   content: 'other',
+  unread: 'other',
   isFree: false,
 }
 
 const FREE: Row = { ...NOTHING, isFree: true }
+
+const WORDS = { content: 'text', unread: 'text' } as const
 
 const COMPLETIONS: Row = {
   ...NOTHING,
@@ -62,7 +67,7 @@ const COMPLETIONS: Row = {
   tier: [['service_tier']],
   endings: new Set(['[DONE]']),
   plainEnd: 'cut',
-  content: 'text',
+  ...WORDS,
 }
 
 const BEGUN: Path = ['message', 'usage']
@@ -79,7 +84,7 @@ const MESSAGES: Row = {
   endings: new Set(['message_stop']),
   plainEnd: 'cut',
   counts: 'withoutCached',
-  content: 'text',
+  ...WORDS,
 }
 
 const RESPONSES: Row = {
@@ -89,14 +94,14 @@ const RESPONSES: Row = {
   tier: [['response', 'service_tier'], ['service_tier']],
   endings: new Set(['response.completed', 'response.failed', 'response.incomplete']),
   plainEnd: 'cut',
-  content: 'text',
+  ...WORDS,
 }
 
 const GENERATE_CONTENT: Row = {
   ...NOTHING,
   usage: [['usageMetadata']],
   model: [['modelVersion']],
-  content: 'text',
+  ...WORDS,
 }
 
 const EMBEDDINGS: Row = {
@@ -130,7 +135,8 @@ const DIALECTS: Readonly<Record<LlmFormat, AnswerDialect>> = {
   generateContent: withNames(GENERATE_CONTENT),
   embeddings: withNames(EMBEDDINGS),
   rerank: withNames(RERANK),
-  detect: withNames(ANY),
+  // It was a prompt, as far as anybody knows: what comes back does not get past the limits unseen.
+  detect: withNames({ ...ANY, unread: 'text' }),
   passthrough: withNames(ANY),
   realtime: withNames(NOTHING),
   models: withNames(FREE),

@@ -9,10 +9,8 @@ import type { Seen } from '../types.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { Findings } from '../usage/findings.ts'
 import { MAX_WATCHED_MEMBER_BYTES } from './glean.ts'
+import { guessOf } from './guess.ts'
 import type { Watch } from './watch.ts'
-
-/** Bytes of an answer that make a token, on the average. */
-const BYTES_PER_TOKEN = 4
 
 const OPEN_BRACKET = 91
 const CLOSE_BRACKET = 93
@@ -47,7 +45,7 @@ export class JsonWatch implements Watch {
   get seen(): Seen {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
     const isText = this.#dialect.content === 'text'
-    const outputGuess = isText ? Math.ceil(this.#bytes / BYTES_PER_TOKEN) : 0
+    const outputGuess = isText ? guessOf(this.#bytes) : 0
     return this.#findings.seen({ outputGuess, firstAt, lastAt })
   }
 
