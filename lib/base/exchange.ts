@@ -2,6 +2,7 @@
 // moves through its phases in one direction; `settle` runs exactly once, whoever ends it.
 
 import assert from 'node:assert'
+import { NO_CHARGES } from './cost.ts'
 import { GatewayError } from './errors.ts'
 import type { Facts } from './cel/facts.ts'
 import type {
@@ -58,7 +59,7 @@ export class Exchange {
   /** Verified and taken off the request, for a backend that is to have them all the same. */
   credentials: readonly Credential[] = []
   /** Tokens taken in advance; settled at the latest when the exchange is. */
-  charges: readonly Charge[] = []
+  charges: readonly Charge[] = NO_CHARGES
   /** What they are settled with, as far as it is known; null while no token limit was asked. */
   spent: Cost | null = null
   /** Set while somebody still counts what has passed: calls back when that is done. */

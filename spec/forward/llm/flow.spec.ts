@@ -139,6 +139,25 @@ flow('lets clients go on that wait to be told so, whoever wants the body first',
   assert.match(await client.until(/rate limit exceeded$/), /^HTTP\/1.1 429 /)
 })
 
+flow('waits for the model only where a limit goes by it', async () => {
+  const keyed = (key: string) => ({ policies: tokens(10_000_000, `key: ${key}`) })
+  const head = `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nx-team: a\r\ncontent-length: 60\r\n\r\n`
+  const byTeam = await staged(
+    stage,
+    keyed('\'request.headers["x-team"]\''),
+    answers.json(chatOf(1, 1)),
+  )
+  const client = await stage.client(byTeam.gateway)
+  client.send(`${head}{"messages":[]`)
+  await (await byTeam.backend.asked(1)).received(14)
+  const byModel = await staged(stage, keyed('llm.requestModel'), answers.json(chatOf(1, 1)))
+  const other = await stage.client(byModel.gateway)
+  other.send(`${head}{"messages":[]`)
+  other.send(`,"model":"m"}`.padEnd(46))
+  await byModel.backend.heard(1)
+  assert.is(byModel.backend.requests[0]!.text.trim(), '{"messages":[],"model":"m"}')
+})
+
 flow('passes each event on when it comes', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, stream.answer)
