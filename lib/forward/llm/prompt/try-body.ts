@@ -77,7 +77,8 @@ export class TryBody implements Body {
   finish(trailers: Fields | null): void {
     const rest = this.#rewrite?.rest()
     if (rest !== undefined) this.#write(rest, 0, rest.length)
-    while (this.#sent < this.length)
+    // Whoever reads may give up in the middle of it.
+    while (this.#sink !== null && this.#sent < this.length)
       this.#write(PADDING, 0, Math.min(PADDING.length, this.length - this.#sent))
     this.takeSink()?.end(trailers)
   }
