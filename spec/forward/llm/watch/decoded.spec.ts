@@ -16,6 +16,7 @@ import {
 import { watchOf } from '../../../../lib/forward/llm/watch/watch.ts'
 import type { Watch } from '../../../../lib/forward/llm/watch/watch.ts'
 import { deadline } from '../../../support/deadline.ts'
+import { faultsOf } from '../../../support/faults.ts'
 import { PROMPT_GUESS, bytesOf, typeOf } from '../../../support/llm/fixture.ts'
 import type { Fixture } from '../../../support/llm/fixture.ts'
 import { FIXTURES } from '../../../support/llm/fixtures.ts'
@@ -245,10 +246,12 @@ decoded('ends once, and is not felled by a watch that throws', async () => {
     throw new Error('a bug')
   }
   const watch = new DecodedWatch(inner, () => decoderOf((bytes, hand) => hand(bytes)))
-  watch.chunk(Buffer.from('x'), 0, 1)
-  watch.end('complete')
-  await done(watch)
-  assert.equal(ends, ['backend_reset'])
+  const faults = await faultsOf(1, () => {
+    watch.chunk(Buffer.from('x'), 0, 1)
+    watch.end('complete')
+    return done(watch)
+  })
+  assert.equal([ends, faults], [['backend_reset'], ['a bug']])
 })
 
 decoded.run()
