@@ -5,6 +5,7 @@ import { faultOf, GatewayError } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
+import { Pending } from './base/pending.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
@@ -23,6 +24,9 @@ import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
 import { settleCharges } from './settle/charges.ts'
 
+/** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
+const SETTLE_DEADLINE = 1_000
+
 export class Gateway implements PortsOwner {
   readonly #log: Log
   readonly #pools: Pools
@@ -32,6 +36,8 @@ export class Gateway implements PortsOwner {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #ports: Ports
+  /** Exchanges that are over but for being counted. */
+  readonly #counting = new Pending()
   #plan: Plan
 
   constructor(config: Config, log: Log) {
@@ -94,17 +100,13 @@ export class Gateway implements PortsOwner {
     }
   }
 
-  /** Lets what runs finish until the deadline, then cuts it. */
+  /** Lets what runs finish until the deadline, then cuts it; what it has cost is told all the same. */
   async stop(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#plan.config.process.terminationDeadline)
-    })
     this.#groups.drain()
-    await Promise.race([this.#ports.drain(), deadline])
-    clearTimeout(timer)
+    await within(this.#plan.config.process.terminationDeadline, this.#ports.drain())
     this.#ports.cut()
     await this.#groups.close()
+    await within(SETTLE_DEADLINE, this.#settled())
     this.#pools.close()
     this.#services.close()
     this.#identity.close()
@@ -164,8 +166,18 @@ export class Gateway implements PortsOwner {
 
   settle(exchange: Exchange): void {
     const { counting } = exchange
-    if (counting === null) this.#close(exchange)
-    else counting(() => this.#close(exchange))
+    if (counting === null) return this.#close(exchange)
+    this.#counting.begin()
+    counting(() => {
+      this.#close(exchange)
+      this.#counting.end()
+    })
+  }
+
+  /** Every line is written, and every charge told. */
+  async #settled(): Promise<void> {
+    await this.#counting.whenNone()
+    await this.#services.whenTold()
   }
 
   #close(exchange: Exchange): void {
@@ -197,6 +209,14 @@ function pick({ backends }: Route): Backend {
   const backend = backends.pick()
   if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
   return backend
+}
+
+/** Waits for the work, or for so long. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work, deadline])
+  clearTimeout(timer)
 }
 
 function stackOf(cause: unknown): string {

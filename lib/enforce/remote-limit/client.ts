@@ -9,6 +9,7 @@ import type { NetConnectOpts } from 'node:net'
 import type { Endpoint } from '../../base/config/types.ts'
 import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import { Pending } from '../../base/pending.ts'
 import { Ask, isFailure } from './ask.ts'
 import type { Asked, Failure, Leave } from './ask.ts'
 import { encodeRequest } from './codec.ts'
@@ -55,6 +56,7 @@ export class RateLimitService {
   readonly #authority: string
   readonly #log: Log
   readonly #clock: Clock
+  readonly #pending: Pending
   readonly #home: QuestionHome = {
     send: (question) => this.#send(question),
     leave: () => this.#leaveBy(),
@@ -76,7 +78,8 @@ export class RateLimitService {
   #failures = 0
   #tellAgainAt = 0
 
-  constructor(endpoint: Endpoint, log: Log, clock: Clock = performance) {
+  /** `pending`: streams, of all services together. */
+  constructor(endpoint: Endpoint, log: Log, clock: Clock = performance, pending = new Pending()) {
     this.label = labelOf(endpoint)
     this.#authority = endpoint.kind === 'unix' ? 'localhost' : this.label
     this.#connect =
@@ -85,6 +88,7 @@ export class RateLimitService {
         : { host: endpoint.host, port: endpoint.port, noDelay: true }
     this.#log = log
     this.#clock = clock
+    this.#pending = pending
   }
 
   get state(): State {
@@ -112,6 +116,7 @@ export class RateLimitService {
     try {
       const ask = new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
       this.#streams++
+      this.#pending.begin()
       return ask
     } catch (error) {
       // node:http2 throws what others would tell by an event.
@@ -122,6 +127,7 @@ export class RateLimitService {
   #closed(): void {
     this.#streams--
     this.#release()
+    this.#pending.end()
   }
 
   #answered(asked: Asked): void {
