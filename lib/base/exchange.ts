@@ -68,6 +68,8 @@ export class Exchange {
   release: (() => void) | null = null
   /** Of the tightest limit it met so far. */
   allowance: Allowance | null = null
+  /** What a rate limit service wants to stand on its answer, by name and value. */
+  limitFields: readonly (readonly [name: string, value: string])[] = []
   /** Why a policy refused it, by class, for the log; '' when none did. */
   refusal = ''
   /** Which of its rules did, counted from 0; -1 where none alone did. */

@@ -2,6 +2,7 @@
 
 import type { Tap } from '../../../base/types.ts'
 import type { ResponseHead } from '../../../base/wire/head.ts'
+import { essenceOf, isJsonType } from '../media-type.ts'
 import type { LlmFormat, Seen } from '../types.ts'
 import { answerDialectOf } from '../usage/dialects.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
@@ -19,7 +20,6 @@ export interface Watch extends Tap {
   whenDone(callback: () => void): void
 }
 
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
 /** Nobody takes these for words. */
 const MEDIA_TYPE = /^(?:image|audio|video|font)\//
 
@@ -32,7 +32,7 @@ export function watchOf(
   now: () => number = () => performance.now(),
 ): Watch {
   const dialect = answerDialectOf(format)
-  const essence = essenceOf(head)
+  const essence = essenceOf(head.get('content-type') ?? '')
   const reader = readerOf(essence, dialect)
   const unread = MEDIA_TYPE.test(essence) ? 'other' : dialect.unread
   if (reader === null) return new UnreadWatch(dialect, now, unread)
@@ -47,16 +47,10 @@ export function watchOf(
 function readerOf(essence: string, { content }: AnswerDialect): Reader | null {
   if (essence === 'text/event-stream') return EventWatch
   if (essence === 'application/vnd.amazon.eventstream') return FrameWatch
-  if (JSON_TYPE.test(essence)) return SniffedWatch
+  if (isJsonType(essence)) return SniffedWatch
   // Clients do not look at the type of what they asked for; where anything may be, it is taken at its word.
   const isVague = essence === '' || essence === 'text/plain'
   return isVague && content === 'text' ? SniffedWatch : null
-}
-
-/** The type, without its parameters. */
-function essenceOf(head: ResponseHead): string {
-  const [type = ''] = (head.get('content-type') ?? '').split(';')
-  return type.trim().toLowerCase()
 }
 
 /** Several codings, one upon the other, are nobody's we know. */
