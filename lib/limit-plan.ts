@@ -62,8 +62,8 @@ export class LimitPlanner {
   }
 
   #rule(owner: string, config: LimitConfig): Rule {
-    // Below its owner: a route written in front of this one must not give it another bucket.
-    const name = config.name.replace(/^routes\[\d+\]\./, '')
+    // Whatever is written in front of its route or of itself must not give it another bucket.
+    const name = config.name.replace(/^routes\[\d+\]\./, '').replace(/\[\d+\]$/, '')
     const rule = this.#limits.of(owner, { ...config, name })
     this.rules.add(rule)
     return rule

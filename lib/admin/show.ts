@@ -27,6 +27,9 @@ const SECRET_QUERY = /([?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[
 /** Names an expression reads; what is known about an API key is not the key. */
 const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
 
+/** A header whose name is not written out may be any. */
+const COMPUTED = /headers\s*\[(?!\s*r?(?:"[^"]*"|'[^']*')\s*\])/
+
 /** Values of the users' own. */
 const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
 
@@ -72,7 +75,8 @@ export class Showing {
   /** What an expression came to, unless it reads something that is not to be shown. */
   valueOf({ source }: Expression, value: string): unknown {
     const words = source.match(WORDS) ?? []
-    return words.some((word) => this.#isSecret(word)) ? REDACTED : textOf(value, '')
+    const isHidden = COMPUTED.test(source) || words.some((word) => this.#isSecret(word))
+    return isHidden ? REDACTED : textOf(value, '')
   }
 
   #isSecret(name: string): boolean {
