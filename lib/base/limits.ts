@@ -130,6 +130,12 @@ export const CHUNK_EXTRA_BYTES = 16_384
 /** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
 export const REPLAY_BYTES = 65_536
 
+/** Of an LLM request, for another provider in case the first one fails. */
+export const LLM_REPLAY_BYTES = 1_048_576
+
+/** Providers asked for one LLM request, one after the other. */
+export const MAX_TURNS = 8
+
 /** A reused connection that closes this soon after a request was closing before it: the request goes out again. */
 export const STALE_MS = 2_000
 

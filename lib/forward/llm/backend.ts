@@ -4,7 +4,7 @@ import type { Exchange } from '../../base/exchange.ts'
 import type { Attempt, Backend, Meter } from '../../base/types.ts'
 import { LlmCall } from './call.ts'
 import type { Catalogue } from './catalogue.ts'
-import { dialectOf } from './formats.ts'
+import { dialectOf, isJsonFormat } from './formats.ts'
 import type { FormatTable } from './formats.ts'
 import { modelsReply } from './model-list.ts'
 import type { PromptOptions } from './prompt/prompt.ts'
@@ -17,9 +17,11 @@ export interface LlmSettings {
   readonly catalogue: Catalogue
   /** Token limits; null for none. */
   readonly meter: Meter | null
-  readonly prompts: Omit<PromptOptions, 'types'>
-  /** `must`: something goes by what stands in a request, or changes it. */
-  readonly reads: 'must' | 'may'
+  readonly prompts: Omit<PromptOptions, 'types' | 'faults' | 'model'>
+  /** `plain`: not every request there is one to an LLM. */
+  readonly host: 'provider' | 'plain'
+  /** Whether members of bodies are changed, but for the question for usage. */
+  readonly edits: 'members' | 'nothing'
   /** Whether providers are asked to count, on behalf of clients that do not want to know. */
   readonly usage: BodyEdits['usage']
 }
@@ -37,7 +39,8 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const format = formats.of(request.path)
-    exchange.dialect = dialectOf(format)
+    if (this.#settings.host === 'provider' || isJsonFormat(format))
+      exchange.dialect = dialectOf(format)
     if (catalogue.models !== null && request.method === 'GET') {
       const known = modelsReply(request, catalogue.models)
       if (known !== null) return attempt.answer(known)
