@@ -13,7 +13,7 @@ export interface Watched {
   /** Only streams of events have a last one. */
   readonly kind: 'events' | 'other'
   /** Tokens of the prompt, in case nobody counts them. */
-  input(): number
+  readonly input: () => number
 }
 
 export class Tally implements Tap {

@@ -11,7 +11,6 @@ import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Attempt, Body, Reply } from '../../base/types.ts'
 import { wayBack } from '../retry.ts'
 import { TappedBody } from '../tapped-body.ts'
-import type { Candidate } from './candidate.ts'
 import type { Choice } from './catalogue.ts'
 import { inputGuess } from './estimate.ts'
 import { isAskedForUsage, isJsonFormat } from './formats.ts'
@@ -75,16 +74,15 @@ export class Turns implements Attempt {
   }
 
   next(): void {
-    const { candidate, model: chosen } = this.#choice
+    const { candidate, model } = this.#choice
     const { prompt, facts, format, named } = this.#round
-    const model = chosen ?? overriding(candidate)
     const exchange = this.#exchange
     const { request } = exchange
     if (this.#sent++ > 0) this.#undo()
     const place = named === null || model === null ? this.#asked : named.at(model)
     const wanted = model ?? named?.model ?? prompt.model
     request.target = targetOf(candidate.entry, { format, model: wanted, ...place })
-    const body = prompt.bodyWith(this.#editsOf(candidate, model, request))
+    const body = prompt.bodyWith(this.#editsOf(this.#choice, request))
     this.#body = body
     // Nobody could take the extra chunk out of a compressed stream again.
     if (body.mayAsk) request.remove('accept-encoding')
@@ -191,7 +189,7 @@ export class Turns implements Attempt {
     return { head, body: new UsageFilter(tapped, () => sent.isAsking), tunnel }
   }
 
-  #editsOf(candidate: Candidate, model: string | null, sent: Place): BodyEdits {
+  #editsOf({ candidate, model }: Choice, sent: Place): BodyEdits {
     const { overrides, defaults } = candidate
     const { usage, format, named } = this.#round
     const isSpared = candidate.usage === 'refused' || this.#question === 'withheld'
@@ -204,8 +202,7 @@ export class Turns implements Attempt {
       return { set, replace: NONE, defaults, usage: asking }
     }
     const replace = model === null ? NONE : withModel(NONE, named.inBody(model))
-    const [set, missing] = [overrides, defaults].map(withoutModel) as [Members, Members]
-    return { set, replace, defaults: missing, usage: asking }
+    return { set: overrides, replace, defaults, usage: asking }
   }
 }
 
@@ -217,17 +214,6 @@ function withModel(members: Members, model: string): Members {
   return new Map([...members, ['model', JSON.stringify(model)]])
 }
 
-function withoutModel(members: Members): Members {
-  if (!members.has('model')) return members
-  return new Map([...members].filter(([name]) => name !== 'model'))
-}
-
 function isNamedIn({ where }: NamedModel, place: Place): boolean {
   return where === 'query' || namedInPath(place) !== null
-}
-
-/** The model that the configuration sets in every body; null if it sets none. */
-function overriding({ overrides }: Candidate): string | null {
-  const model: unknown = JSON.parse(overrides.get('model') ?? 'null')
-  return typeof model === 'string' ? model : null
 }

@@ -68,6 +68,26 @@ hosts('count every method but those that only read', async () => {
   assert.is(left(gateway), BUDGET - 3 * 42)
 })
 
+hosts('refuse no body of an ordinary API, and speak to its clients in text', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json({ ok: true })))
+  const policies = tokens(BUDGET, 'key: llm.requestModel')
+  const gateway = await stage.gateway(routeTo(backend, policies))
+  const bodies = ['[1,2]', '"text"', '{"model":{"id":3}}', '{"Model":"T"}', '{"a":', 'a=1', '']
+  for (const body of bodies) {
+    assert.is((await post(gateway, body, { path: '/orders' })).status, 200, body)
+    assert.is(backend.requests.at(-1)!.text, body)
+  }
+  const large = `{"a":"${'x'.repeat(5 << 20)}"}`
+  assert.is((await post(gateway, large, { path: '/orders' })).status, 200)
+  assert.is(backend.requests.at(-1)!.body.length, large.length)
+  assert.is(left(gateway), BUDGET)
+  await backend.close()
+  const told = await post(gateway, '{}', { path: '/orders' })
+  assert.equal([told.status, told.headers['content-type']], [503, 'text/plain'])
+  const chat = await post(gateway)
+  assert.match(chat.headers['content-type']!, 'application/json')
+})
+
 const OF_ALL = `---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy

@@ -1,4 +1,4 @@
-// What bytes of an answer are taken for if nobody counts its tokens.
+// What bytes are taken for if nobody counts their tokens.
 
 /** On the average. */
 const BYTES_PER_TOKEN = 4
