@@ -24,8 +24,8 @@ function json(value: object): Reply {
 }
 
 interface Shape {
-  list(ids: readonly string[]): object
-  one(id: string): object
+  readonly list: (ids: readonly string[]) => object
+  readonly one: (id: string) => object
 }
 
 const OPENAI: Shape = {

@@ -1,5 +1,6 @@
 // Follows an answer to its end and tells what it cost: to the limits, the log and whoever reads `llm`.
 
+import { NO_COST } from '../../base/cost.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { Outcome, Tap } from '../../base/types.ts'
@@ -12,8 +13,8 @@ export interface Watched {
   readonly facts: LlmFacts
   /** Only streams of events have a last one. */
   readonly kind: 'events' | 'other'
-  /** Tokens of the prompt, in case nobody counts them. */
-  readonly input: () => number
+  /** Tokens of the prompt, in case nobody counts them; null if it is none, and costs only what the answer says. */
+  readonly input: () => number | null
 }
 
 export class Tally implements Tap {
@@ -53,7 +54,9 @@ export class Tally implements Tap {
     Object.assign(facts, timesOf(exchange.started, seen, facts.outputTokens ?? 0))
     const isShort = kind === 'events' && this.#outcome === 'complete' && seen.ending === 'missing'
     if (isShort) facts.ending = 'missing'
-    exchange.spent = costOf(seen, input())
+    const guess = input()
+    const isNone = guess === null && seen.usage === null
+    exchange.spent = isNone ? NO_COST : costOf(seen, guess ?? 0)
     for (const charge of exchange.charges) charge.settle(exchange.spent)
   }
 }

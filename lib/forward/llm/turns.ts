@@ -89,7 +89,7 @@ export class Turns implements Attempt {
     facts.provider = candidate.entry.name
     exchange.endpoint = candidate.backend.endpoint
     // From here on it may cost, whether anybody hears the answer or not.
-    if (exchange.spent !== null) exchange.spent = new LeftCost(body, () => this.#input)
+    if (exchange.spent !== null) exchange.spent = new LeftCost(body, () => this.#input ?? 0)
     candidate.backend.call(exchange, this)
   }
 
@@ -155,12 +155,12 @@ export class Turns implements Attempt {
     })
   }
 
-  /** What the prompt is taken for if nobody counts it. What neither asks for a model nor where LLMs are is none. */
-  get #input(): number {
+  /** What the prompt is taken for if nobody counts it; null for what neither asks for a model nor where LLMs are. */
+  get #input(): number | null {
     const { format, prompt, named, host } = this.#round
     const isPrompt =
       host === 'provider' || isJsonFormat(format) || named !== null || prompt.model !== null
-    return isPrompt ? inputGuess(prompt) : 0
+    return isPrompt ? inputGuess(prompt) : null
   }
 
   #costsNothing(): void {

@@ -80,6 +80,8 @@ hosts('refuse no body of an ordinary API, and speak to its clients in text', asy
   const large = `{"a":"${'x'.repeat(5 << 20)}"}`
   assert.is((await post(gateway, large, { path: '/orders' })).status, 200)
   assert.is(backend.requests.at(-1)!.body.length, large.length)
+  backend.answer(answers.json('x'.repeat(400), { 'content-type': 'application/pdf' }))
+  await post(gateway, 'a,b', { path: '/orders', fields: { 'content-type': 'text/csv' } })
   assert.is(left(gateway), BUDGET)
   await backend.close()
   const told = await post(gateway, '{}', { path: '/orders' })
