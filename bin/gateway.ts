@@ -75,8 +75,9 @@ async function run(options: Options): Promise<void> {
   }
 }
 
-function tellValid({ resources }: Config): void {
-  for (const message of complaintsOf(resources)) process.stderr.write(`Warning: ${message}\n`)
+function tellValid({ warnings, resources }: Config): void {
+  for (const message of [...warnings, ...complaintsOf(resources)])
+    process.stderr.write(`Warning: ${message}\n`)
   process.stdout.write('Configuration is valid!\n')
 }
 
@@ -113,7 +114,8 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   const gateway = new Gateway(config, log)
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
   log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
-  for (const message of complaintsOf(config.resources)) log.line('warn', 'config', message, [])
+  for (const message of [...config.warnings, ...complaintsOf(config.resources)])
+    log.line('warn', 'config', message, [])
   const ending = endingOf(gateway, reloader, log)
   const { env } = process
   const quit = (): void => ending.begin('/quitquitquit')

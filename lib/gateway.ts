@@ -5,6 +5,7 @@ import { faultOf, GatewayError } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log, Module } from './base/log.ts'
+import { Pending } from './base/pending.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
@@ -30,6 +31,9 @@ import { logAccess } from './settle/access-log.ts'
 import { settleCharges } from './settle/charges.ts'
 import { Metrics } from './settle/metrics.ts'
 
+/** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
+const SETTLE_DEADLINE = 1_000
+
 export class Gateway implements PortsOwner {
   readonly #log: Log
   readonly #pools: Pools
@@ -42,6 +46,8 @@ export class Gateway implements PortsOwner {
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
+  /** Exchanges that are over but for being counted. */
+  readonly #counting = new Pending()
   #plan: Plan
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
@@ -102,8 +108,7 @@ export class Gateway implements PortsOwner {
   }
 
   async start(): Promise<void> {
-    const { gateways, wire } = this.#plan.config
-    await this.#ports.apply(gateways, wire, () => {})
+    await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
   }
 
@@ -116,7 +121,7 @@ export class Gateway implements PortsOwner {
     const config = { ...written, process, backend, mcp, llm }
     try {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
-      await this.#ports.apply(config.gateways, config.wire, () => (this.#plan = plan))
+      await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
@@ -125,18 +130,14 @@ export class Gateway implements PortsOwner {
     }
   }
 
-  /** Lets what runs finish until the deadline, then cuts it. */
+  /** Lets what runs finish until the deadline, then cuts it; what it has cost is told all the same. */
   async stop(): Promise<void> {
     this.#readiness = 'draining'
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#plan.config.process.terminationDeadline)
-    })
     this.#groups.drain()
-    await Promise.race([this.#ports.drain(), deadline])
-    clearTimeout(timer)
+    await within(this.#plan.config.process.terminationDeadline, this.#ports.drain())
     this.#ports.cut()
     await this.#groups.close()
+    await within(SETTLE_DEADLINE, this.#settled())
     this.#pools.close()
     this.#services.close()
     this.#identity.close()
@@ -205,8 +206,18 @@ export class Gateway implements PortsOwner {
 
   settle(exchange: Exchange): void {
     const { counting } = exchange
-    if (counting === null) this.#close(exchange)
-    else counting(() => this.#close(exchange))
+    if (counting === null) return this.#close(exchange)
+    this.#counting.begin()
+    counting(() => {
+      this.#close(exchange)
+      this.#counting.end()
+    })
+  }
+
+  /** Every line is written, and every charge told. */
+  async #settled(): Promise<void> {
+    await this.#counting.whenNone()
+    await this.#services.whenTold()
   }
 
   #close(exchange: Exchange): void {
@@ -246,6 +257,14 @@ function pick(exchange: Exchange, route: Route): Backend {
   exchange.trace?.policies('backend', route.shownOf(backend))
   exchange.trace?.picked(route.factsOf(backend))
   return backend
+}
+
+/** Waits for the work, or for so long. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work, deadline])
+  clearTimeout(timer)
 }
 
 /** Who speaks of what a policy did. */

@@ -1,6 +1,6 @@
 // Limits made live: those of a route and of the gateway around it, counted here or by a service.
 
-import type { LimitConfig, RemoteLimitConfig } from './base/config/limit-types.ts'
+import type { LimitConfig, RemoteDescriptor, RemoteLimitConfig } from './base/config/limit-types.ts'
 import type { RouteConfig } from './base/config/types.ts'
 import type { Rule } from './base/limit/rule.ts'
 import type { Log } from './base/log.ts'
@@ -47,7 +47,9 @@ export class LimitPlanner {
     const policies = rules.length === 0 ? [] : [localLimit(rules)]
     const meters = tokens.length === 0 ? [] : [tokenLimits(tokens)]
     const remote = remoteRateLimit === null ? NONE : this.#remote(remoteRateLimit)
-    const byModel = remote.meters.length > 0 || tokens.some(({ config }) => config.key !== null)
+    const byModel =
+      tokens.some(({ config }) => config.key?.reads('llm') === true) ||
+      remoteRateLimit?.descriptors.some(goesByModel) === true
     const isOwn = remote.meters.length > 0 || tokens.some((rule) => own.includes(rule))
     return {
       policies: [...policies, ...remote.policies],
@@ -60,8 +62,8 @@ export class LimitPlanner {
   }
 
   #rule(owner: string, config: LimitConfig): Rule {
-    // Below its owner: a route written in front of this one must not give it another bucket.
-    const name = config.name.replace(/^routes\[\d+\]\./, '')
+    // Whatever is written in front of its route or of itself must not give it another bucket.
+    const name = config.name.replace(/^routes\[\d+\]\./, '').replace(/\[\d+\]$/, '')
     const rule = this.#limits.of(owner, { ...config, name })
     this.rules.add(rule)
     return rule
@@ -78,6 +80,12 @@ export class LimitPlanner {
       meters: counts.has('tokens') ? [remoteTokenLimits(config, service, this.#log)] : [],
     }
   }
+}
+
+/** What it costs is asked when all is known. */
+function goesByModel({ counts, entries, limitOverride }: RemoteDescriptor): boolean {
+  const asked = [...entries.map(({ value }) => value), limitOverride]
+  return counts === 'tokens' && asked.some((expression) => expression?.reads('llm') === true)
 }
 
 interface Remote {

@@ -10,6 +10,7 @@ import type {
   HeaderModifierConfig,
   RouteConfig,
 } from './base/config/types.ts'
+import { LLM_REPLAY_BYTES } from './base/limits.ts'
 import type { LlmLimits } from './base/limits.ts'
 import type { Backend, Meter } from './base/types.ts'
 import { enforce } from './enforce/enforce.ts'
@@ -57,9 +58,6 @@ interface Dress {
   readonly requestHeaders: HeaderModifierConfig | null
   readonly responseHeaders: HeaderModifierConfig | null
 }
-
-/** Of a request, for another provider in case the first one fails. */
-const KEPT_BYTES = 1_048_576
 
 const NO_POLICY: AiPolicyConfig = {
   modelAliases: {},
@@ -128,7 +126,7 @@ export class LlmPlanner {
 
   /** `names` are the members of a body that may be edited. */
   #backend(
-    { key: name }: BackendConfig,
+    { key: name, kind }: BackendConfig,
     policy: AiPolicyConfig,
     catalogue: Catalogue,
     names: readonly string[],
@@ -146,10 +144,11 @@ export class LlmPlanner {
         holdFor,
         together: held,
         maxHeldBytes: limits.maxHeldBytes,
-        keep: KEPT_BYTES,
+        keep: LLM_REPLAY_BYTES,
         watched: watchedWith(names),
       },
-      reads: holdFor === 'model' || isEdited ? 'must' : 'may',
+      host: kind === 'host' ? 'plain' : 'provider',
+      edits: isEdited ? 'members' : 'nothing',
       usage: meter !== null && policy.usage === 'inject' ? 'ask' : 'leave',
     }
     return new LlmBackend(settings)

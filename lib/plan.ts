@@ -1,6 +1,8 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
+import { guardedNames } from './base/config/guarded-names.ts'
 import { Showing } from './base/config/show.ts'
+import type { PortLimits } from './base/limits.ts'
 import { isLoopback } from './base/loopback.ts'
 import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
@@ -73,6 +75,8 @@ export interface Plan {
   /** Counts from 1 with every plan that came into force. */
   readonly generation: number
   readonly loadedAt: Date
+  /** Of every port. */
+  readonly limits: PortLimits
   /** Who answers on which port. */
   readonly ports: ReadonlyMap<number, ListenerTable<PlannedListener>>
   /** The origins it may call, by key. */
@@ -103,8 +107,9 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   )
   const { origins, groups } = planner
   const { rules, services } = planner.limits
+  const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
-  return { config, generation, loadedAt, ports, origins, groups, rules, services }
+  return { config, generation, loadedAt, limits, ports, origins, groups, rules, services }
 }
 
 /** What a listener has for its routes. */
@@ -217,14 +222,20 @@ class Planner {
     })
     const [pool] = remotes
     const auth = policies.backendAuth ?? route.policies.backendAuth
-    const isOpen = route.policies.mcpAuthentication === null && mcp.targets.length === 1
+    const isProtected = route.policies.mcpAuthentication !== null
+    // One target, and nobody here who reads them.
+    const isOpen = !isProtected && mcp.targets.length === 1
     return new McpBackend(group, {
       rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
         (one) => one?.rules ?? [],
       ),
       protection: protectionOf(mcp.dnsRebindingProtection, address),
-      // Behind `backendAuth` the header is what the operator put there.
-      credentials: isOpen ? 'all' : auth === null ? 'passthrough' : 'authorization',
+      credentials: {
+        // Behind `backendAuth` the header is what the operator put there.
+        authorization: isOpen || auth !== null ? 'all' : 'passthrough',
+        // Those of a page that talks to the gateway are nobody else's.
+        cookie: isOpen ? 'all' : isProtected ? 'none' : 'passthrough',
+      },
       documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }

@@ -5,7 +5,7 @@ import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
 import type { GatewayConfig } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
-import type { WireLimits } from './base/limits.ts'
+import type { PortLimits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import type { Steps } from './base/types.ts'
 
@@ -16,7 +16,7 @@ export interface PortsOwner extends Steps {
 /** What a port is to be. */
 interface Wanted {
   readonly config: GatewayConfig
-  readonly limits: WireLimits
+  readonly limits: PortLimits
   /** Null where it speaks plain HTTP. */
   readonly certificates: Certificates | null
 }
@@ -48,7 +48,7 @@ export class Ports {
    */
   async apply(
     gateways: readonly GatewayConfig[],
-    limits: WireLimits,
+    limits: PortLimits,
     swap: () => void,
   ): Promise<void> {
     const all = gateways.map((config) => wantedOf(config, limits))
@@ -171,7 +171,7 @@ export class Ports {
   }
 }
 
-function wantedOf(config: GatewayConfig, limits: WireLimits): Wanted {
+function wantedOf(config: GatewayConfig, limits: PortLimits): Wanted {
   const certificates: Certificate[] = []
   for (const { hostname, tls } of config.listeners)
     if (tls !== null) certificates.push({ hostname, tls })

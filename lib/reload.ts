@@ -100,7 +100,7 @@ export class Reloader {
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
-    for (const message of complaintsOf(config.resources))
+    for (const message of [...config.warnings, ...complaintsOf(config.resources)])
       this.#log.line('warn', 'config', message, [])
   }
 

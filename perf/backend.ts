@@ -1,15 +1,20 @@
 // The backend of every measure: a raw HTTP/1.1 server that does next to nothing per request.
-// POST /echo · GET /sse?interval=ms · GET /download?bytes=n · POST /upload?stall=ms. Argument: port.
+// POST /echo · GET /sse?interval=ms · GET /download?bytes=n · POST /upload?stall=ms · chats of chat-fixtures.ts.
+// Argument: port.
 import type { Socket } from 'node:net'
-import { ANSWER_BODY } from './fixtures.ts'
+import { CHAT_ANSWER, CHAT_END, CHAT_PATH, WHOLE_TARGET, chatChunk } from './chat-fixtures.ts'
+import { ANSWER_BODY, nowMicros } from './fixtures.ts'
 import { EventStreams } from './event-streams.ts'
 import { serve } from './socket.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: '
 const ECHO = `${JSON_HEAD}${ANSWER_BODY.length}\r\n\r\n${ANSWER_BODY}`
+const CHAT = `${JSON_HEAD}${CHAT_ANSWER.length}\r\n\r\n${CHAT_ANSWER}`
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n' +
   'transfer-encoding: chunked\r\n\r\n'
+/** Of a chat that is not paced. */
+const PROMPT_CHUNKS = 20
 const BLOCK = Buffer.alloc(64 * 1024, 'x')
 
 const streams = new EventStreams()
@@ -58,6 +63,7 @@ class Connection {
 
   #answer(): void {
     if (this.#path === '/echo') this.socket.write(ECHO, 'latin1')
+    else if (this.#path.startsWith(CHAT_PATH)) this.#chat()
     else if (this.#path.startsWith('/sse')) this.#stream()
     else if (this.#path.startsWith('/download')) this.#download(numberIn(this.#path, 'bytes'))
     else if (this.#path.startsWith('/upload')) this.#received()
@@ -67,6 +73,21 @@ class Connection {
   #stream(): void {
     this.socket.write(STREAM_HEAD, 'latin1')
     streams.add(this.socket, numberIn(this.#path, 'interval'))
+  }
+
+  /** Whole, at once as a stream, or as a stream with its time. */
+  #chat(): void {
+    if (this.#path === WHOLE_TARGET) return void this.socket.write(CHAT, 'latin1')
+    const interval = numberIn(this.#path, 'interval')
+    if (interval === 0) {
+      this.socket.write(STREAM_HEAD + chatChunk(nowMicros()), 'latin1')
+      this.socket.write(chatChunk(nowMicros()).repeat(PROMPT_CHUNKS - 1) + CHAT_END, 'latin1')
+      return
+    }
+    this.socket.write(STREAM_HEAD, 'latin1')
+    streams.add(this.socket, interval, numberIn(this.#path, 'chunks'), (left) =>
+      left > 0 ? chatChunk(nowMicros()) : chatChunk(nowMicros()) + CHAT_END,
+    )
   }
 
   #received(): void {

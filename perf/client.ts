@@ -3,11 +3,13 @@ import type { Socket } from 'node:net'
 import { once } from 'node:events'
 import { REQUEST_BODY, eachStamp } from './fixtures.ts'
 import { dial } from './socket.ts'
+import type { StreamEvents } from './stream-crowd.ts'
 
 /** What others would send; whoever checks tokens needs a real one. */
 const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
 
-function postText(token: string): string {
+/** The small POST. */
+export function postText(token = PLAIN_TOKEN): string {
   return (
     'POST /echo HTTP/1.1\r\nhost: bench.test\r\nuser-agent: perf\r\naccept: application/json\r\n' +
     `content-type: application/json\r\nauthorization: Bearer ${token}\r\n` +
@@ -15,6 +17,7 @@ function postText(token: string): string {
   )
 }
 
+const POST = postText()
 const CONNECT_DEADLINE_MS = 10_000
 
 /** A dialled socket, once it is connected. Any later error is a fault of the peer: `failed`. */
@@ -24,12 +27,12 @@ export async function connected(socket: Socket, failed: (error: Error) => void):
   socket.on('end', () => failed(new Error('the peer closed the connection')))
 }
 
-/** One keep-alive connection that sends the small POST and tells when its answer is whole. */
+/** One keep-alive connection that sends the small POST, or another request, and tells when its answer is whole. */
 export class Caller {
   readonly socket: Socket
   readonly #answered: (caller: Caller) => void
   readonly #failed: (error: Error) => void
-  readonly #post: string
+  readonly #request: string
   #head = ''
   #bodyLeft = 0
   sentAt = 0
@@ -37,9 +40,9 @@ export class Caller {
   constructor(
     port: number,
     events: { answered: (caller: Caller) => void; failed: (error: Error) => void },
-    token = PLAIN_TOKEN,
+    request = POST,
   ) {
-    this.#post = postText(token)
+    this.#request = request
     this.#answered = events.answered
     this.#failed = events.failed
     this.socket = dial(port, (count, buffer) => this.#read(count, buffer))
@@ -51,7 +54,7 @@ export class Caller {
 
   send(now: number): void {
     this.sentAt = now
-    this.socket.write(this.#post, 'latin1')
+    this.socket.write(this.#request, 'latin1')
   }
 
   #read(count: number, buffer: Buffer): boolean {
@@ -79,7 +82,7 @@ export function bodySize(text: string): number {
 export async function openStream(
   port: number,
   interval: number,
-  events: { stamp: (micros: number) => void; failed: (error: Error) => void },
+  events: StreamEvents,
 ): Promise<Socket> {
   const socket = dial(port, (count, buffer) => {
     eachStamp(buffer.toString('latin1', 0, count), events.stamp)

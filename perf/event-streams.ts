@@ -6,34 +6,54 @@ import { Pacer } from './pacer.ts'
 /** Below this the sleeping thread would mostly be waking. Several streams then share a tick. */
 const SHORTEST_TICK_MICROS = 100
 
-type Group = { interval: number; sockets: Socket[]; turn: number; owed: number; seen: number }
+/** What is sent next, with so many events left behind it. */
+export type Script = (left: number) => string
+
+type Stream = { socket: Socket; script: Script; left: number; gone: () => void }
+type Group = { interval: number; streams: Stream[]; turn: number; owed: number; seen: number }
 
 export class EventStreams {
   readonly #groups = new Map<number, Group>()
   readonly #pacer = new Pacer(() => this.#tick())
 
-  /** Adds a stream that gets one event at once and then one each `interval` milliseconds. */
-  add(socket: Socket, interval: number): void {
+  /** Adds a stream that gets one event at once and then one each `interval` milliseconds, `count` in all. */
+  add(
+    socket: Socket,
+    interval: number,
+    count = Infinity,
+    script: Script = () => eventChunk(nowMicros()),
+  ): void {
     const group = this.#groups.get(interval) ?? this.#open(interval)
-    group.sockets.push(socket)
-    socket.write(eventChunk(nowMicros()), 'latin1')
-    socket.on('close', () => {
-      group.sockets.splice(group.sockets.indexOf(socket), 1)
-      if (group.sockets.length === 0) this.#groups.delete(interval)
-      this.#pace()
-    })
+    const gone = (): void => this.#remove(group, stream)
+    const stream: Stream = { socket, script, left: count, gone }
+    group.streams.push(stream)
+    socket.on('close', gone)
     this.#pace()
+    this.#send(group, stream)
   }
 
   #open(interval: number): Group {
-    const group = { interval, sockets: [], turn: 0, owed: 0, seen: nowMicros() }
+    const group = { interval, streams: [], turn: 0, owed: 0, seen: nowMicros() }
     this.#groups.set(interval, group)
     return group
   }
 
+  #send(group: Group, stream: Stream): void {
+    stream.left--
+    stream.socket.write(stream.script(stream.left), 'latin1')
+    if (stream.left <= 0) this.#remove(group, stream)
+  }
+
+  #remove(group: Group, stream: Stream): void {
+    stream.socket.off('close', stream.gone)
+    group.streams.splice(group.streams.indexOf(stream), 1)
+    if (group.streams.length === 0) this.#groups.delete(group.interval)
+    this.#pace()
+  }
+
   #pace(): void {
     const periods = [...this.#groups.values()].map(
-      ({ interval, sockets }) => (interval * 1000) / sockets.length,
+      ({ interval, streams }) => (interval * 1000) / streams.length,
     )
     const shortest = Math.min(...periods)
     this.#pacer.every(Number.isFinite(shortest) ? Math.max(SHORTEST_TICK_MICROS, shortest) : 0)
@@ -42,14 +62,14 @@ export class EventStreams {
   #tick(): void {
     for (const group of this.#groups.values()) {
       const now = nowMicros()
-      const { sockets, interval, seen } = group
+      const { streams, interval, seen } = group
       // At most one event a stream and tick, even after a long pause of this process.
-      const earned = ((now - seen) / (interval * 1000)) * sockets.length
-      group.owed = Math.min(group.owed + earned, sockets.length)
+      const earned = ((now - seen) / (interval * 1000)) * streams.length
+      group.owed = Math.min(group.owed + earned, streams.length)
       group.seen = now
-      for (; group.owed >= 1; group.owed--) {
-        group.turn = (group.turn + 1) % sockets.length
-        sockets[group.turn]?.write(eventChunk(nowMicros()), 'latin1')
+      for (; group.owed >= 1 && streams.length > 0; group.owed--) {
+        group.turn = (group.turn + 1) % streams.length
+        this.#send(group, streams[group.turn]!)
       }
     }
   }

@@ -6,7 +6,7 @@ import { nowMicros } from './fixtures.ts'
 import { Pacer } from './pacer.ts'
 import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
 
-export type Plan = Timing & { port: number; connections: number; token?: string }
+export type Plan = Timing & { port: number; connections: number; request?: string }
 
 /** Closed loop: every connection sends again as soon as it is answered. */
 export async function fullSpeed(plan: Plan): Promise<Window> {
@@ -75,7 +75,7 @@ async function observe(
   }
   const callers = Array.from(
     { length: plan.connections },
-    () => new Caller(plan.port, events, plan.token),
+    () => new Caller(plan.port, events, plan.request),
   )
   try {
     await Promise.all(callers.map((caller) => caller.ready()))

@@ -1,7 +1,6 @@
 // The peers of the MCP measures: proxies from npm, and the gateway, all in front of the same stdio server.
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { installed, type Package } from './npm-package.ts'
 import type { Options } from './options.ts'
 import { gatewayCommand, save, type Found, type Peer } from './peers.ts'
 import { onLoadCores } from './process.ts'
@@ -12,11 +11,8 @@ export const SERVER_COMMAND = onLoadCores([
   join(import.meta.dirname, 'peers/echo-server.js'),
 ])
 
-type Package = { name: 'supergateway' | 'mcp-proxy'; version: string }
-
 const SUPERGATEWAY: Package = { name: 'supergateway', version: '4.0.0' }
 const MCP_PROXY: Package = { name: 'mcp-proxy', version: '6.7.19' }
-const INSTALL_DEADLINE_MS = 180_000
 
 /** Installs what comes from npm into `folder`, which goes away with the run. */
 export function findMcpPeers(options: Options, folder: string): Found {
@@ -34,26 +30,6 @@ export function findMcpPeers(options: Options, folder: string): Found {
   if (command === undefined) missing.push('the gateway is not built: skipped (npm run build)')
   else peers.push(gateway(command, folder))
   return { peers, missing }
-}
-
-/** The command of a package's program; a text says why there is none. */
-function installed({ name, version }: Package, folder: string): string[] | string {
-  console.error(`installing ${name} ${version} with npm`)
-  const home = join(folder, 'npm', name)
-  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--no-save', '--prefer-offline']
-  const { status, error, stderr } = spawnSync(
-    'npm',
-    ['install', '--prefix', home, ...flags, `${name}@${version}`],
-    { encoding: 'utf8', timeout: INSTALL_DEADLINE_MS, stdio: ['ignore', 'ignore', 'pipe'] },
-  )
-  if (error !== undefined) return `npm could not be run: ${error.message}`
-  const reason = /^npm error .*$/m.exec(stderr)?.[0] ?? `npm ended with ${status}`
-  if (status !== 0) return reason
-  const root = join(home, 'node_modules', name)
-  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    bin: Record<string, string>
-  }
-  return [process.execPath, join(root, bin[name] ?? '')]
 }
 
 /** A session has a process of its own, as with the gateway. Without its log, which holds every message. */

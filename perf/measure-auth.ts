@@ -1,4 +1,5 @@
 // What a checked token and a rule cost: the same requests, all with a token, with and without somebody who looks at it.
+import { postText } from './client.ts'
 import { fullSpeed } from './load.ts'
 import { openHttp } from './mcp-http.ts'
 import { callsInFlight } from './mcp-load.ts'
@@ -8,6 +9,7 @@ import { percentile, type Sample } from './stats.ts'
 import type { Timing, Window } from './stopwatch.ts'
 import { TOKEN } from './token.ts'
 
+const POST = postText(TOKEN)
 const CONNECTIONS = 64
 const IN_FLIGHT = 32
 const WARM_SECONDS = 0.5
@@ -28,7 +30,7 @@ export const authRoute: Measure = {
   fresh: false,
   round: async (subject) =>
     observed(subject, (timing) =>
-      fullSpeed({ ...timing, port: subject.proxy.port, connections: CONNECTIONS, token: TOKEN }),
+      fullSpeed({ ...timing, port: subject.proxy.port, connections: CONNECTIONS, request: POST }),
     ),
 }
 

@@ -1,4 +1,5 @@
 // What an open but idle event stream weighs in resident memory.
+import { openStream } from './client.ts'
 import { warm } from './load.ts'
 import type { Measure } from './measure.ts'
 import { StreamCrowd } from './stream-crowd.ts'
@@ -21,7 +22,7 @@ export const idle: Measure = {
     const before = proxy.rssKib()
     const crowd = new StreamCrowd()
     try {
-      await crowd.open(proxy.port, STREAMS, INTERVAL_MS)
+      await crowd.open(STREAMS, (_at, events) => openStream(proxy.port, INTERVAL_MS, events))
       await crowd.during(options.settleSeconds)
       const after = proxy.rssKib()
       return { before: before / 1024, after: after / 1024, each: (after - before) / STREAMS }

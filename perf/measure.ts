@@ -7,7 +7,14 @@ import type { Sample } from './stats.ts'
 export type Column = { key: string; title: string; digits: number }
 
 /** `direct` has the backend in the proxy's place; MCP measures start a server of their own there. */
-export type Subject = { name: PeerName; proxy: Running; options: Options; folder: string }
+export type Subject = {
+  name: PeerName
+  proxy: Running
+  /** For a peer that is told by each request where to forward it. */
+  backendPort: number
+  options: Options
+  folder: string
+}
 
 export type Measure = {
   title: string

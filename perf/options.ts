@@ -14,6 +14,11 @@ export const MEASURES = [
   'mcp-new',
   'auth-route',
   'auth-mcp',
+  'llm-sse',
+  'llm-small',
+  'llm-ttfb',
+  'limits-check',
+  'limits-keys',
 ] as const
 const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
 export type MeasureName = (typeof MEASURES)[number]
@@ -31,7 +36,7 @@ export type Options = {
 }
 
 export const USAGE = `npm run perf -- [options]
-  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp means all of its three
+  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp, auth, llm and limits mean all of theirs
   --rounds n         interleaved rounds per measure (4; quick 1)
   --seconds s        measured seconds per round (1.5; quick 0.6)
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md

@@ -15,11 +15,15 @@ export type PeerName =
   | 'mcp-proxy'
   | 'gateway'
   | 'guarded'
+  | 'plain'
+  | 'llm'
+  | 'limited'
+  | 'portkey'
 
 /** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
 export type Peer = {
   name: PeerName
-  speaks: 'http' | 'mcp' | 'auth'
+  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'llm-peers' | 'limits'
   command: (port: number, backendPort: number) => string[]
 }
 
@@ -85,7 +89,7 @@ routes:
 }
 
 /** One process, no log, nothing buffered: the fastest and most streaming nginx there is. */
-function nginx(folder: string): Peer {
+export function nginx(folder: string): Peer {
   const config = (port: number, backendPort: number): string => `daemon off;
 master_process off;
 worker_processes 1;

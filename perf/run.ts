@@ -2,11 +2,14 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findLlmGateways, findLlmPeers } from './llm-peers.ts'
 import { findMcpPeers } from './mcp-peers.ts'
 import type { Measure, Subject } from './measure.ts'
 import { findAuthPeers } from './auth-peers.ts'
 import { authMcp, authRoute } from './measure-auth.ts'
 import { idle } from './measure-idle.ts'
+import { findLimits, limitsCheck, limitsKeys } from './measure-limits.ts'
+import { llmSmall, llmSse, llmTtfb } from './measure-llm.ts'
 import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
@@ -37,8 +40,20 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   'mcp-new': mcpNew,
   'auth-route': authRoute,
   'auth-mcp': authMcp,
+  'llm-sse': llmSse,
+  'llm-small': llmSmall,
+  'llm-ttfb': llmTtfb,
+  'limits-check': limitsCheck,
+  'limits-keys': limitsKeys,
 }
-const FIND = { http: findHttpPeers, mcp: findMcpPeers, auth: findAuthPeers } as const
+const FIND = {
+  http: findHttpPeers,
+  mcp: findMcpPeers,
+  auth: findAuthPeers,
+  llm: findLlmGateways,
+  'llm-peers': findLlmPeers,
+  limits: findLimits,
+} as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000
 const WEIGHINGS = 3
@@ -124,7 +139,7 @@ async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<
     for (const peer of peersOf(bench, outcome)) {
       const proxy = await started(bench, peer, backend)
       if (proxy === undefined) continue
-      await once(outcome, { name: peer.name, proxy, ...bench })
+      await once(outcome, { name: peer.name, proxy, backendPort: backend.port, ...bench })
       await proxy.stop()
     }
   }
@@ -132,11 +147,12 @@ async function weigh(outcome: Outcome, bench: Bench, backend: Running): Promise<
 
 /** All peers started, then round by round each in turn, so that noise meets all of them alike. */
 async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<void> {
-  const subjects: Subject[] = [{ name: 'direct', proxy: backend, ...bench }]
+  const backendPort = backend.port
+  const subjects: Subject[] = [{ name: 'direct', proxy: backend, backendPort, ...bench }]
   const { rounds } = bench.options
   for (const peer of peersOf(bench, outcome)) {
     const proxy = await started(bench, peer, backend)
-    if (proxy !== undefined) subjects.push({ name: peer.name, proxy, ...bench })
+    if (proxy !== undefined) subjects.push({ name: peer.name, proxy, backendPort, ...bench })
   }
   // The first pass compiles the peers' hot code and is thrown away.
   const rehearsal: Outcome = { ...outcome, rounds: new Map() }
@@ -168,6 +184,8 @@ async function once(outcome: Outcome, subject: Subject): Promise<void> {
   const name: PeerName = subject.name
   try {
     const sample = await outcome.measure.round(subject)
+    // Not one of those it compares.
+    if (Object.keys(sample).length === 0) return
     outcome.rounds.set(name, [...(outcome.rounds.get(name) ?? []), sample])
   } catch (error) {
     const line = `${name} failed a round: ${String(error)}`

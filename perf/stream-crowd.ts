@@ -1,13 +1,17 @@
 // Many readers of event streams that succeed or fail together.
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openStream } from './client.ts'
 import { Deferred } from './deferred.ts'
 import { nowMicros } from './fixtures.ts'
 import { Latencies } from './stats.ts'
 
 const OPENING_AT_ONCE = 50
 const OPEN_DEADLINE_MS = 60_000
+
+export type StreamEvents = { stamp: (micros: number) => void; failed: (error: Error) => void }
+
+/** Opens one stream, the `at`-th. */
+export type Opener = (at: number, events: StreamEvents) => Promise<Socket>
 
 export class StreamCrowd {
   latencies = new Latencies()
@@ -17,11 +21,12 @@ export class StreamCrowd {
   #left = false
 
   /** Opens the streams, a few at a time, and waits until each has had its first event. */
-  async open(port: number, count: number, interval: number): Promise<void> {
+  async open(count: number, opener: Opener): Promise<void> {
     const deadline = Date.now() + OPEN_DEADLINE_MS
     while (this.#sockets.length < count) {
       const some = Math.min(OPENING_AT_ONCE, count - this.#sockets.length)
-      const opened = Array.from({ length: some }, () => this.#join(port, interval))
+      const first = this.#sockets.length
+      const opened = Array.from({ length: some }, (_, at) => this.#join(first + at, opener))
       this.#sockets.push(...(await this.#failure.guard(Promise.all(opened))))
       while (this.#started < this.#sockets.length) {
         if (Date.now() > deadline) throw new Error(`only ${this.#started} streams started`)
@@ -40,9 +45,9 @@ export class StreamCrowd {
     for (const socket of this.#sockets) socket.resetAndDestroy()
   }
 
-  async #join(port: number, interval: number): Promise<Socket> {
+  async #join(at: number, opener: Opener): Promise<Socket> {
     let begun = false
-    return openStream(port, interval, {
+    return opener(at, {
       stamp: (micros) => {
         if (!begun) this.#started++
         begun = true

@@ -112,7 +112,82 @@ const TARGETS: readonly Target[] = [
     value: (figure) =>
       figure('mcp-new', 'gateway', 'p50') / figure('mcp-new', 'supergateway', 'p50'),
   },
+  {
+    name: 'LLM stream: CPU per chunk, limited ÷ not',
+    sense: 'at most',
+    bound: 1.1,
+    value: (figure) => figure('llm-sse', 'limited', 'cpu') / figure('llm-sse', 'llm', 'cpu'),
+  },
+  {
+    name: 'LLM stream: CPU per chunk, LLM route ÷ plain',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('llm-sse', 'llm', 'cpu') / figure('llm-sse', 'plain', 'cpu'),
+  },
+  besidePlain('llm', 'LLM route'),
+  besidePlain('limited', 'limited LLM route'),
+  firstByte('nginx'),
+  firstByte('portkey'),
+  {
+    name: 'LLM: p50 to the first byte added to direct, limited, ms',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('llm-ttfb', 'limited', 'addedP50') / 1000,
+  },
+  limitCost('requests', 'checked'),
+  limitCost('tokens', 'checked and settled'),
+  limitCost('keyed', 'checked and settled by one of 1,024 keys'),
+  limitCost('cold', 'the same by one of 65,536, none of them in a cache'),
+  {
+    name: 'limits: a rule with 65,536 keys, heap in MB',
+    sense: 'at most',
+    bound: 20,
+    value: (figure) => figure('limits-keys', 'gateway', 'heap'),
+  },
+  {
+    name: 'limits: the same, all keys pushed out four times',
+    sense: 'at most',
+    bound: 20,
+    value: (figure) => figure('limits-keys', 'gateway', 'laterHeap'),
+  },
+  {
+    name: 'limits: the same, RSS in MB',
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) => figure('limits-keys', 'gateway', 'laterRss'),
+  },
 ]
+
+function besidePlain(peer: 'llm' | 'limited', what: string): Target {
+  return {
+    name: `LLM, a chat of 2 KB: req/s a core, ${what} ÷ plain`,
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) =>
+      figure('llm-small', peer, 'capacity') / figure('llm-small', 'plain', 'capacity'),
+  }
+}
+
+/** Of what is added to direct. */
+function firstByte(peer: 'nginx' | 'portkey'): Target {
+  return {
+    name: `LLM: p50 added to the first byte, limited ÷ ${peer}`,
+    sense: 'at most',
+    bound: undefined,
+    value: (figure) =>
+      figure('llm-ttfb', 'limited', 'addedP50') / figure('llm-ttfb', peer, 'addedP50'),
+  }
+}
+
+/** Where the memory of the machine is the limit, and not our code, it is only reported. */
+function limitCost(key: 'requests' | 'tokens' | 'keyed' | 'cold', what: string): Target {
+  return {
+    name: `limits: ${key === 'requests' ? 'requests' : 'tokens'} ${what}, µs`,
+    sense: 'at most',
+    bound: key === 'cold' ? undefined : 2,
+    value: (figure) => figure('limits-check', 'gateway', key),
+  }
+}
 
 /** At most 12 % fewer with a token that was checked before. */
 function guarded(measure: 'auth-route' | 'auth-mcp', what: string): Target {

@@ -15,7 +15,7 @@ export function withTables(text: string, definitions: Definitions): string {
   })
 }
 
-/** `routes[]`, `gateways.*`, or the name of a definition first: `RoutePolicies`. */
+/** `routes[]`, `gateways.*`, or the name of a definition first: `RoutePolicies`; of several forms one by its number: `JwtAuth.0`. */
 function schemaAt(place: string, definitions: Definitions): JsonSchema {
   const [first = '', ...rest] = place.replaceAll('[]', '.[]').split('.')
   const isDefinition = definitions[first] !== undefined
@@ -30,7 +30,8 @@ function schemaAt(place: string, definitions: Definitions): JsonSchema {
 }
 
 function stepInto(schema: JsonSchema | undefined, part: string): JsonSchema | boolean | undefined {
-  return part === '*' ? schema?.additionalProperties : schema?.properties?.[part]
+  if (part === '*') return schema?.additionalProperties
+  return /^\d+$/.test(part) ? schema?.anyOf?.[Number(part)] : schema?.properties?.[part]
 }
 
 /** One row for each field, those of objects inside with the path to them. */

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import type { Exchange } from '../base/exchange.ts'
-import type { WireLimits } from '../base/limits.ts'
+import type { PortLimits } from '../base/limits.ts'
 import type { ConnectionView } from '../base/live.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
 import type { Steps } from '../base/types.ts'
@@ -20,7 +20,7 @@ export interface Connection extends Swept {
 }
 
 export interface Door {
-  readonly limits: WireLimits
+  readonly limits: PortLimits
   readonly steps: Steps
   readonly isSecure: boolean
   readonly isDraining: boolean

@@ -7,6 +7,7 @@ import { exchangeView, someOf } from '../base/live.ts'
 import type { ConnectionView, Paused } from '../base/live.ts'
 import { LINGER_MS } from '../base/limits.ts'
 import type { Body, Client, Outcome, Peer, Reply, Tunnel } from '../base/types.ts'
+import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 import { parseRequestHead } from '../base/wire/parse-head.ts'
@@ -49,6 +50,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   /** Whether another request may follow the one in work. */
   #persists = true
   #served = 0
+  /** Of the configuration that the request in work began with. */
+  #guardedNames: ReadonlySet<string>
   /** On the clock of `performance.now()`; 0 for none. */
   #readBy: number
   #writeBy = 0
@@ -57,6 +60,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#door = door
     this.#id = door.number()
     this.#reader = new Reader(this, door.limits)
+    this.#guardedNames = door.limits.guardedNames
     this.#readBy = door.connections.now + door.limits.headTimeout
   }
 
@@ -185,6 +189,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     if (this.#reader.state === 'body') this.#awaitBody()
   }
 
+  refusesTrailer(name: string): boolean {
+    return isForbiddenRequestTrailer(name) || this.#guardedNames.has(name)
+  }
+
   inform(head: ResponseHead): void {
     if (this.#exchange?.request.version !== 'HTTP/1.1' || this.#state !== 'answering') return
     this.#wire.put(`HTTP/1.1 ${head.status} ${head.reason}\r\n${head.fieldsText()}\r\n`)
@@ -281,6 +289,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   #begin(head: RequestHead): void {
     this.#move('answering')
+    this.#guardedNames = this.#door.limits.guardedNames
     this.#exchange = new Exchange(this.#peer, head, this.#reader, this, this.#door.steps)
   }
 

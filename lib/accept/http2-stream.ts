@@ -8,6 +8,7 @@ import { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
 import { exchangeView } from '../base/live.ts'
 import type { ExchangeView, Paused } from '../base/live.ts'
+import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
@@ -32,12 +33,14 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#door = door
     this.#stream = stream
     const [head, fault] = readHead(raw)
+    const { guardedNames } = door.limits
     this.#body = new StreamBody(stream, {
       framing: stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open',
       length: head.length,
       cancel: () => {},
       moved: (bytes) => this.#moved(bytes),
       over: () => (this.#readBy = 0),
+      refusesTrailer: (name) => isForbiddenRequestTrailer(name) || guardedNames.has(name),
       spoilt: () =>
         this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer')),
     })

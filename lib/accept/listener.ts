@@ -6,7 +6,7 @@ import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Exchange } from '../base/exchange.ts'
 import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
-import type { WireLimits } from '../base/limits.ts'
+import type { PortLimits } from '../base/limits.ts'
 import { someOf } from '../base/live.ts'
 import type { ListenerView } from '../base/live.ts'
 import { Sweeper } from '../base/sweeper.ts'
@@ -22,7 +22,7 @@ export interface ListenerOptions {
   port: number
   /** Null for a plain listener. */
   certificates: Certificates | null
-  limits: WireLimits
+  limits: PortLimits
   steps: Steps
   readonly serve: (exchange: Exchange) => void
   /** Somebody has connected. */
@@ -35,7 +35,7 @@ export interface ListenerOptions {
 const BACKLOG = 4096
 
 export class Listener implements Door {
-  limits: WireLimits
+  limits: PortLimits
   readonly steps: Steps
   readonly isSecure: boolean
   readonly connections: Sweeper<Connection>
@@ -65,7 +65,7 @@ export class Listener implements Door {
   }
 
   /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
-  update(limits: WireLimits, certificates: Certificates | null): void {
+  update(limits: PortLimits, certificates: Certificates | null): void {
     this.limits = limits
     this.connections.look(shortestOf(limits))
     this.#server.maxConnections = limits.maxConnections
@@ -195,7 +195,7 @@ export class Listener implements Door {
   }
 }
 
-function shortestOf(limits: WireLimits): number {
+function shortestOf(limits: PortLimits): number {
   return Math.min(
     limits.headTimeout,
     limits.bodyIdleTimeout,

@@ -12,6 +12,7 @@ import type {
   RouteConfig,
   RouteMatch,
 } from '../base/config/types.ts'
+import type { LimitStatus } from '../base/limit/status.ts'
 import { VERSION } from '../base/version.ts'
 import { addressText, Showing } from '../base/config/show.ts'
 
@@ -21,22 +22,6 @@ export interface KeySetStatus {
   readonly kids: readonly string[]
   readonly ageSeconds: number | null
   readonly error: string | null
-}
-
-/** How much of a limit is left just now. */
-export interface LimitStatus {
-  /** Where it is written. */
-  readonly name: string
-  /** The route or gateway whose traffic it counts. */
-  readonly owner: string
-  readonly counts: LimitConfig['counts']
-  readonly limit: number
-  readonly interval: number
-  readonly key: LimitConfig['key']
-  /** How many of its values have a bucket. */
-  readonly keys: number
-  readonly shared: { readonly remaining: number; readonly reset: number }
-  readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
 }
 
 export interface DumpSource {

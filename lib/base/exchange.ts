@@ -2,6 +2,7 @@
 // moves through its phases in one direction; `settle` runs exactly once, whoever ends it.
 
 import assert from 'node:assert'
+import { NO_CHARGES } from './cost.ts'
 import { GatewayError } from './errors.ts'
 import type { Facts } from './cel/facts.ts'
 import type { Trace } from './trace/trace.ts'
@@ -59,7 +60,7 @@ export class Exchange {
   /** Verified and taken off the request, for a backend that is to have them all the same. */
   credentials: readonly Credential[] = []
   /** Tokens taken in advance; settled at the latest when the exchange is. */
-  charges: readonly Charge[] = []
+  charges: readonly Charge[] = NO_CHARGES
   /** What they are settled with, as far as it is known; null while no token limit was asked. */
   spent: Cost | null = null
   /** Set while somebody still counts what has passed: calls back when that is done. */
@@ -68,6 +69,12 @@ export class Exchange {
   release: (() => void) | null = null
   /** Of the tightest limit it met so far. */
   allowance: Allowance | null = null
+  /** What a rate limit service wants to stand on its answer, by name and value. */
+  limitFields: readonly (readonly [name: string, value: string])[] = []
+  /** Why a policy refused it, by class, for the log; '' when none did. */
+  refusal = ''
+  /** Which of its rules did, counted from 0; -1 where none alone did. */
+  refusedBy = -1
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** Set for the one request that somebody watches. */

@@ -37,6 +37,12 @@ export const WIRE_LIMITS: WireLimits = {
   handshakeTimeout: 15_000,
 }
 
+/** Those of one port. */
+export interface PortLimits extends WireLimits {
+  /** Header names that policies deal with, in lower case: a request must not bring them as trailers instead. */
+  readonly guardedNames: ReadonlySet<string>
+}
+
 export interface BackendLimits {
   /** config.backend.connectTimeout: name look-up, TCP and TLS together. */
   connectTimeout: number
@@ -126,6 +132,12 @@ export const CHUNK_EXTRA_BYTES = 16_384
 
 /** Request bodies kept to be sent again by the `retry` policy or on a stale pooled connection. */
 export const REPLAY_BYTES = 65_536
+
+/** Of an LLM request, for another provider in case the first one fails. */
+export const LLM_REPLAY_BYTES = 1_048_576
+
+/** Providers asked for one LLM request, one after the other. */
+export const MAX_TURNS = 8
 
 /** A reused connection that closes this soon after a request was closing before it: the request goes out again. */
 export const STALE_MS = 2_000

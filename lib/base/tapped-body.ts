@@ -1,6 +1,8 @@
 // A body with somebody who watches: every byte goes on first, untouched and in the form it was asked for, and is
 // shown to the tap afterwards, without the framing.
 
+import { GatewayError } from './errors.ts'
+import { tellFault } from './tell-fault.ts'
 import type { Body, Form, Framing, Outcome, Sink, Tap } from './types.ts'
 import { Framer } from './wire/framer.ts'
 import type { Fields } from './wire/head.ts'
@@ -70,9 +72,10 @@ export class TappedBody implements Body, Sink {
     try {
       if (this.#framer === null) this.#tap.chunk(bytes, from, to)
       else this.#framer.eat(bytes, from, to)
-    } catch {
+    } catch (error) {
       // Whatever is wrong with the tap, the stream is not to suffer for it.
       this.#state = 'dropped'
+      tell(error)
     }
   }
 
@@ -81,8 +84,14 @@ export class TappedBody implements Body, Sink {
     this.#state = 'over'
     try {
       this.#tap.end(outcome)
-    } catch {
+    } catch (error) {
       // As above.
+      tell(error)
     }
   }
+}
+
+/** Chunks that are none are a backend's fault, and somebody else's to tell of. */
+function tell(error: unknown): void {
+  if (!(error instanceof GatewayError)) tellFault(error)
 }

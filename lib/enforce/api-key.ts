@@ -4,6 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { fromJson } from '../base/cel/json.ts'
 import type { Claims } from '../base/cel/json.ts'
 import type { ApiKeyConfig } from '../base/config/auth-types.ts'
+import type { Exchange } from '../base/exchange.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { findCredential, removeCredential } from './credential.ts'
@@ -29,18 +30,19 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
     kind: 'apiKey',
     request(exchange) {
       const found = findCredential(exchange, location)
-      if (found.kind === 'none' && mode === 'strict') return refused('no API Key found')
+      if (found.kind === 'none' && mode === 'strict')
+        return refused(exchange, 'missing', 'no API Key found')
       const key = found.kind === 'one' ? holderOf(known, found.value) : null
-      if (found.kind !== 'none' && key === null && mode !== 'permissive')
-        return refused('invalid credentials')
-      if (key === null) {
+      if (key === null || found.kind !== 'one') {
+        if (found.kind !== 'none' && mode !== 'permissive')
+          return refused(exchange, 'invalid', 'invalid credentials')
         exchange.trace?.skip(`no known key, and mode is ${mode}`)
         return undefined
       }
       const apiKeyHash = key.hash.toString('base64')
       const { metadata, allowedModels } = key
       exchange.facts = { ...exchange.facts, apiKey: metadata, apiKeyHash, allowedModels }
-      removeCredential(exchange, location)
+      removeCredential(exchange, location, found.value)
       exchange.trace?.note('key verified')
       return undefined
     },
@@ -56,7 +58,8 @@ function holderOf(known: readonly Known[], text: string): Known | null {
   return holder
 }
 
-function refused(reason: string) {
+function refused(exchange: Exchange, fault: 'missing' | 'invalid', reason: string) {
+  exchange.refusal = `api_key_${fault}`
   const reply = textReply(401, `api key authentication failure: ${reason}`)
   reply.head.add('www-authenticate', 'Bearer')
   return reply

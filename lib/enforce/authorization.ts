@@ -35,6 +35,8 @@ export function authorization(
       const objection = objectionOf(rules, view, tell)
       exchange.trace?.rules(rules, view, objection === null ? 'allow' : 'deny')
       if (objection === null) return undefined
+      exchange.refusal = 'authorization_denied'
+      exchange.refusedBy = objection === 'none allows' ? -1 : rules.indexOf(objection)
       const reply = textReply(403, 'authorization failed')
       if (mcp !== null && isAboutScope(objection, rules))
         reply.head.add('www-authenticate', scopeChallengeOf(mcp))

@@ -12,6 +12,8 @@ import { findCredential, removeCredential } from './credential.ts'
 const MAX_PAIR_LENGTH = 1_024
 
 interface Pair {
+  /** Both, as the client wrote them. */
+  readonly text: string
   readonly username: string
   readonly password: string
 }
@@ -20,12 +22,19 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
   const { mode, location, users } = config
   const hashes = new Map(users.map(({ name, hash }) => [name, hash.reveal()]))
   const decoy = decoyOf([...hashes.values()])
-  const decide = (exchange: Exchange, username: string, check: PasswordCheck) => {
-    if (check === 'busy') return textReply(503, `${FAILURE}: too many checks at once`)
+  const invalid = (exchange: Exchange): Reply => {
+    exchange.refusal = 'password_invalid'
+    return refused(config, 'invalid credentials')
+  }
+  const decide = (exchange: Exchange, { text, username }: Pair, check: PasswordCheck) => {
+    if (check === 'busy') {
+      exchange.refusal = 'password_checks_busy'
+      return textReply(503, `${FAILURE}: too many checks at once`)
+    }
     // A user that does not exist has cost as much as one that does.
-    if (check === 'wrong' || !hashes.has(username)) return refused(config, 'invalid credentials')
+    if (check === 'wrong' || !hashes.has(username)) return invalid(exchange)
     exchange.facts = { ...exchange.facts, basicAuth: { username } }
-    removeCredential(exchange, location)
+    removeCredential(exchange, location, text)
     exchange.trace?.note('password verified')
     return undefined
   }
@@ -34,17 +43,19 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
     request(exchange) {
       const found = findCredential(exchange, location)
       if (found.kind === 'none') {
-        if (mode === 'strict') return refused(config, 'no credentials found')
-        exchange.trace?.skip(`no credentials, and mode is ${mode}`)
-        return undefined
+        if (mode !== 'strict') {
+          exchange.trace?.skip(`no credentials, and mode is ${mode}`)
+          return undefined
+        }
+        exchange.refusal = 'password_missing'
+        return refused(config, 'no credentials found')
       }
       const pair = found.kind === 'one' ? pairOf(found.value) : null
-      if (pair === null) return refused(config, 'invalid credentials')
-      const { username, password } = pair
-      const check = passwords.check(password, hashes.get(username) ?? decoy)
+      if (pair === null) return invalid(exchange)
+      const check = passwords.check(pair.password, hashes.get(pair.username) ?? decoy)
       return check instanceof Promise
-        ? check.then((one) => decide(exchange, username, one))
-        : decide(exchange, username, check)
+        ? check.then((one) => decide(exchange, pair, one))
+        : decide(exchange, pair, check)
     },
   }
 }
@@ -70,7 +81,7 @@ function pairOf(text: string): Pair | null {
     const decoded = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const [, username, password] = PAIR.exec(decoded) ?? []
     if (username === undefined || password === undefined) return null
-    return { username, password }
+    return { text, username, password }
   } catch {
     return null
   }

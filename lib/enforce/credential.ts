@@ -35,22 +35,29 @@ export function findCredential(exchange: Exchange, location: CredentialLocation)
 }
 
 /** After it was verified: the backend is not to have it, unless `backendAuth` says otherwise. */
-export function removeCredential(exchange: Exchange, location: CredentialLocation): void {
+export function removeCredential(
+  exchange: Exchange,
+  location: CredentialLocation,
+  value: string,
+): void {
   const { request } = exchange
-  // What an expression computed from who knows what cannot be taken off.
-  if (location.kind === 'expression') return
-  const { kind, name } = location
-  const taken = takers[kind](request, name)
+  const places =
+    location.kind === 'expression'
+      ? placesOf(request, location.expression.source, value)
+      : [location]
   exchange.credentials = [
     ...exchange.credentials,
-    ...taken.map((text): Credential => ({ kind, name, text })),
+    ...places.flatMap(({ kind, name }) =>
+      takers[kind](request, name).map((text): Credential => ({ kind, name, text })),
+    ),
   ]
 }
 
 /** For a backend that is to have what the client showed. */
 export function restoreCredentials({ request, credentials }: Exchange): void {
+  for (const { kind, name } of credentials) if (kind === 'header') request.remove(name)
   for (const { kind, name, text } of credentials)
-    if (kind === 'header') request.set(name, text)
+    if (kind === 'header') request.add(name, text)
     else if (kind === 'query') appendToQuery(request, text)
     else request.set('cookie', [...request.all('cookie'), text].join('; '))
 }
@@ -90,6 +97,43 @@ const takers: Readonly<
   },
 }
 
+interface Place {
+  readonly kind: Credential['kind']
+  readonly name: string
+}
+
+const READS_FIELDS = /\bheaders\b/
+const READS_QUERY = /\b(?:pathAndQuery|uri)\b/
+/** Without them nobody knows whom the request is for, or where it ends. */
+const NEEDED = new Set(['host', 'content-length', 'transfer-encoding'])
+
+/**
+ * Where the text stands as a whole, or behind a scheme, that an expression found. None if it was put together, or is a
+ * part of something larger: that stays as it is.
+ */
+function placesOf(request: RequestHead, source: string, value: string): Place[] {
+  const places: Place[] = []
+  if (READS_FIELDS.test(source)) {
+    for (const [name, text] of request.entries())
+      if (!NEEDED.has(name) && holds(text, value)) places.push({ kind: 'header', name })
+    for (const cookie of allCookies(request))
+      if (holds(valueOf(cookie), value)) places.push({ kind: 'cookie', name: nameOf(cookie) })
+  }
+  if (READS_QUERY.test(source))
+    for (const part of request.query.split('&'))
+      for (const [name, text] of new URLSearchParams(part))
+        // An expression may have cut it out as it was written.
+        if (holds(text, value) || valueOf(part) === value) places.push({ kind: 'query', name })
+  return places
+}
+
+const SCHEME = /^[\w!#$%&'*+.^`|~-]+ +$/
+
+function holds(text: string, value: string): boolean {
+  if (!text.endsWith(value)) return false
+  return text.length === value.length || SCHEME.test(text.slice(0, -value.length))
+}
+
 function only(values: readonly (string | null)[]): Found {
   const found = values.filter((value) => value !== null)
   const [value] = found
@@ -105,10 +149,13 @@ function behindPrefix(value: string, prefix: string): string | null {
 
 /** As they were written: `name=value`. */
 function cookiesOf(request: RequestHead, name: string): string[] {
+  return allCookies(request).filter((cookie) => nameOf(cookie) === name)
+}
+
+function allCookies(request: RequestHead): string[] {
   return request
     .all('cookie')
     .flatMap((value) => value.split(';'))
-    .filter((part) => nameOf(part) === name)
     .map((part) => part.trim())
 }
 

@@ -1,5 +1,6 @@
 // Small documents of identity providers, over undici: off the path of requests, so its comfort costs nothing.
 
+import { gunzipSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import type { Dispatcher } from 'undici'
 
@@ -12,8 +13,10 @@ export const MAX_DOCUMENT_BYTES = 1_048_576
 export interface Fetched {
   readonly status: number
   readonly headers: Dispatcher.ResponseData['headers']
+  /** As they came; what is packed stays so. */
   readonly bytes: Buffer
-  readonly text: string
+  /** Throws where they are packed by other means than gzip. */
+  readonly text: () => string
 }
 
 export interface FetchOptions {
@@ -33,9 +36,19 @@ export function fetcher(): { fetch: Fetch; close: () => void } {
     const signal = AbortSignal.timeout(timeout)
     const answer = await request(url, { method, headers, body, signal, dispatcher })
     const bytes = await bytesOf(answer.body)
-    return { status: answer.statusCode, headers: answer.headers, bytes, text: bytes.toString() }
+    const { statusCode: status, headers: fields } = answer
+    const coding = String(fields['content-encoding'] ?? 'identity')
+    return { status, headers: fields, bytes, text: () => textOf(bytes, coding) }
   }
   return { fetch, close: () => void dispatcher.destroy() }
+}
+
+/** Some servers pack what nobody asked them to pack. Throws for any other coding than gzip. */
+function textOf(bytes: Buffer, coding: string): string {
+  const name = coding.trim().toLowerCase()
+  if (name === 'identity' || name === '' || bytes.length === 0) return bytes.toString()
+  if (name !== 'gzip' && name !== 'x-gzip') throw new Error(`content-encoding ${name.slice(0, 32)}`)
+  return gunzipSync(bytes, { maxOutputLength: MAX_DOCUMENT_BYTES }).toString()
 }
 
 async function bytesOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {

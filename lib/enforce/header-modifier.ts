@@ -23,8 +23,8 @@ export function responseHeaderModifier(config: HeaderModifierConfig): Policy {
   }
 }
 
-/** In any order: the config names no field twice. */
-function modify(fields: Fields, { add, set, remove }: HeaderModifierConfig): void {
+/** What is removed may be added again. */
+export function modify(fields: Fields, { add, set, remove }: HeaderModifierConfig): void {
   for (const name of remove) fields.remove(name)
   for (const [name, value] of set) fields.set(name, value)
   for (const [name, value] of add) fields.add(name, value)

@@ -17,18 +17,21 @@ export class Identity {
   readonly keys: KeySets
   readonly documents: Documents
   readonly passwords = new Passwords()
-  readonly fetch: Fetch
+  /** For what clients have posted to a provider. */
+  readonly post: Fetch
   readonly log: Log
-  readonly #close: () => void
+  readonly #closes: readonly (() => void)[]
   readonly #verifiers = new Map<string, TokenVerifier>()
 
   constructor(log: Log) {
-    const { fetch, close } = fetcher()
+    // Each with connections of its own: keys do not wait behind a flood of registrations.
+    const own = fetcher()
+    const posts = fetcher()
     this.log = log
-    this.fetch = fetch
-    this.#close = close
-    this.keys = new KeySets(log, fetch)
-    this.documents = new Documents(log, fetch)
+    this.post = posts.fetch
+    this.#closes = [own.close, posts.close]
+    this.keys = new KeySets(log, own.fetch)
+    this.documents = new Documents(log, own.fetch)
   }
 
   /** Tokens that were checked and are remembered. */
@@ -53,7 +56,7 @@ export class Identity {
   }
 
   close(): void {
-    this.#close()
+    for (const close of this.#closes) close()
     this.passwords.close()
   }
 }

@@ -4,27 +4,11 @@ import type { LimitConfig } from '../base/config/limit-types.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
+import type { LimitStatus } from '../base/limit/status.ts'
 import type { Labels } from '../base/metrics.ts'
-import type { Allowance } from '../base/types.ts'
 
 /** Keys of one rule that its status names. */
 export const MAX_KEYS_SHOWN = 20
-
-interface LimitStatus {
-  readonly name: string
-  readonly owner: string
-  readonly counts: LimitConfig['counts']
-  readonly limit: number
-  /** Milliseconds. */
-  readonly interval: number
-  /** What tells buckets apart; null for one bucket. */
-  readonly key: LimitConfig['key']
-  /** How many of its values have a bucket now. */
-  readonly keys: number
-  readonly shared: Allowance
-  /** Those with the least left. */
-  readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
-}
 
 interface Entry {
   readonly owner: string

@@ -3,8 +3,11 @@
 import { replyOf } from '../base/reply.ts'
 import type { Allowance, Reply } from '../base/types.ts'
 
+/** Seconds after which it is worth waiting for; SDKs would otherwise sleep through a whole hour, without a word. */
+const LONGEST_WAIT = 60
+
 export function limitReply({ reset }: Allowance): Reply {
-  return replyOf(
+  const reply = replyOf(
     429,
     [
       ['content-type', 'text/plain'],
@@ -12,4 +15,6 @@ export function limitReply({ reset }: Allowance): Reply {
     ],
     'rate limit exceeded',
   )
+  if (reset > LONGEST_WAIT) reply.head.add('x-should-retry', 'false')
+  return reply
 }

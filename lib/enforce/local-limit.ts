@@ -4,6 +4,7 @@
 import type { Rule } from '../base/limit/rule.ts'
 import { tighter } from '../base/limit/tighter.ts'
 import type { Policy } from '../base/types.ts'
+import { tellAllowance } from './allowance-fields.ts'
 import { limitReply } from './local-limit-reply.ts'
 
 /** Needed also where only tokens are limited, for the headers. */
@@ -28,11 +29,6 @@ export function localLimit(rules: readonly Rule[]): Policy {
       }
       return undefined
     },
-    response({ allowance }, head) {
-      if (allowance === null) return
-      head.set('x-ratelimit-limit', String(allowance.limit))
-      head.set('x-ratelimit-remaining', String(allowance.remaining))
-      head.set('x-ratelimit-reset', String(allowance.reset))
-    },
+    response: tellAllowance,
   }
 }

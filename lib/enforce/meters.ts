@@ -1,9 +1,8 @@
 // Several token limits as one: a request must pass all of them, and one that is refused owes nothing to any.
 
+import { NO_COST } from '../base/cost.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Cost, Meter, Reply, Verdict } from '../base/types.ts'
-
-const NOTHING: Cost = { input: 0, output: 0, basis: 'counted' }
+import type { Meter, Reply, Verdict } from '../base/types.ts'
 
 /** They are asked in order; null for none. */
 export function allMeters(meters: readonly Meter[]): Meter | null {
@@ -24,7 +23,7 @@ export function allMeters(meters: readonly Meter[]): Meter | null {
 /** A refusal gives back what those before it took. */
 function unless(reply: Reply | undefined, exchange: Exchange, before: number): Reply | undefined {
   if (reply === undefined) return undefined
-  for (const charge of exchange.charges.slice(before)) charge.settle(NOTHING)
+  for (const charge of exchange.charges.slice(before)) charge.settle(NO_COST)
   exchange.charges = exchange.charges.slice(0, before)
   return reply
 }

@@ -39,7 +39,9 @@ export function logAccess(log: Log, exchange: Exchange): void {
     'error',
     error?.message ?? exchange.facts?.mcp?.errorText,
     'reason',
-    error?.code,
+    error?.code ?? (exchange.refusal || undefined),
+    'rule',
+    exchange.refusedBy < 0 ? undefined : exchange.refusedBy,
     'duration',
     `${Math.round(performance.now() - exchange.started)}ms`,
   ])
@@ -91,6 +93,7 @@ function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
 function llmFields({ facts, spent }: Exchange): readonly Value[] {
   const llm = facts?.llm
   if (llm === undefined) return NONE
+  const isCounted = llm.inputTokens !== undefined && llm.outputTokens !== undefined
   return [
     'gen_ai.provider.name',
     llm.provider,
@@ -107,9 +110,11 @@ function llmFields({ facts, spent }: Exchange): readonly Value[] {
     'gen_ai.usage.output_tokens',
     llm.outputTokens,
     'gen_ai.usage.estimated',
-    spent?.basis === 'estimated' ? spent.input + spent.output : undefined,
+    spent?.basis === 'estimated' && !isCounted ? spent.input + spent.output : undefined,
     'gen_ai.server.time_to_first_token',
     llm.timeToFirstToken,
+    'gen_ai.response.ending',
+    llm.ending,
   ]
 }
 

@@ -185,6 +185,13 @@ function limitDump(key: string, tightest: { key: string; remaining: number }[]):
   return at(configDump({ ...source, limits: [status] }), 'limits', 0)
 }
 
+dumping('values of a key are hidden where the name of a header is put together', () => {
+  const hidden = limitDump('request.headers["author" + "ization"]', [
+    { key: 'Bearer x', remaining: 0 },
+  ])
+  assert.not.match(JSON.stringify(hidden), 'Bearer x')
+})
+
 dumping('what is left of a limit is shown, in all and for those with the least', () => {
   const common = {
     name: NAME,

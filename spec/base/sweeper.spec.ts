@@ -61,4 +61,26 @@ sweeper('tells when the last one has left', async () => {
   await deadline(empty, 1000, 'the last to leave')
 })
 
+/** Was seen as a backend cut for its silence while the gateway was the one that did not read. */
+sweeper('judges nobody before it has listened again when the process stood still', async () => {
+  const swept = new Sweeper<Swept>(40)
+  const heard: string[] = []
+  const asked = new Promise<void>((resolve) =>
+    swept.add({
+      sweep() {
+        heard.push('asked')
+        resolve()
+      },
+    }),
+  )
+  // From here the next things the loop does are its timers, and reading only behind them.
+  await new Promise<void>((resolve) => setImmediate(resolve))
+  setImmediate(() => heard.push('read'))
+  const until = performance.now() + 60
+  while (performance.now() < until) continue
+  await deadline(asked, 2000, 'a sweep')
+  assert.is(heard[0], 'read')
+  for (const member of swept.members) swept.delete(member)
+})
+
 sweeper.run()

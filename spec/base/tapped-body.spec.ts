@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Form, Framing, Outcome, Tap } from '../../lib/base/types.ts'
 import { Fields } from '../../lib/base/wire/head.ts'
 import { TappedBody } from '../../lib/base/tapped-body.ts'
+import { faultsOf } from '../support/faults.ts'
 import { NotingSink, PushedBody } from '../support/llm/pushing.ts'
 import { splits } from '../support/splits.ts'
 
@@ -126,17 +127,21 @@ tap('shows nothing of a chunk at which the sink cancelled', () => {
   assert.equal(order, ['tap client_closed'])
 })
 
-tap('drops a tap that throws, and tells it of the end all the same', () => {
-  const fail = (): never => {
-    throw new Error('a bug')
+tap('drops a tap that throws, tells the process, and the tap of the end all the same', async () => {
+  const fail = (word: string) => (): never => {
+    throw new Error(word)
   }
   for (const form of ['content', 'wire'] as const) {
-    const { order, source, sink } = tapped('chunked', form, { chunk: fail, end: fail })
-    assert.ok(source.push(Buffer.from('1\r\na\r\n')))
-    assert.ok(source.push(Buffer.from('1\r\nb\r\n')))
-    source.sink.end(null)
-    assert.equal(order, ['write', 'shown', 'write', 'tap complete', 'end'])
-    assert.is(sink.text, '1\r\na\r\n1\r\nb\r\n')
+    const faults = await faultsOf(2, () => {
+      const bugs = { chunk: fail('a bug'), end: fail('another') }
+      const { order, source, sink } = tapped('chunked', form, bugs)
+      assert.ok(source.push(Buffer.from('1\r\na\r\n')))
+      assert.ok(source.push(Buffer.from('1\r\nb\r\n')))
+      source.sink.end(null)
+      assert.equal(order, ['write', 'shown', 'write', 'tap complete', 'end'])
+      assert.is(sink.text, '1\r\na\r\n1\r\nb\r\n')
+    })
+    assert.equal(faults, ['a bug', 'another'])
   }
 })
 

@@ -22,7 +22,11 @@ const BEARER = locationOf('header: { name: Authorization, prefix: "Bearer " }')
 const HEADER = locationOf('header: { name: x-api-key }')
 const QUERY = locationOf('queryParameter: { name: key }')
 const COOKIE = locationOf('cookie: { name: sid }')
-const EXPRESSION = locationOf(`expression: 'request.headers["x-all"].stripPrefix("t ")'`)
+const EXPRESSION = byExpression('request.headers["x-all"].stripPrefix("t ")')
+
+function byExpression(written: string): typeof BEARER {
+  return locationOf(`expression: '${written}'`)
+}
 
 function exchange(target: string, ...fields: string[]): Exchange {
   return exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a', ...fields))
@@ -87,12 +91,20 @@ credentials('are found by an expression, however long', () => {
   assert.is(found(EXPRESSION, '/', `x-all: t ${long}`), `one ${long}`)
 })
 
+/** Takes off what is found there. */
+function take(one: Exchange, location: typeof BEARER): void {
+  const credential = findCredential(one, location)
+  assert.is(credential.kind, 'one')
+  removeCredential(one, location, credential.kind === 'one' ? credential.value : '')
+}
+
+function taken(location: typeof BEARER, target: string, ...fields: string[]): string {
+  const one = exchange(target, ...fields)
+  take(one, location)
+  return `${one.request.target} ${one.request.fieldsText().replaceAll('\r\n', '|')}`
+}
+
 credentials('are taken off, and all else stays as it was written', () => {
-  const taken = (location: typeof BEARER, target: string, ...fields: string[]): string => {
-    const one = exchange(target, ...fields)
-    removeCredential(one, location)
-    return `${one.request.target} ${one.request.fieldsText().replaceAll('\r\n', '|')}`
-  }
   assert.is(taken(BEARER, '/?a', 'AuthorizaTion: Bearer abc', 'x: y'), '/?a Host: a|x: y|')
   assert.is(taken(QUERY, '/p?a=%62&key=x&&b', 'x: y'), '/p?a=%62&&b Host: a|x: y|')
   assert.is(taken(QUERY, '/p?k%65y=x'), '/p Host: a|')
@@ -101,7 +113,34 @@ credentials('are taken off, and all else stays as it was written', () => {
   assert.is(taken(COOKIE, '/', 'cookie: sid=x; a=b'), '/ Host: a|cookie: a=b|')
   assert.is(taken(COOKIE, '/', 'cookie: sid=x'), '/ Host: a|')
   assert.is(taken(COOKIE, '/', 'cookie: a=b', 'cookie: sid=x'), '/ Host: a|cookie: a=b|')
-  assert.is(taken(EXPRESSION, '/', 'x-all: t abc'), '/ Host: a|x-all: t abc|')
+})
+
+credentials('that an expression found are taken off where they stand as a whole', () => {
+  assert.is(taken(EXPRESSION, '/', 'x-all: t abc', 'x: y'), '/ Host: a|x: y|')
+  assert.is(taken(EXPRESSION, '/', 'x-all: abc', 'x: y'), '/ Host: a|x: y|')
+  // In every place: another may be what the backend reads.
+  assert.is(taken(EXPRESSION, '/', 'x-all: t abc', 'authorization: Bearer   abc'), '/ Host: a|')
+  const bySid = byExpression('request.headers["cookie"].split("sid=")[1].split(";")[0]')
+  assert.is(taken(bySid, '/', 'cookie: a=b; sid=x=y; c=d'), '/ Host: a|cookie: a=b; c=d|')
+  const byKey = byExpression('request.uri.query("key")')
+  assert.is(taken(byKey, '/p?a=%62&k%65y=a%20%2Bb+c&d'), '/p?a=%62&d Host: a|')
+  const byEnd = byExpression('request.pathAndQuery.split("key=")[1]')
+  assert.is(taken(byEnd, '/p?a=%62&key=a%2Bb'), '/p?a=%62 Host: a|')
+})
+
+credentials('that an expression made of something else stay where they are', () => {
+  const part = byExpression('request.headers["x-all"].split("-")[0]')
+  assert.is(taken(part, '/', 'x-all: abc-d', 'x: xabc'), '/ Host: a|x-all: abc-d|x: xabc|')
+  assert.is(taken(part, '/', 'x-all: a-b', 'x: note to a'), '/ Host: a|x-all: a-b|x: note to a|')
+  const path = byExpression('request.path.split("/")[1]')
+  assert.is(taken(path, '/abc/d?a=abc', 'x: abc'), '/abc/d?a=abc Host: a|x: abc|')
+  const host = byExpression('request.headers["host"]')
+  assert.is(taken(host, '/?a=a'), '/?a=a Host: a|')
+  const length = byExpression('request.headers["content-length"]')
+  assert.is(taken(length, '/', 'content-length: 7'), '/ Host: a|content-length: 7|')
+  const source = byExpression('source.address')
+  const forwarded = 'x-forwarded-for: 127.0.0.1'
+  assert.is(taken(source, '/?from=127.0.0.1', forwarded), `/?from=127.0.0.1 Host: a|${forwarded}|`)
 })
 
 credentials('are put back as they were for a backend that is to have them', () => {
@@ -109,21 +148,22 @@ credentials('are put back as they were for a backend that is to have them', () =
     '/p?key=%61&b=c',
     'authorization: bearer abc',
     'cookie: sid=x=y; d=e',
-    'x-all: t abc',
+    'x-all: t xyz',
   )
-  for (const location of [BEARER, QUERY, COOKIE, EXPRESSION]) removeCredential(one, location)
+  for (const location of [BEARER, QUERY, COOKIE, EXPRESSION]) take(one, location)
   assert.is(one.request.target, '/p?b=c')
-  assert.is(one.request.fieldsText(), 'Host: a\r\nx-all: t abc\r\ncookie: d=e\r\n')
+  assert.is(one.request.fieldsText(), 'Host: a\r\ncookie: d=e\r\n')
   one.request.target = '/rewritten'
   restoreCredentials(one)
   assert.is(one.request.target, '/rewritten?key=%61')
   assert.is(one.request.get('authorization'), 'bearer abc')
+  assert.is(one.request.get('x-all'), 't xyz')
   assert.equal(one.request.all('cookie'), ['d=e; sid=x=y'])
 })
 
 credentials('that replaced the client’s meanwhile give way to it', () => {
   const one = exchange('/', 'authorization: Bearer abc')
-  removeCredential(one, BEARER)
+  take(one, BEARER)
   one.request.set('authorization', 'Basic other')
   restoreCredentials(one)
   assert.equal(one.request.all('authorization'), ['Bearer abc'])

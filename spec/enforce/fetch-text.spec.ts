@@ -44,7 +44,7 @@ fetching('gives status, headers and text, whatever the status', async () => {
     response.writeHead(418, { 'x-a': 'b' }).end('grüße'),
   )
   const { status, headers, text } = await get(url)
-  assert.equal([status, headers['x-a'], text], [418, 'b', 'grüße'])
+  assert.equal([status, headers['x-a'], text()], [418, 'b', 'grüße'])
 })
 
 fetching('sends what it is told to', async () => {
@@ -56,7 +56,7 @@ fetching('sends what it is told to', async () => {
     )
   })
   const options = { method: 'POST', headers: { 'x-a': 'b' }, body: 'c=d' } as const
-  assert.is((await get(url, options)).text, 'POST b c=d')
+  assert.is((await get(url, options)).text(), 'POST b c=d')
 })
 
 fetching('follows nobody elsewhere', async () => {
@@ -68,7 +68,7 @@ fetching('follows nobody elsewhere', async () => {
 
 fetching('reads no endless document', async () => {
   const whole = await serve((_request, response) => response.end('x'.repeat(MAX_DOCUMENT_BYTES)))
-  assert.is((await get(whole)).text.length, MAX_DOCUMENT_BYTES)
+  assert.is((await get(whole)).text().length, MAX_DOCUMENT_BYTES)
   const endless = await serve((_request, response) => {
     const more = (): void => {
       while (response.write('x'.repeat(65_536)));

@@ -1,10 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Identity } from '../../lib/enforce/identity.ts'
+import { MAX_CALLS, ProviderCalls } from '../../lib/enforce/oauth/provider-calls.ts'
+import { Keys } from '../../lib/enforce/token/keys.ts'
 import { deadline } from '../support/deadline.ts'
 import { Ear, Stage } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
 import { Signer } from '../support/signer.ts'
+import { ProviderServer } from './oauth/provider-server.ts'
 import { claimsOf, ISSUER, RULES } from './token/verifying.ts'
 
 const knowing = suite('identity')
@@ -58,6 +61,28 @@ knowing('shares a key set between those who want different things of tokens', as
   assert.is(await check(['gateway']), 'valid')
   assert.is(await check(['other']), 'invalid')
   assert.is(server.asked, 1)
+})
+
+knowing('gets keys while posts of clients hang', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  provider.says.set('POST /register', 'hang')
+  provider.offer('/keys', { keys: [signer.jwk] })
+  provider.offer('/document', { a: 'b' })
+  const known = identity()
+  const calls = new ProviderCalls(known.post, known.log)
+  const posted = { url: `${provider.origin}/register`, headers: {}, body: Buffer.from('{}') }
+  const posts = Array.from({ length: MAX_CALLS }, () => calls.post('client registration', posted))
+  await provider.untilHeard(1)
+  const keys = known.keys.at(`${provider.origin}/keys`).current()
+  assert.instance(await deadline(Promise.resolve(keys), 2000, 'the keys'), Keys)
+  const document = known.documents.first([`${provider.origin}/document`])
+  assert.equal(await deadline(document, 2000, 'the document'), { a: 'b' })
+  // Nothing waits for them when the process stops.
+  known.close()
+  const replies = await deadline(Promise.all(posts), 2000, 'the posts')
+  assert.ok(replies.every(({ head }) => head.status === 502))
+  const none = Promise.resolve(known.keys.at(`${provider.origin}/other`).current())
+  assert.type(await deadline(none, 2000, 'no keys'), 'string')
 })
 
 knowing.run()

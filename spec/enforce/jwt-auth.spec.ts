@@ -85,9 +85,13 @@ tokens('are refused with the class of what is wrong, and nothing of what they sa
     [signer.token(claims({ pad: 'x'.repeat(13_000) })), 'too large'],
   ]
   for (const [token, fault] of table) {
-    const { status, body } = await show(gateway, `Bearer ${token}`)
+    const { status, body, headers } = await show(gateway, `Bearer ${token}`)
     assert.is(status, 401)
     assert.is(body, `authentication failure: the token is not valid: ${fault}`)
+    assert.is(
+      headers['www-authenticate'],
+      `Bearer error="invalid_token", error_description="the token is not valid: ${fault}"`,
+    )
   }
   await gateway.logged(table.length + 1)
   assert.not.match(JSON.stringify(gateway.lines), /s3cr3t|eyJ/)
@@ -196,7 +200,7 @@ tokens('may stand in a cookie, the query or wherever an expression finds them', 
     const { backend, gateway } = await setUp(`mode: strict, location: { ${location} }`)
     assert.is((await show(gateway, `Bearer ${token}`)).status, 401)
     assert.is((await ask(gateway, ...lines)).status, 200, location)
-    assert.is(backend.received.includes(token), location.startsWith('expression'), location)
+    assert.not.match(backend.received, token, location)
     if (!location.startsWith('expression')) assert.match(backend.received, 'a=b')
     await gateway.logged(2)
     assert.not.match(JSON.stringify(gateway.lines), token)

@@ -11,7 +11,7 @@ const order = suite('the order of policies')
 const identity = new Identity(new Ear(() => {}))
 order.after(() => identity.close())
 
-const KEYS = `'{"keys":[{"kid":"k","kty":"RSA","n":"x","e":"AQAB"}]}'`
+const KEYS = `'{"keys":[{"kid":"k","kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'`
 
 /** In an order of their own, so that what comes out is not what was written. */
 const ADMISSION = [

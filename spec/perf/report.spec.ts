@@ -124,6 +124,22 @@ report('tells what MCP adds to direct stdio in milliseconds', () => {
   assert.equal(judged(results, 'p50 added to direct stdio'), { value: 0.2, state: 'met' })
 })
 
+report('holds limits to what a chunk costs without them, and to microseconds', () => {
+  const chunks = new Map([
+    ['llm' as const, { cpu: 20 }],
+    ['limited' as const, { cpu: 22 }],
+  ])
+  assert.equal(judged(new Map([['llm-sse', chunks]]), 'limited ÷ not'), {
+    value: 1.1,
+    state: 'met',
+  })
+  const checks = new Map([['gateway' as const, { requests: 0.2, tokens: 0.9, keyed: 2.1 }]])
+  const results: Results = new Map([['limits-check', checks]])
+  assert.is(judged(results, 'requests checked')?.state, 'met')
+  assert.is(judged(results, 'by one of 1,024 keys')?.state, 'missed')
+  assert.is(judged(results, '65,536 keys')?.state, 'not measured')
+})
+
 report('marks what is missed', () => {
   const results: Results = new Map([['idle', new Map([['gateway' as const, { each: 20 }]])]])
   const text = verdictText(verdicts(results))

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http'
 import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { deadline } from './deadline.ts'
 import type { Signer } from './signer.ts'
 
@@ -11,6 +12,8 @@ export class KeyServer {
   text = ''
   headers: Record<string, string> = { 'content-type': 'application/json' }
   asked = 0
+  /** Packs its answers, asked to or not. */
+  packs = false
   /** While true, answers wait for `release`. */
   isHolding = false
   readonly #server: Server
@@ -65,6 +68,8 @@ export class KeyServer {
   }
 
   #answer(response: ServerResponse): void {
-    response.writeHead(this.status, this.headers).end(this.text)
+    if (!this.packs) return void response.writeHead(this.status, this.headers).end(this.text)
+    const headers = { ...this.headers, 'content-encoding': 'gzip' }
+    response.writeHead(this.status, headers).end(gzipSync(this.text))
   }
 }

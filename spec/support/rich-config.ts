@@ -64,7 +64,7 @@ routes:
         issuer: https://login.example.com/tenant/v2.0
         audiences: [api://c, c]
         provider: { idp_tenant: {} }
-        jwks: '{"keys":[{"kid":"k","kty":"EC","crv":"P-256","x":"x","y":"y"}]}'
+        jwks: '{"keys":[{"kid":"k","kty":"EC","crv":"P-256","x":"KQO7z0SBuAW5kti_y4Yp9rxxqeH3ClYVLcxs51eDZ8g","y":"a-Ldix0cjg9g3M9CfAI8kKc6C6onkFLOUOnhAiGKFB0"}]}'
         clientId: c
         clientSecret: s
         resourceMetadata: { resource: 'http://localhost:3000/mcp', scopesSupported: [read] }

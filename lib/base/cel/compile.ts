@@ -28,11 +28,18 @@ export class Expression {
   readonly source: string
   readonly #parsed: ParseResult
   readonly #meter: Meter
+  readonly #names: ReadonlySet<string>
 
-  constructor(source: string, parsed: ParseResult, meter: Meter) {
+  constructor(source: string, parsed: ParseResult, meter: Meter, names: ReadonlySet<string>) {
     this.source = source
     this.#parsed = parsed
     this.#meter = meter
+    this.#names = names
+  }
+
+  /** Whether its value may depend on what that name stands for. */
+  reads(name: string): boolean {
+    return this.#names.has(name)
   }
 
   evaluate(view: View | Bindings): Result {
@@ -127,7 +134,11 @@ function compileIn(
   if (!fits(type, wanted)) throw new CelError('result_type', misfit(type, wanted), source, 0)
   const meter = new Meter()
   bound(nodes, meter)
-  return new Expression(source, parsed, meter)
+  return new Expression(source, parsed, meter, namesIn(nodes))
+}
+
+function namesIn(nodes: readonly Node[]): ReadonlySet<string> {
+  return new Set(nodes.filter(({ op }) => op === 'id').map(({ args }) => args as string))
 }
 
 function parse(environment: Environment, source: string): ParseResult {

@@ -80,4 +80,6 @@ export interface LlmFacts {
   params?: unknown
   cost?: unknown
   costRates?: unknown
+  /** Of a stream that ended without its last event; not for expressions. */
+  ending?: 'missing' | undefined
 }

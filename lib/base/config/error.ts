@@ -23,7 +23,7 @@ export class ConfigError extends Error {
 }
 
 /** `file:line:column: path: message`; a message that names its path itself is not told it again. */
-function lineOf({ file, line, column, path, message }: Problem): string {
+export function lineOf({ file, line, column, path, message }: Problem): string {
   const place = line === 0 ? file : `${file}:${line}:${column}`
   const named =
     path === '' || message.startsWith(`${path} `) || message.startsWith(`invalid ${path}: `)

@@ -14,6 +14,9 @@ const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|ke
 /** Names an expression reads; what is known about an API key is not the key. */
 const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
 
+/** A header whose name is not written out may be any. */
+const COMPUTED = /headers\s*\[(?!\s*r?(?:"[^"]*"|'[^']*')\s*\])/
+
 /** Values of the users' own. */
 const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
 
@@ -28,7 +31,7 @@ export class Showing {
 
   /** `name` is that of the field it stands in. */
   show(value: unknown, name = ''): unknown {
-    if (typeof value === 'string') return this.#isSecret(name) ? REDACTED : textOf(value)
+    if (typeof value === 'string') return this.#isSecret(name) ? REDACTED : textOf(value, name)
     if (typeof value === 'number') return numberOf(value, name)
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Secret) return REDACTED
@@ -59,7 +62,8 @@ export class Showing {
   /** What an expression came to, unless it reads something that is not to be shown. */
   valueOf({ source }: Expression, value: string): unknown {
     const words = source.match(WORDS) ?? []
-    return words.some((word) => this.#isSecret(word)) ? REDACTED : textOf(value)
+    const isHidden = COMPUTED.test(source) || words.some((word) => this.#isSecret(word))
+    return isHidden ? REDACTED : textOf(value, '')
   }
 
   #isSecret(name: string): boolean {
@@ -135,9 +139,10 @@ export function addressText(address: Fields): string {
   return `${name.includes(':') ? `[${name}]` : name}:${String(port)}`
 }
 
-function textOf(text: string): unknown {
+function textOf(text: string, name: string): unknown {
   if (text.includes('-----BEGIN ')) return pemText(text)
-  return shownTarget(text)
+  // Of keys to check tokens by: who may fetch them may be told by a parameter of any name.
+  return shownTarget(name === 'url' ? text.replace(/\?.*/s, `?${REDACTED}`) : text)
 }
 
 /** No bound is no number. */

@@ -7,6 +7,7 @@ import type { Path, Problem } from './error.ts'
 import { Disguise, expand } from './expand.ts'
 import type { Environment } from './expand.ts'
 import { Problems } from './problems.ts'
+import { slipsOf, yamlWords } from './yaml-words.ts'
 
 /** What the aliases of one document may stand for, so that a few lines cannot grow without bound. */
 const MAX_ALIASES = 100
@@ -30,16 +31,14 @@ export function sourcesOf(text: string, file: string, env: Environment): Source[
     lineCounter: shared.lines,
   })
   const problems = new Problems()
-  for (const { errors, warnings } of documents)
-    for (const { message, pos } of [...errors, ...warnings]) {
-      const wrong = oneLine(shared.disguise.reveal(message))
+  for (const document of documents)
+    for (const slip of slipsOf(document))
       problems.add({
         file,
-        ...placeOf(shared, pos[0]),
+        ...placeOf(shared, slip.pos[0]),
         path: '',
-        message: `invalid YAML: ${wrong}`,
+        message: `invalid YAML: ${yamlWords(slip)}`,
       })
-    }
   problems.check()
   const sources = documents
     .filter(({ contents }) => contents !== null && !isNothing(contents))
@@ -98,8 +97,8 @@ export class Source {
         this.#expand(pair.value, [...path, this.#key(pair, path, fail)], fail)
     else if (isAlias(node)) {
       if (node.resolve(this.#document) !== undefined) return
-      const message = `unknown alias '${node.source}', expected an anchor of that name above`
-      fail(node, path, message)
+      // Its name is not told: it may be a secret that somebody forgot to quote.
+      fail(node, path, 'unknown alias, expected an anchor above (quote text that begins with *)')
     } else if (isScalar(node) && typeof node.value === 'string') {
       const { disguise, env } = this.#text
       const text = expand(disguise.reveal(node.value), env, (message) => fail(node, path, message))
@@ -185,8 +184,4 @@ function nameOf(pair: Pair): string {
 function startOf(node: unknown, otherwise: number): number {
   const range = (node as Node | null | undefined)?.range
   return range ? range[0] : otherwise
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

@@ -34,6 +34,8 @@ export interface Config {
   /** Also those of the sections `mcp` and `llm` that have a port of their own. */
   readonly gateways: readonly GatewayConfig[]
   readonly ui: UiConfig | null
+  /** What is allowed but can hardly be meant, each with its place. */
+  readonly warnings: readonly string[]
   /** Policy resources as they were written, each with its status. */
   readonly resources: readonly PolicyResource[]
 }

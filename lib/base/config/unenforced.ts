@@ -7,16 +7,11 @@ import type { Told } from './wording.ts'
 /** Of a route and of the sections. */
 const POLICIES = ['csrf', 'delay', 'requestMirror']
 
-const TARGETS = ['policies.transformations']
-
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
   'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
-  ...TARGETS.map((name) => `mcp.targets.*.${name}`),
-  ...TARGETS.map((name) => `backends.*.mcp.targets.*.${name}`),
-  ...TARGETS.map((name) => `routes.*.backends.*.mcp.targets.*.${name}`),
 ]
 
 const NOT_ENFORCED = 'is checked but not enforced by this version'

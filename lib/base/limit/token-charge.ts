@@ -4,6 +4,7 @@
 import type { Charge, Cost } from '../types.ts'
 import type { Bucket } from './bucket.ts'
 import type { Clock } from './rule.ts'
+import { soundTokens } from './sound-tokens.ts'
 
 export class TokenCharge implements Charge {
   readonly #bucket: Bucket
@@ -22,7 +23,7 @@ export class TokenCharge implements Charge {
 
   raise(tokens: number): void {
     if (this.#state === 'settled') return
-    const more = countOf(tokens)
+    const more = soundTokens(tokens)
     const now = this.#now()
     if (this.#bucket.hasCleared(this.#window, now)) this.#returnable = 0
     this.#window = this.#bucket.spend(more, now)
@@ -34,14 +35,9 @@ export class TokenCharge implements Charge {
     if (this.#state === 'settled') return
     this.#state = 'settled'
     const now = this.#now()
-    const missing = countOf(input) + countOf(output) - this.#taken
+    const missing = soundTokens(input) + soundTokens(output) - this.#taken
     if (missing > 0) this.#bucket.spend(missing, now)
     else if (!this.#bucket.hasCleared(this.#window, now))
       this.#bucket.refund(Math.min(-missing, this.#returnable), now)
   }
-}
-
-/** A provider may say anything, and a bucket that is no number would stay shut for ever. */
-function countOf(tokens: number): number {
-  return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0
 }

@@ -5,7 +5,7 @@
 const LENGTH = /^\d{1,15}$/
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
 
-/** A backend that merges trailers into the head must not come to frame or route the message anew. */
+/** Whoever merges trailers into the head must not come to frame or route the message anew. */
 const NOT_A_TRAILER = new Set([
   'connection',
   'content-length',
@@ -18,6 +18,32 @@ const NOT_A_TRAILER = new Set([
   'upgrade',
 ])
 
+/** Nor come to see another client, other conditions or other content than policies saw (RFC 9110 6.5.1). */
+const NOT_A_TRAILER_OF_REQUESTS = new Set([
+  'authorization',
+  'cache-control',
+  'content-encoding',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'forwarded',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'max-forwards',
+  'origin',
+  'pragma',
+  'proxy-authorization',
+  'range',
+  'set-cookie',
+  'x-api-key',
+  'x-real-ip',
+])
+const FORWARDED = 'x-forwarded-'
+
 /** What Content-Length says; null when others could read another number, or none, in it. */
 export function contentLength(text: string): number | null {
   return LENGTH.test(text) ? Number(text) : null
@@ -28,7 +54,14 @@ export function isHost(text: string): boolean {
   return HOST.test(text)
 }
 
-/** `name` in lower case. */
+/** In either direction; `name` in lower case. */
 export function isForbiddenTrailer(name: string): boolean {
   return NOT_A_TRAILER.has(name)
+}
+
+/** Of a request; policies may have names of their own. */
+export function isForbiddenRequestTrailer(name: string): boolean {
+  return (
+    NOT_A_TRAILER.has(name) || NOT_A_TRAILER_OF_REQUESTS.has(name) || name.startsWith(FORWARDED)
+  )
 }

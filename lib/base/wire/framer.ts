@@ -40,6 +40,7 @@ const MAX_CHUNK = 281_474_976_710_656
 export class Framer {
   /** Told of each run of content, when somebody asks for it. */
   onContent: ((bytes: Buffer, from: number, to: number) => void) | null = null
+  readonly #refusesTrailer: (name: string) => boolean
   #kind: Kind = 'none'
   #state: State = 'over'
   /** Bytes left of the length or of the chunk. */
@@ -53,6 +54,11 @@ export class Framer {
   #bytes!: Buffer
   #at = 0
   #to = 0
+
+  /** `refusesTrailer` is asked by name, in lower case. */
+  constructor(refusesTrailer: (name: string) => boolean = isForbiddenTrailer) {
+    this.#refusesTrailer = refusesTrailer
+  }
 
   /** `maxContent` bounds what chunks may add up to; a length is its caller's to judge. */
   start(kind: Kind, length: number, maxContent = Number.MAX_SAFE_INTEGER): void {
@@ -202,7 +208,7 @@ export class Framer {
     const byte = this.#trailerByte()
     if (byte === COLON && this.#digits > 0) {
       const name = this.#trailers!.slice(-1 - this.#digits, -1).join('')
-      if (isForbiddenTrailer(name.toLowerCase())) throw badChunk('forbidden trailer')
+      if (this.#refusesTrailer(name.toLowerCase())) throw badChunk('forbidden trailer')
       return 'trailerValue'
     }
     if (!isToken(byte)) throw badChunk('malformed trailer name')

@@ -15,7 +15,9 @@ export interface StreamBodyOptions {
   /** Bytes came, so nobody is idle. */
   moved(bytes: number): void
   over(): void
-  /** There was a trailer that must not be one. */
+  /** Whether a trailer of this name must not be one. */
+  refusesTrailer(name: string): boolean
+  /** There was one. */
   spoilt(): void
 }
 
@@ -88,7 +90,7 @@ export class StreamBody implements Body {
   }
 
   #end(headers: IncomingHttpHeaders): void {
-    this.#trailers = trailersFrom(headers)
+    this.#trailers = trailersFrom(headers, (name) => this.#options.refusesTrailer(name))
     if (this.#trailers === null) this.#options.spoilt()
   }
 }

@@ -4,7 +4,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { GatewayError } from '../errors.ts'
-import { contentLength, isForbiddenTrailer, isHost } from './field-rules.ts'
+import { contentLength, isHost } from './field-rules.ts'
 import { Fields, RequestHead, ResponseHead } from './head.ts'
 import { invalidResponse } from './read-fields.ts'
 
@@ -107,12 +107,15 @@ export function http2Fields(fields: Fields): OutgoingHttpHeaders {
   return out
 }
 
-/** Trailers as they came on a stream; null when one is among them that must not be a trailer. */
-export function trailersFrom(headers: IncomingHttpHeaders): Fields | null {
+/** Trailers as they came on a stream; null when one is among them that is refused. */
+export function trailersFrom(
+  headers: IncomingHttpHeaders,
+  refuses: (name: string) => boolean,
+): Fields | null {
   const fields = new Fields('', [], 0)
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(':') || value === undefined) continue
-    if (isForbiddenTrailer(name)) return null
+    if (refuses(name)) return null
     for (const one of Array.isArray(value) ? value : [value]) fields.add(name, one)
   }
   return fields

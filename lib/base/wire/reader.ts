@@ -24,6 +24,8 @@ export interface ReaderOwner {
   bodyCancelled(): void
   /** The peer may send again; until now its silence was ours. */
   resumed(): void
+  /** Whether a trailer of this name, in lower case, spoils the message. */
+  refusesTrailer(name: string): boolean
 }
 
 export interface ReaderLimits {
@@ -39,7 +41,7 @@ export class Reader implements Body {
   length = -1
   readonly #owner: ReaderOwner
   readonly #limits: ReaderLimits
-  readonly #framer = new Framer()
+  readonly #framer: Framer
   #wire!: Wire
   #state: State = 'head'
   #sink: Sink | null = null
@@ -59,6 +61,7 @@ export class Reader implements Body {
   constructor(owner: ReaderOwner, limits: ReaderLimits) {
     this.#owner = owner
     this.#limits = limits
+    this.#framer = new Framer((name) => owner.refusesTrailer(name))
   }
 
   attach(wire: Wire): void {
@@ -124,9 +127,7 @@ export class Reader implements Body {
     this.#sink = sink
     this.#form = form
     if (form === 'content' && this.#state === 'body')
-      this.#framer.onContent = (bytes, from, to) => {
-        if (!sink.write(bytes, from, to)) this.#flow = 'paused'
-      }
+      this.#framer.onContent = (bytes, from, to) => this.#give(sink, bytes, from, to)
     this.#continue()
   }
 
@@ -243,7 +244,7 @@ export class Reader implements Body {
         if (this.#sink === null || this.#flow === 'paused') return false
         const from = this.#from
         this.#from = this.#to
-        if (!this.#sink.write(this.#bytes, from, this.#to)) this.#flow = 'paused'
+        this.#give(this.#sink, this.#bytes, from, this.#to)
         return true
       }
       case 'discard':
@@ -260,10 +261,14 @@ export class Reader implements Body {
     const from = this.#from
     const end = this.#framer.eat(this.#bytes, from, this.#to)
     this.#from = end
-    if (this.#form === 'wire' && end > from && !sink.write(this.#bytes, from, end))
-      this.#flow = 'paused'
+    if (this.#form === 'wire' && end > from) this.#give(sink, this.#bytes, from, end)
     if (this.#framer.isOver) this.#finish(trailersOf(this.#framer.trailerText))
     return true
+  }
+
+  /** A sink may end the exchange while it takes the bytes: then they are discarded, and nobody would resume. */
+  #give(sink: Sink, bytes: Buffer, from: number, to: number): void {
+    if (!sink.write(bytes, from, to) && this.#sink === sink) this.#flow = 'paused'
   }
 
   #finish(trailers: Fields | null): void {

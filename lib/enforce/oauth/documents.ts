@@ -1,8 +1,8 @@
 // Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
 import type { Log } from '../../base/log.ts'
-import { shownTarget } from '../../base/redact.ts'
 import type { Fetch } from '../fetch-text.ts'
+import { shownUrl } from '../shown-url.ts'
 import type { Clock } from '../token/remote-keys.ts'
 import { objectIn } from './json-object.ts'
 import type { Metadata } from './types.ts'
@@ -10,8 +10,8 @@ import type { Metadata } from './types.ts'
 const FRESH_MS = 60_000
 /** How old a document may be that is served because no newer one can be had. */
 const STALE_MS = 3_600_000
-/** After a failure nobody asks again for so long. */
-const RETRY_MS = 2_000
+/** After a failure nobody asks again for so long: as long as a provider that hangs has kept somebody waiting. */
+const RETRY_MS = 5_000
 /** More than any configuration has; those that are forgotten are fetched again. */
 const MAX_DOCUMENTS = 256
 
@@ -40,6 +40,8 @@ export class Documents {
     let reason = ''
     // Where it was before it is asked for first, so that a place without one is not tried again and again.
     for (const url of new Set([...urls.filter((one) => this.#has(one)), ...urls])) {
+      // A host that does not answer is waited for once, not once for each of its documents.
+      if (reason === silence(url)) continue
       const found = await this.#get(url)
       if (typeof found !== 'string') return found
       reason = found
@@ -95,11 +97,11 @@ export class Documents {
   /** The document, or why there is none; the log hears of what it has not heard before. */
   async #ask(url: string, before: string): Promise<Metadata | string> {
     const { host } = new URL(url)
-    let reason = `${host} does not answer`
+    let reason = silence(url)
     let why = ''
     try {
       const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
-      const found = status === 200 ? objectIn(text) : null
+      const found = status === 200 ? objectIn(text()) : null
       if (found !== null) return found
       reason = `${host} answers with ${status === 200 ? 'no JSON object' : `status ${status}`}`
     } catch (error) {
@@ -107,11 +109,12 @@ export class Documents {
     }
     if (reason !== before)
       this.#log.line('warn', 'auth', 'cannot fetch document', [
-        'url',
-        shownTarget(url),
-        'error',
-        reason + why,
+        ...['url', shownUrl(url), 'error', reason + why],
       ])
     return reason
   }
+}
+
+function silence(url: string): string {
+  return `${new URL(url).host} does not answer`
 }

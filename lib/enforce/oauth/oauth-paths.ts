@@ -6,13 +6,14 @@ import type { Exchange } from '../../base/exchange.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply, Verdict } from '../../base/types.ts'
 import type { Identity } from '../identity.ts'
+import { MetadataCheck } from './metadata-check.ts'
 import { ownOf, registrationUrl, serverUrls } from './own-urls.ts'
 import { placeOf } from './place-of.ts'
 import type { Form, Kind, Place } from './place-of.ts'
 import { ProviderCalls } from './provider-calls.ts'
 import { providerOf } from './provider-of.ts'
 import { clientReply, register } from './registration.ts'
-import { downReply, errorReply, jsonReply, methodReply, shared } from './replies.ts'
+import { downReply, errorReply, jsonReply, methodReply, shared, unusableReply } from './replies.ts'
 import { resourceMetadata } from './resource-metadata.ts'
 import type { RootForms } from './root-forms.ts'
 import { serverMetadata } from './server-metadata.ts'
@@ -40,6 +41,7 @@ export class OAuthPaths {
   readonly #provider: Provider
   readonly #endpoints: Endpoints | null
   readonly #calls: ProviderCalls
+  readonly #check: MetadataCheck
 
   constructor(config: McpAuthenticationConfig, identity: Identity, roots: RootForms) {
     this.#config = config
@@ -48,7 +50,8 @@ export class OAuthPaths {
     this.#own = ownOf(config).path
     this.#provider = providerOf(config)
     this.#endpoints = this.#provider.endpoints(config.issuer)
-    this.#calls = new ProviderCalls(identity.fetch, identity.log)
+    this.#calls = new ProviderCalls(identity.post, identity.log)
+    this.#check = new MetadataCheck(config, this.#provider, identity.log)
   }
 
   /** Undefined when the request is for none of them. */
@@ -108,7 +111,9 @@ export class OAuthPaths {
     const found = await this.#identity.documents.first(urls)
     if (typeof found === 'string') return downReply(found)
     const own = serverUrls(this.#config, form, this.#roots)
-    return jsonReply(200, serverMetadata(this.#config, this.#provider, found, own))
+    const document = serverMetadata(this.#config, this.#provider, found, own)
+    const fault = this.#check.look(found, document)
+    return fault === null ? jsonReply(200, document) : unusableReply(fault)
   }
 }
 

@@ -66,11 +66,11 @@ export class ProviderCalls {
       this.#log.line('warn', 'auth', `${what} without an answer`, ['host', host, 'error', why])
       return downReply(`${host} does not answer`)
     }
-    const { status, text } = fetched
+    const { status, bytes } = fetched
     if (status >= 400)
       this.#log.line('info', 'auth', `${what} refused`, [
         ...['host', host, 'status', status],
-        ...['error', codeIn(text)],
+        ...['error', codeIn(bytes)],
       ])
     // Whoever posts a code or a registration is not sent on with it.
     if (status >= 300 && status < 400) return downReply(`${host} answered with status ${status}`)
@@ -86,8 +86,8 @@ function passedOn({ status, headers, bytes }: Fetched): Reply {
 }
 
 /** The codes of a refusal; its words may repeat what the client sent. */
-function codeIn(text: string): string | undefined {
-  const start = text.slice(0, LOOKED_AT)
+function codeIn(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, LOOKED_AT)
   const [, error] = /"error"\s*:\s*"([\w.-]{1,64})"/.exec(start) ?? []
   const [detail] = /\bAADSTS\d{1,9}\b/.exec(start) ?? []
   return [error, detail].filter((one) => one !== undefined).join(' ') || undefined

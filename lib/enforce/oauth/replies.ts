@@ -24,6 +24,12 @@ export function downReply(reason: string): Reply {
   return errorReply(502, 'temporarily_unavailable', `the identity provider is down: ${reason}`)
 }
 
+/** It answers, but not with what a client could use. */
+export function unusableReply(reason: string): Reply {
+  const description = `the identity provider's metadata cannot be used: ${reason}`
+  return errorReply(502, 'temporarily_unavailable', description)
+}
+
 /** Lets every page read the answer, unless a `cors` policy says who may. */
 export function shared(exchange: Exchange, reply: Reply, methods: string): Reply {
   if (exchange.policies.some(({ kind }) => kind === 'cors')) return reply

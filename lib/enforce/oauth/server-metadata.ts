@@ -2,6 +2,7 @@
 // the gateway's name on it (spec.md §2.5, RFC 8414).
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
+import { withPublicClients } from './public-clients.ts'
 import type { Metadata, OwnUrls, Provider } from './types.ts'
 
 /** A document says who it is of; RFC 8414 3.3: that is the URL it was looked up by. */
@@ -16,7 +17,9 @@ export function serverMetadata(
     issuer: own.issuer,
     ...provider.edits(found, own, config),
   }
-  if (config.clientId !== null) edited['registration_endpoint'] = own.registration
+  // Whoever registers gets the operator's client, and no secret.
+  if (config.clientId !== null)
+    Object.assign(edited, withPublicClients(edited), { registration_endpoint: own.registration })
   // The provider's answer carries the provider's own `iss`, which is not the issuer here (RFC 9207).
   delete edited['authorization_response_iss_parameter_supported']
   // The same members, signed by the provider: they would count for more than what stands here.

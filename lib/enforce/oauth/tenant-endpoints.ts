@@ -16,7 +16,6 @@ import { errorReply } from './replies.ts'
 const MAX_FORM_BYTES = 65_536
 
 const FORM = 'application/x-www-form-urlencoded'
-const SECRET_GRANTS = ['authorization_code', 'refresh_token']
 /** Whoever sends one of these has proofs of his own. */
 const PROOFS = ['client_secret', 'client_assertion', 'client_assertion_type']
 
@@ -58,12 +57,20 @@ function isForm(request: RequestHead): boolean {
   return type.trim() === FORM && coding === 'identity'
 }
 
-/** Only for the configured client, only for these grants, and only where no parameter could mean two things. */
+/**
+ * Only for the configured client, only for these grants, and only where no parameter could mean two things. A code
+ * without a verifier gets none: whoever stole it could redeem it with our secret.
+ */
 function secretFor(parts: readonly Part[], config: McpAuthenticationConfig): string | null {
   const { clientId, clientSecret } = config
   if (clientSecret === null || clientId === null) return null
   const isOurs = onlyValue(parts, 'client_id') === clientId
-  const isGrant = SECRET_GRANTS.includes(onlyValue(parts, 'grant_type') ?? '')
+  const grant = onlyValue(parts, 'grant_type')
+  const isGrant = grant === 'refresh_token' || (grant === 'authorization_code' && isVerified(parts))
   const hasProof = parts.some((part) => PROOFS.some((name) => mayMean(part, name)))
   return isOurs && isGrant && !hasProof ? clientSecret.reveal() : null
+}
+
+function isVerified(parts: readonly Part[]): boolean {
+  return (onlyValue(parts, 'code_verifier') ?? '') !== ''
 }

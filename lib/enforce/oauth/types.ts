@@ -23,6 +23,8 @@ export interface Provider {
   keysUrl(issuer: string): string
   /** Its own description, which the gateway's is made from; the first that is there counts. */
   discoveryUrls(issuer: string): readonly string[]
+  /** What that calls the issuer, when all is well. */
+  namedIssuer(issuer: string): string
   /** Members of the gateway's document that differ from the provider's; undefined takes one out. */
   edits(found: Metadata, own: OwnUrls, config: McpAuthenticationConfig): Record<string, unknown>
   /** Where clients are registered; null where it registers nobody. */

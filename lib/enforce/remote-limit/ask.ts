@@ -9,6 +9,9 @@ import { Malformed } from './protobuf.ts'
 
 const PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 
+/** The protocol has eight digits for it. */
+const MAX_TIMEOUT = 99_999_999
+
 /** Of what a service says about itself, in the log. */
 const MAX_MESSAGE = 200
 
@@ -74,7 +77,7 @@ export class Ask {
       ':path': PATH,
       'content-type': 'application/grpc',
       te: 'trailers',
-      'grpc-timeout': `${ms}m`,
+      'grpc-timeout': `${Math.min(ms, MAX_TIMEOUT)}m`,
     })
     this.#timer = setTimeout(() => this.#expire(), ms)
     this.#listen()

@@ -3,6 +3,7 @@
 
 import { View } from '../../base/cel/view.ts'
 import type { Exchange } from '../../base/exchange.ts'
+import { soundTokens } from '../../base/limit/sound-tokens.ts'
 import type { Charge, Cost } from '../../base/types.ts'
 import type { RateLimitService } from './client.ts'
 import type { Descriptor } from './codec.ts'
@@ -14,6 +15,9 @@ const SETTLE_TIMEOUT_MS = 5_000
 
 /** Of each counter: as much as any request costs, so that a service with nothing left says no. */
 const TAKEN = 1
+
+/** Services count in 32 bits. */
+const MAX_HITS = 2 ** 32 - 1
 
 export type Taken = 'something' | 'nothing'
 
@@ -46,7 +50,7 @@ export class RemoteCharge implements Charge {
   settle({ input, output }: Cost): void {
     if (this.#state === 'settled') return
     this.#state = 'settled'
-    const total = countOf(input) + countOf(output)
+    const total = Math.min(soundTokens(input) + soundTokens(output), MAX_HITS)
     // What reached no provider costs nothing; but the protocol has no way to give back what was taken.
     if (total === 0) return
     const { domain, counters } = this.#charged
@@ -63,9 +67,4 @@ export class RemoteCharge implements Charge {
         : costOf(cost, new View(exchange, exchange.facts ?? undefined))
     return hits === null || hits <= 0 ? [] : [{ entries, limit, hits }]
   }
-}
-
-/** A provider may say anything. */
-function countOf(tokens: number): number {
-  return tokens > 0 ? Math.min(Math.ceil(tokens), 2 ** 32 - 1) : 0
 }

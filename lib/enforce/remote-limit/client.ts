@@ -10,6 +10,7 @@ import type { Endpoint } from '../../base/config/types.ts'
 import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
 import { noDecisions } from '../../base/limit/decisions.ts'
 import type { Log } from '../../base/log.ts'
+import { Pending } from '../../base/pending.ts'
 import { Ask, isFailure } from './ask.ts'
 import type { Asked, Failure, Leave } from './ask.ts'
 import { encodeRequest } from './codec.ts'
@@ -27,8 +28,8 @@ const DIAL_TIMEOUT_MS = 2_000
 /** After a connection that came to nothing, and at most after several in a row. */
 const MIN_REST_MS = 100
 const MAX_REST_MS = 2_000
-/** So many calls in a row without a word: whoever is at the other end of the connection is not there any more. */
-const MAX_MISSED = 5
+/** Calls run out of time and no word comes for so long: whoever was at the other end of the connection is gone. */
+const MAX_SILENCE_MS = 3_000
 /** Streams that may be reset at once, and again in each second: servers end connections on which too many are. */
 const MAX_RESETS = 100
 const RESETS_PER_SECOND = 20
@@ -57,6 +58,7 @@ export class RateLimitService {
   readonly #authority: string
   readonly #log: Log
   readonly #clock: Clock
+  readonly #pending: Pending
   readonly #home: QuestionHome = {
     send: (question) => this.#send(question),
     leave: () => this.#leaveBy(),
@@ -70,14 +72,16 @@ export class RateLimitService {
   #streams = 0
   #resets = MAX_RESETS
   #resetsAt = 0
-  #missed = 0
+  /** The first call without an answer since the last one with; -1 for none. */
+  #silentSince = -1
   #rest = MIN_REST_MS
   #restUntil = 0
   #reason = ''
   #failures = 0
   #tellAgainAt = 0
 
-  constructor(endpoint: Endpoint, log: Log, clock: Clock = performance) {
+  /** `pending`: streams, of all services together. */
+  constructor(endpoint: Endpoint, log: Log, clock: Clock = performance, pending = new Pending()) {
     this.label = labelOf(endpoint)
     this.#authority = endpoint.kind === 'unix' ? 'localhost' : this.label
     this.#connect =
@@ -86,6 +90,7 @@ export class RateLimitService {
         : { host: endpoint.host, port: endpoint.port, noDelay: true }
     this.#log = log
     this.#clock = clock
+    this.#pending = pending
   }
 
   get state(): State {
@@ -113,6 +118,7 @@ export class RateLimitService {
     try {
       const ask = new Ask(question, session, this.#authority, { bytes: question.bytes, ms })
       this.#streams++
+      this.#pending.begin()
       return ask
     } catch (error) {
       // node:http2 throws what others would tell by an event.
@@ -123,11 +129,12 @@ export class RateLimitService {
   #closed(): void {
     this.#streams--
     this.#release()
+    this.#pending.end()
   }
 
   #answered(asked: Asked): void {
     if (!isFailure(asked) || asked.kind === 'bad') this.#heard()
-    else if (asked.kind === 'timeout') this.#miss()
+    else if (asked.kind === 'timeout') this.#missed()
     if (isFailure(asked) && asked.kind !== 'cancelled') this.#tell(asked.reason)
   }
 
@@ -142,19 +149,16 @@ export class RateLimitService {
   }
 
   #heard(): void {
-    this.#missed = 0
+    this.#silentSince = -1
     this.#rest = MIN_REST_MS
     if (this.#state === 'dialling') this.#move('open')
   }
 
-  #miss(): void {
-    if (++this.#missed >= MAX_MISSED && this.#session !== null)
+  #missed(): void {
+    const now = this.#clock.now()
+    if (this.#silentSince < 0) this.#silentSince = now
+    else if (now - this.#silentSince >= MAX_SILENCE_MS && this.#session !== null)
       this.#drop(this.#session, 'no answers')
-  }
-
-  #drop(session: ClientHttp2Session, reason: string): void {
-    this.#lost(session, reason)
-    session.destroy()
   }
 
   /** What calls are sent on, or why there is nothing. */
@@ -165,7 +169,7 @@ export class RateLimitService {
     if (session !== null) this.#lost(session, 'connection closed')
     if (this.#state === 'resting' && this.#clock.now() < this.#restUntil) return this.#reason
     this.#move('dialling')
-    this.#missed = 0
+    this.#silentSince = -1
     this.#session = this.#dial()
     return this.#session
   }
@@ -193,7 +197,19 @@ export class RateLimitService {
     if (this.#session !== session) return
     this.#session = null
     // One that was of use may have been closed for its age.
-    if (this.#state === 'open' && this.#missed < MAX_MISSED) return this.#move('idle')
+    if (this.#state === 'open') this.#move('idle')
+    else this.#goToRest(reason)
+  }
+
+  #drop(session: ClientHttp2Session, reason: string): void {
+    if (this.#session === session) {
+      this.#session = null
+      this.#goToRest(reason)
+    }
+    session.destroy()
+  }
+
+  #goToRest(reason: string): void {
     this.#move('resting')
     this.#reason = reason
     this.#restUntil = this.#clock.now() + this.#rest

@@ -4,10 +4,13 @@ import type { Endpoint } from '../../base/config/types.ts'
 import type { Decisions } from '../../base/limit/decisions.ts'
 import type { Log } from '../../base/log.ts'
 import type { Labels } from '../../base/metrics.ts'
+import { Pending } from '../../base/pending.ts'
 import { RateLimitService } from './client.ts'
 
 export class RateLimitServices {
   readonly #log: Log
+  /** Also of those that were forgotten. */
+  readonly #pending = new Pending()
   readonly #services = new Map<string, RateLimitService>()
 
   constructor(log: Log) {
@@ -15,7 +18,7 @@ export class RateLimitServices {
   }
 
   of(endpoint: Endpoint): RateLimitService {
-    const fresh = new RateLimitService(endpoint, this.#log)
+    const fresh = new RateLimitService(endpoint, this.#log, performance, this.#pending)
     const known = this.#services.get(fresh.label)
     if (known !== undefined) return known
     this.#services.set(fresh.label, fresh)
@@ -36,6 +39,11 @@ export class RateLimitServices {
       this.#services.delete(label)
       service.close()
     }
+  }
+
+  /** Everything that was to be told has been: no call is under way. */
+  whenTold(): Promise<void> {
+    return this.#pending.whenNone()
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import { replyOf } from '../../base/reply.ts'
 import type { Allowance, Reply } from '../../base/types.ts'
 import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import type { Fields } from '../../base/wire/head.ts'
+import { tellAllowance } from '../allowance-fields.ts'
 import type { Header, RateLimitAnswer, Status } from './codec.ts'
 
 /** Of those a service sends at a time. */
@@ -15,9 +16,6 @@ const MAX_VALUE_LENGTH = 8_192
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 /** No control characters but tabs: least of all the ends of lines. */
 const VALUE = /^[\t -~\x80-\xff]*$/
-
-/** What is to stand on the answer of an exchange; it goes when the exchange does. */
-const SURFACED = new WeakMap<Exchange, readonly Header[]>()
 
 /** Requests may pass, with what the service adds to them. */
 export function surface(exchange: Exchange, answer: RateLimitAnswer): void {
@@ -41,13 +39,8 @@ export function refusalOf(exchange: Exchange, answer: RateLimitAnswer): Reply {
 
 /** On the way out: what is left, unless the service has its own words for it. */
 export function dress(exchange: Exchange, head: Fields): void {
-  const { allowance } = exchange
-  if (allowance !== null) {
-    head.set('x-ratelimit-limit', String(allowance.limit))
-    head.set('x-ratelimit-remaining', String(allowance.remaining))
-    head.set('x-ratelimit-reset', String(allowance.reset))
-  }
-  put(head, SURFACED.get(exchange) ?? [])
+  tellAllowance(exchange, head)
+  put(head, exchange.limitFields)
 }
 
 function tighten(exchange: Exchange, statuses: readonly Status[]): void {
@@ -78,8 +71,8 @@ function isValue(value: string): boolean {
 function remember(exchange: Exchange, headers: readonly Header[]): void {
   if (headers.length === 0) return
   const names = new Set(headers.map(([name]) => name))
-  const others = (SURFACED.get(exchange) ?? []).filter(([name]) => !names.has(name))
-  SURFACED.set(exchange, [...others, ...headers])
+  const others = exchange.limitFields.filter(([name]) => !names.has(name))
+  exchange.limitFields = [...others, ...headers]
 }
 
 /** In place of what was there: a client must not have a say in what the service tells. */

@@ -19,35 +19,43 @@ export interface TokenCheck {
 export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
   const found = findCredential(exchange, check.location)
   if (found.kind === 'none') {
-    if (check.mode === 'strict') return check.missing(exchange)
-    exchange.trace?.skip(`no token, and mode is ${check.mode}`)
-    return undefined
+    if (check.mode !== 'strict') {
+      exchange.trace?.skip(`no token, and mode is ${check.mode}`)
+      return undefined
+    }
+    exchange.refusal = 'token_missing'
+    return check.missing(exchange)
   }
   if (found.kind === 'several')
-    return decide(check, exchange, { kind: 'invalid', fault: 'malformed' })
-  const verification = check.verifier.verify(found.value)
+    return decide(check, exchange, '', { kind: 'invalid', fault: 'malformed' })
+  const token = found.value
+  const verification = check.verifier.verify(token)
   return verification instanceof Promise
-    ? verification.then((one) => decide(check, exchange, one))
-    : decide(check, exchange, verification)
+    ? verification.then((one) => decide(check, exchange, token, one))
+    : decide(check, exchange, token, verification)
 }
 
 /** `permissive` refuses nobody: a bad token counts as none, and stays on the request. */
 function decide(
   check: TokenCheck,
   exchange: Exchange,
+  token: string,
   verification: Verification,
 ): Reply | undefined {
   if (verification.kind === 'valid') {
     exchange.facts = { ...exchange.facts, jwt: verification.claims }
-    removeCredential(exchange, check.location)
+    removeCredential(exchange, check.location, token)
     exchange.trace?.note('token verified')
     return undefined
   }
   if (check.mode === 'permissive') {
-    exchange.trace?.skip(`token not verified, and mode is permissive`)
+    exchange.trace?.skip('token not verified, and mode is permissive')
     return undefined
   }
-  return verification.kind === 'invalid'
-    ? check.invalid(exchange, verification.fault)
-    : check.unavailable(exchange, verification.reason)
+  if (verification.kind === 'unavailable') {
+    exchange.refusal = 'keys_unavailable'
+    return check.unavailable(exchange, verification.reason)
+  }
+  exchange.refusal = `token_${verification.fault.replaceAll(' ', '_')}`
+  return check.invalid(exchange, verification.fault)
 }

@@ -2,6 +2,8 @@
 
 import { importJWK } from 'jose'
 import type { CryptoKey, JWK } from 'jose'
+import { keyFault } from '../../base/public-key.ts'
+import type { KeyFault } from '../../base/public-key.ts'
 
 /** Never HMAC, never `none`: whoever holds a public key must not be able to sign with it. */
 const ALGORITHMS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -19,16 +21,28 @@ const MAX_KEYS = 256
 
 type Key = CryptoKey | Uint8Array
 
+type Named = JWK & { readonly kid: string }
+
+/** Why keys of a set are not used. */
+export type LeftOut = KeyFault | 'algorithm' | 'kid of another' | 'too many'
+
 export class Keys {
   /** Which of its source's sets this is. */
   readonly generation: number
   readonly #jwks = new Map<string, JWK>()
   readonly #imported = new Map<string, Promise<Key | null>>()
+  readonly #leftOut = new Map<LeftOut, number>()
 
   /** What is of no use here is left out, so that one odd key does not cost the others. */
   constructor(jwks: readonly unknown[], generation = 0) {
     this.generation = generation
-    for (const jwk of jwks.slice(0, MAX_KEYS)) if (isUsable(jwk)) this.#jwks.set(jwk.kid, jwk)
+    for (const jwk of jwks.slice(0, MAX_KEYS)) this.#add(jwk)
+    if (jwks.length > MAX_KEYS) this.#leftOut.set('too many', jwks.length - MAX_KEYS)
+  }
+
+  /** How many there were for each reason. */
+  get leftOut(): ReadonlyMap<LeftOut, number> {
+    return this.#leftOut
   }
 
   get ids(): string[] {
@@ -37,6 +51,18 @@ export class Keys {
 
   has(kid: string): boolean {
     return this.#jwks.has(kid)
+  }
+
+  /** Of two with one id the first counts. */
+  #add(jwk: unknown): void {
+    const reason = keyFault(jwk) ?? this.#objectionTo(jwk as Named)
+    if (reason === null) this.#jwks.set((jwk as Named).kid, jwk as Named)
+    else this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
+  }
+
+  #objectionTo(jwk: Named): LeftOut | null {
+    if (algorithmsOf(jwk).length === 0) return 'algorithm'
+    return this.#jwks.has(jwk.kid) ? 'kid of another' : null
   }
 
   /** The key of this id, if it may check this algorithm, and is a key at all. */
@@ -57,14 +83,4 @@ export class Keys {
 function algorithmsOf({ kty, crv, alg }: JWK): readonly string[] {
   const known = ALGORITHMS.get(kty === 'RSA' ? kty : `${kty} ${crv}`) ?? []
   return alg === undefined ? known : known.filter((one) => one === alg)
-}
-
-function isUsable(jwk: unknown): jwk is JWK & { kid: string } {
-  if (typeof jwk !== 'object' || jwk === null) return false
-  const { kid, kty, use, key_ops: operations, d } = jwk as Record<string, unknown>
-  const isPublic = d === undefined && (kty === 'RSA' || kty === 'EC' || kty === 'OKP')
-  const isForChecking =
-    (use === undefined || use === 'sig') &&
-    (!Array.isArray(operations) || operations.includes('verify'))
-  return isPublic && isForChecking && typeof kid === 'string' && kid !== ''
 }

@@ -2,14 +2,18 @@
 // it. The last good set stays in use while the provider is down.
 
 import type { Log } from '../../base/log.ts'
-import { shownTarget } from '../../base/redact.ts'
 import type { Fetch } from '../fetch-text.ts'
+import { objectIn } from '../oauth/json-object.ts'
+import { shownUrl } from '../shown-url.ts'
 import { Keys } from './keys.ts'
 
-/** How long a set is fresh when the provider does not say, and at least and at most. */
+/** How long a set is fresh when the provider does not say, and at least and at most, whatever it says. */
 const FRESH_MS = 900_000
 const MIN_FRESH_MS = 60_000
 const MAX_FRESH_MS = 86_400_000
+
+/** How long behind that a set serves while a new one is fetched; whoever comes later waits for the new one. */
+const GRACE_MS = 60_000
 
 /** Unknown key ids are cheap to invent: they make nobody fetch more often than this. */
 const COOLDOWN_MS = 30_000
@@ -31,7 +35,8 @@ export interface KeySource {
 }
 
 export class RemoteKeys implements KeySource {
-  readonly url: string
+  readonly #url: string
+  readonly #shown: string
   readonly #fetch: Fetch
   readonly #log: Log
   readonly #clock: Clock
@@ -47,7 +52,8 @@ export class RemoteKeys implements KeySource {
   #reason = ''
 
   constructor(url: string, fetch: Fetch, log: Log, clock: Clock) {
-    this.url = url
+    this.#url = url
+    this.#shown = shownUrl(url)
     this.#fetch = fetch
     this.#log = log
     this.#clock = clock
@@ -60,7 +66,7 @@ export class RemoteKeys implements KeySource {
   /** For the dump. */
   get status(): { url: string; kids: string[]; ageSeconds: number | null; error: string | null } {
     return {
-      url: this.url,
+      url: this.#shown,
       kids: this.#keys?.ids ?? [],
       ageSeconds:
         this.#keys === null ? null : Math.round((this.#clock.now() - this.#fetchedAt) / 1000),
@@ -72,9 +78,12 @@ export class RemoteKeys implements KeySource {
     const now = this.#clock.now()
     const keys = this.#keys
     if (keys === null) return this.#first()
-    // An old set serves until the new one is there.
-    if (now >= this.#freshUntil && now >= this.#nextTry) void this.#fetchOnce()
-    return keys
+    if (now < this.#freshUntil || now < this.#nextTry) return keys
+    const isDown = this.#reason !== ''
+    const fetching = this.#fetchOnce()
+    // Keys may have been removed long ago. A provider that was down just now is not waited for.
+    if (now < this.#freshUntil + GRACE_MS || isDown) return keys
+    return fetching.then(() => this.#keys ?? keys)
   }
 
   async renew(): Promise<boolean> {
@@ -102,21 +111,17 @@ export class RemoteKeys implements KeySource {
 
   async #fetchNow(): Promise<string> {
     try {
-      const { status, text, headers } = await this.#fetch(this.url)
+      const { status, text, headers } = await this.#fetch(this.#url)
       if (status !== 200) throw new Error(`status ${status}`)
-      this.#take(text, freshness(String(headers['cache-control'] ?? '')))
+      this.#take(text(), freshness(String(headers['cache-control'] ?? '')))
       this.#reason = ''
     } catch (error) {
       this.#nextTry = this.#clock.now() + RETRY_MS
       this.#reason = error instanceof Error ? error.message : String(error)
       const kept = this.#keys === null ? 'none' : 'the last good set'
       this.#log.line('warn', 'auth', 'cannot fetch key set', [
-        'url',
-        shownTarget(this.url),
-        'error',
-        this.#reason,
-        'keys',
-        kept,
+        ...['url', this.#shown, 'error', this.#reason],
+        ...['keys', kept],
       ])
     }
     return this.#reason
@@ -125,26 +130,29 @@ export class RemoteKeys implements KeySource {
   #take(text: string, fresh: number): void {
     const now = this.#clock.now()
     if (text !== this.#text || this.#keys === null) {
-      const { keys }: { keys?: unknown } = JSON.parse(text)
+      // What it says instead may repeat what it was asked, and is not told.
+      const keys = objectIn(text)?.['keys']
       if (!Array.isArray(keys)) throw new Error('no key set')
       this.#keys = new Keys(keys, ++this.#generation)
       this.#text = text
-      const ids = this.#keys.ids
-      this.#log.line('info', 'auth', 'fetched key set', [
-        'url',
-        shownTarget(this.url),
-        'keys',
-        ids.length,
-      ])
+      this.#tell(this.#keys)
     }
     this.#fetchedAt = now
     this.#freshUntil = now + fresh
+  }
+
+  #tell({ ids, leftOut }: Keys): void {
+    this.#log.line('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
+    if (leftOut.size === 0) return
+    const why = [...leftOut].map(([reason, count]) => `${reason}: ${count}`).join(', ')
+    this.#log.line('warn', 'auth', 'keys left out of the set', ['url', this.#shown, 'why', why])
   }
 }
 
 /** What the provider says of how long its answer holds. */
 function freshness(cacheControl: string): number {
+  if (/no-(?:cache|store)/i.test(cacheControl)) return MIN_FRESH_MS
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cacheControl) ?? []
-  if (seconds === undefined || /no-(?:cache|store)/i.test(cacheControl)) return FRESH_MS
+  if (seconds === undefined) return FRESH_MS
   return Math.min(MAX_FRESH_MS, Math.max(MIN_FRESH_MS, Number(seconds) * 1000))
 }

@@ -6,12 +6,15 @@ import { readJson } from '../../base/cel/json.ts'
 import type { Claims } from '../../base/cel/json.ts'
 import type { TokenRules } from '../../base/config/auth-types.ts'
 import { ALL_ALGORITHMS } from './keys.ts'
+import type { Keys } from './keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'
 import { TokenCache } from './token-cache.ts'
 import type { TokenFault, Verification, Verifier } from './types.ts'
 
 /** Longer ones are not looked at. */
 export const MAX_TOKEN_LENGTH = 16_384
+
+type Awaitable<T> = T | Promise<T>
 
 interface Header {
   readonly kid: string
@@ -39,22 +42,31 @@ export class TokenVerifier implements Verifier {
   verify(token: string): Verification | Promise<Verification> {
     if (token.length > MAX_TOKEN_LENGTH) return invalid('too large')
     const hash = TokenCache.hashOf(token)
+    // Keys that have grown old are fetched anew, also while only known tokens come.
+    const keys = this.#keys.current()
     const known =
-      this.#cache.get(hash, this.#keys.generation, this.#clock.now()) ?? this.#pending.get(hash)
-    if (known !== undefined) {
-      // Keys that have grown old are fetched anew, also while only known tokens come.
-      void this.#keys.current()
-      return known
-    }
+      (keys instanceof Promise ? undefined : this.#known(hash)) ?? this.#pending.get(hash)
+    if (known !== undefined) return known
     const header = headerOf(token)
     if (typeof header === 'string') return invalid(header)
-    const check = this.#check(token, header, hash).finally(() => this.#pending.delete(hash))
+    const check = this.#check(token, header, hash, keys).finally(() => this.#pending.delete(hash))
     this.#pending.set(hash, check)
     return check
   }
 
-  async #check(token: string, { kid, alg }: Header, hash: string): Promise<Verification> {
-    let keys = await this.#keys.current()
+  #known(hash: string): Verification | undefined {
+    return this.#cache.get(hash, this.#keys.generation, this.#clock.now())
+  }
+
+  async #check(
+    token: string,
+    { kid, alg }: Header,
+    hash: string,
+    current: Awaitable<Keys | string>,
+  ): Promise<Verification> {
+    let keys = await current
+    const known = this.#known(hash)
+    if (known !== undefined) return known
     if (typeof keys !== 'string' && !keys.has(kid)) {
       await this.#keys.renew()
       keys = await this.#keys.current()

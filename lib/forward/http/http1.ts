@@ -14,6 +14,7 @@ import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Clock, Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../base/types.ts'
+import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import type { ResponseHead } from '../../base/wire/head.ts'
 import { parseResponseHead } from '../../base/wire/parse-head.ts'
 import { Reader } from '../../base/wire/reader.ts'
@@ -191,6 +192,10 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     // What the client said last is still on its way.
     this.#linger()
     this.#wire.destroySoon()
+  }
+
+  refusesTrailer(name: string): boolean {
+    return isForbiddenTrailer(name)
   }
 
   resumed(): void {

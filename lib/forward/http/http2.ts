@@ -9,6 +9,7 @@ import type { BackendLimits } from '../../base/limits.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome } from '../../base/types.ts'
+import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import { StreamBody, StreamSink } from '../../base/wire/http2-body.ts'
 import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
 import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
@@ -214,6 +215,7 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
       cancel: () => this.abort(),
       moved: () => this.#awaitBody(),
       over: () => this.#over(),
+      refusesTrailer: isForbiddenTrailer,
       spoilt: () => this.#spoilt(),
     })
     return this.#body

@@ -1,12 +1,12 @@
 // A route's LLM backend: what a request asks for, by its path, and who may answer it.
 
 import type { Exchange } from '../../base/exchange.ts'
-import { replyOf } from '../../base/reply.ts'
-import type { Attempt, Backend, Meter, Reply } from '../../base/types.ts'
+import type { Attempt, Backend, Meter } from '../../base/types.ts'
 import { LlmCall } from './call.ts'
 import type { Catalogue } from './catalogue.ts'
-import { dialectOf } from './formats.ts'
+import { dialectOf, isJsonFormat } from './formats.ts'
 import type { FormatTable } from './formats.ts'
+import { modelsReply } from './model-list.ts'
 import type { PromptOptions } from './prompt/prompt.ts'
 import type { BodyEdits } from './types.ts'
 
@@ -17,9 +17,11 @@ export interface LlmSettings {
   readonly catalogue: Catalogue
   /** Token limits; null for none. */
   readonly meter: Meter | null
-  readonly prompts: Omit<PromptOptions, 'types'>
-  /** `must`: something goes by what stands in a request, or changes it. */
-  readonly reads: 'must' | 'may'
+  readonly prompts: Omit<PromptOptions, 'types' | 'faults' | 'model'>
+  /** `plain`: not every request there is one to an LLM. */
+  readonly host: 'provider' | 'plain'
+  /** Whether members of bodies are changed, but for the question for usage. */
+  readonly edits: 'members' | 'nothing'
   /** Whether providers are asked to count, on behalf of clients that do not want to know. */
   readonly usage: BodyEdits['usage']
 }
@@ -37,15 +39,12 @@ export class LlmBackend implements Backend {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const format = formats.of(request.path)
-    exchange.dialect = dialectOf(format)
-    if (format === 'models' && request.method === 'GET' && catalogue.models !== null)
-      return attempt.answer(modelList(catalogue.models))
+    if (this.#settings.host === 'provider' || isJsonFormat(format))
+      exchange.dialect = dialectOf(format)
+    if (catalogue.models !== null && request.method === 'GET') {
+      const known = modelsReply(request, catalogue.models)
+      if (known !== null) return attempt.answer(known)
+    }
     new LlmCall(this.#settings, exchange, attempt, format).start()
   }
-}
-
-function modelList(ids: readonly string[]): Reply {
-  const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'openai' }))
-  const text = JSON.stringify({ object: 'list', data })
-  return replyOf(200, [['content-type', 'application/json']], text)
 }

@@ -2,22 +2,25 @@
 
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { LlmFormat } from '../../base/config/llm-types.ts'
+import { NO_COST } from '../../base/cost.ts'
 import { faultOf, GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Call, Cost, Reply } from '../../base/types.ts'
+import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { RequestHead } from '../../base/wire/head.ts'
+import { letContinue } from '../let-continue.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
-import { isFree, isJsonFormat } from './formats.ts'
+import { isFree, isJsonFormat, isReading } from './formats.ts'
 import { bestMatch } from './model-names.ts'
+import { namedInPath, namedInQuery } from './model-place.ts'
+import type { NamedModel, Naming } from './model-place.ts'
 import { isCompressed } from './prompt/is-json.ts'
 import { Prompt } from './prompt/prompt.ts'
 import type { PromptOptions } from './prompt/prompt.ts'
 import { speaks } from './provider.ts'
-import { Tries } from './tries.ts'
+import { Turns } from './turns.ts'
 import type { PromptOwner } from './types.ts'
-
-const NOTHING: Cost = { input: 0, output: 0, basis: 'counted' }
 
 type State = 'reading' | 'admitting' | 'asking' | 'over'
 
@@ -26,6 +29,10 @@ export class LlmCall implements PromptOwner, Call {
   readonly #exchange: Exchange
   readonly #attempt: Attempt
   readonly #format: LlmFormat
+  /** By the request's head. */
+  readonly #naming: Naming
+  /** Whether something goes by the model that a request names. */
+  readonly #judges: boolean
   readonly #prompt: Prompt
   readonly #facts: LlmFacts = {}
   #state: State = 'reading'
@@ -38,13 +45,38 @@ export class LlmCall implements PromptOwner, Call {
     this.#attempt = attempt
     this.#format = format
     const { prompts } = settings
-    const isNamed = exchange.facts?.allowedModels !== undefined
+    this.#naming = this.#namingOf(exchange.request)
+    this.#judges = prompts.holdFor === 'model' || exchange.facts?.allowedModels !== undefined
+    const named = this.#named
     const options: PromptOptions = {
       ...prompts,
-      holdFor: isNamed ? 'model' : prompts.holdFor,
+      holdFor: this.#judges && named === null ? 'model' : 'nothing',
       types: isJsonFormat(format) ? 'any' : 'json',
+      faults: this.#mustRead || isJsonFormat(format) ? 'refuse' : 'pass',
+      model: this.#judges && named !== null ? named.model : null,
     }
     this.#prompt = new Prompt(attempt.body, exchange.request, options, this)
+  }
+
+  get #named(): NamedModel | null {
+    return this.#naming === 'unclear' ? null : this.#naming
+  }
+
+  get #model(): string | null {
+    return this.#named?.model ?? this.#prompt.model
+  }
+
+  /** Something goes by what stands in the body, or changes it. What is not known to be for an LLM need not say anything. */
+  get #mustRead(): boolean {
+    const { edits, host } = this.#settings
+    if (edits === 'members') return true
+    return this.#judges && (host === 'provider' || isJsonFormat(this.#format))
+  }
+
+  /** Whether it may ask a model anything. */
+  get #asks(): boolean {
+    const { request } = this.#exchange
+    return request.upgrade !== '' || !isReading(request.method, this.#attempt.body)
   }
 
   start(): void {
@@ -56,6 +88,7 @@ export class LlmCall implements PromptOwner, Call {
     exchange.release?.()
     exchange.release = () => this.#prompt.done()
     this.#prompt.start()
+    if (this.#state === 'reading') letContinue(exchange)
   }
 
   /** The client has left, or was told that it took too long, before a provider was asked. */
@@ -70,7 +103,7 @@ export class LlmCall implements PromptOwner, Call {
       this.#check()
       const { catalogue } = this.#settings
       this.#exchange.trace?.llm(this.#format, this.#facts)
-      this.#admit(catalogue.choose(this.#prompt.model, this.#exchange))
+      this.#admit(catalogue.choose(this.#model, this.#exchange))
     } catch (error) {
       this.#fail(faultOf(error))
     }
@@ -88,7 +121,7 @@ export class LlmCall implements PromptOwner, Call {
     this.#state = 'over'
     // A provider may have the first half: the exchange ends that call, so that nobody takes it for a whole request.
     const exchange = this.#exchange
-    if (exchange.spent !== null && !exchange.isAnswered) exchange.spent = NOTHING
+    if (exchange.spent !== null && !exchange.isAnswered) exchange.spent = NO_COST
     this.#sayGoodbye()
     exchange.fail(error)
   }
@@ -96,24 +129,37 @@ export class LlmCall implements PromptOwner, Call {
   /** What cannot be read cannot be held to its model, nor changed: where that matters, it is not sent on. */
   #check(): void {
     const { request, facts } = this.#exchange
-    const { isOpaque, model } = this.#prompt
-    if (
-      isOpaque &&
-      isJsonFormat(this.#format) &&
-      isCompressed(request) &&
-      this.#settings.reads === 'must'
-    )
+    const isHidden = this.#prompt.isOpaque && isCompressed(request)
+    const isJudged = this.#mustRead || facts?.allowedModels !== undefined
+    if (isJudged && this.#naming === 'unclear')
+      throw new GatewayError(
+        'LLM_REQUEST',
+        'failed to process LLM request: the path or the query names its model in more than one way',
+      )
+    if (isHidden && isJsonFormat(this.#format) && this.#mustRead)
       throw new GatewayError(
         'LLM_ENCODING',
         'failed to process LLM request: a compressed body cannot be read here, send it without content-encoding',
       )
-    const allowed = request.method === 'POST' ? facts?.allowedModels : undefined
+    const allowed = this.#asks ? facts?.allowedModels : undefined
+    const model = this.#model
     if (allowed === undefined || (model !== null && bestMatch(allowed, model) !== undefined)) return
     throw new GatewayError('MODEL_DENIED', 'this key may not ask for this model')
   }
 
+  #namingOf(request: RequestHead): Naming {
+    if (!this.#asks) return null
+    const isRealtime = this.#format === 'realtime' || request.upgrade !== ''
+    const inQuery = isRealtime ? namedInQuery(request) : null
+    // Much else is deployed, where not all is LLMs.
+    const isKnown = this.#settings.host === 'provider' || isJsonFormat(this.#format)
+    const inPath = namedInPath(request, isKnown ? 'any' : 'sure')
+    return inPath !== null && inQuery !== null ? 'unclear' : (inPath ?? inQuery)
+  }
+
   #learn(): void {
-    const { model, stream } = this.#prompt
+    const model = this.#model
+    const { stream } = this.#prompt
     if (model !== null) this.#facts.requestModel = model
     if (stream !== null) this.#facts.streaming = stream
   }
@@ -125,11 +171,12 @@ export class LlmCall implements PromptOwner, Call {
   #admit(choices: readonly Choice[]): void {
     const { meter } = this.#settings
     const exchange = this.#exchange
+    const { method } = exchange.request
     // Another try of the route's `retry` was admitted with the first.
-    const isAdmitted = exchange.spent !== null || isFree(this.#format, exchange.request.method)
+    const isAdmitted = exchange.spent !== null || isFree(this.#format, method, this.#attempt.body)
     this.#estimate = this.#estimateNow()
     if (meter === null || isAdmitted) return this.#ask(choices)
-    exchange.spent = NOTHING
+    exchange.spent = NO_COST
     this.#state = 'admitting'
     const verdict = meter.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#ask(choices)
@@ -156,17 +203,19 @@ export class LlmCall implements PromptOwner, Call {
 
   #ask(choices: readonly Choice[]): void {
     this.#state = 'asking'
-    const { usage } = this.#settings
+    const { usage, host } = this.#settings
     const able = choices.filter(({ candidate }) => speaks(candidate.entry.provider, this.#format))
-    const tries = new Tries(this.#exchange, this.#attempt, {
+    const turns = new Turns(this.#exchange, this.#attempt, {
       // If nobody is able, the first says so.
       choices: able.length > 0 ? able : choices,
       usage,
+      host,
       format: this.#format,
+      named: this.#named,
       prompt: this.#prompt,
       facts: this.#facts,
     })
-    tries.next()
+    turns.next()
     // What came behind the point of decision.
     this.learnt()
   }

@@ -1,6 +1,7 @@
 // A provider that may answer a request, and what a request to it must look like.
 
 import type { AiEntry } from '../../base/config/llm-types.ts'
+import { MAX_TURNS } from '../../base/limits.ts'
 import type { Backend } from '../../base/types.ts'
 import type { Health } from './health.ts'
 
@@ -19,9 +20,6 @@ export interface Candidate {
 /** One level of preference; within it the weights decide. */
 export type Level = readonly { readonly candidate: Candidate; readonly weight: number }[]
 
-/** Tries of one request. */
-const MAX_TRIES = 8
-
 /**
  * Whom to ask, in turn: the levels in their order, in each a random order by weight; those that rest come last, the one
  * that rests shortest first, for nobody else may be left.
@@ -35,7 +33,7 @@ export function inOrder(levels: readonly Level[], random: () => number = Math.ra
   const resting = shuffled
     .filter((candidate) => !ready.includes(candidate))
     .toSorted((a, b) => a.health.restsFor - b.health.restsFor)
-  return [...ready, ...resting].slice(0, MAX_TRIES)
+  return [...ready, ...resting].slice(0, MAX_TURNS)
 }
 
 /** Without weight it is never asked. */

@@ -1,9 +1,8 @@
 // What a request will cost, guessed before anybody has counted: so that many at once cannot all pass the last token.
 
+import type { Prompt } from './prompt/prompt.ts'
 import type { PromptFacts } from './types.ts'
-
-/** Bytes of a prompt that make a token, on the average. */
-const BYTES_PER_TOKEN = 4
+import { guessOf } from './watch/guess.ts'
 
 /** Above this most of a body is likely no text but an image, which costs far less than its bytes. */
 const MOST_INPUT = 32_768
@@ -13,7 +12,12 @@ const OUTPUT_SHARE = 8
 const MOST_OUTPUT = 4_096
 
 export function inputEstimate(bytes: number): number {
-  return Math.min(Math.ceil(bytes / BYTES_PER_TOKEN), MOST_INPUT)
+  return Math.min(guessOf(bytes), MOST_INPUT)
+}
+
+/** The same when all is over and nobody has counted: of what has come, and without a bound where it can be read. */
+export function inputGuess({ isOpaque, received }: Pick<Prompt, 'isOpaque' | 'received'>): number {
+  return isOpaque ? inputEstimate(received) : guessOf(received)
 }
 
 export function outputEstimate({ maxTokens }: Pick<PromptFacts, 'maxTokens'>): number {

@@ -1,7 +1,8 @@
 // Which dialect a path speaks, and what each dialect's path is called below a provider's base.
 
 import type { LlmFormat } from '../../base/config/llm-types.ts'
-import type { Dialect } from '../../base/types.ts'
+import type { Body, Dialect } from '../../base/types.ts'
+import { isPlain, readings } from './spelling.ts'
 
 /** By the end of a path; the longest that fits counts. */
 const SUFFIXES: Readonly<Record<string, LlmFormat>> = {
@@ -19,27 +20,40 @@ const SUFFIXES: Readonly<Record<string, LlmFormat>> = {
   ':countTokens': 'geminiCountTokens',
 }
 
+/** They ask how many tokens there would be. */
+const COUNTING: ReadonlySet<LlmFormat> = new Set(['anthropicTokenCount', 'geminiCountTokens'])
+
+type Row = readonly [suffix: string, format: LlmFormat]
+
 /** `*` is for what no other row fits. */
 export class FormatTable {
-  readonly #rows: readonly (readonly [suffix: string, format: LlmFormat])[]
+  readonly #rows: readonly Row[]
   readonly #other: LlmFormat
 
   /** Rows of the user's come before our own. */
   constructor(written: Readonly<Record<string, LlmFormat>> = {}) {
     const { '*': other = 'detect', ...own } = written
-    const longestFirst = ([a]: [string, unknown], [b]: [string, unknown]): number =>
-      b.length - a.length
-    this.#rows = [
-      ...Object.entries(own).toSorted(longestFirst),
-      ...Object.entries(SUFFIXES).toSorted(longestFirst),
-    ]
+    this.#rows = [...rowsOf(own), ...rowsOf(SUFFIXES)]
     this.#other = other
   }
 
   of(path: string): LlmFormat {
-    for (const [suffix, format] of this.#rows) if (path.endsWith(suffix)) return format
+    const rows = isPlain(path) ? this.#rows : this.#costly
+    for (const read of readings(path))
+      for (const [suffix, format] of rows) if (read.endsWith(suffix)) return format
     return this.#other
   }
+
+  /** A path that can be read in several ways is not to make anything free. */
+  get #costly(): readonly Row[] {
+    return this.#rows.filter(([, format]) => format !== 'models' && !COUNTING.has(format))
+  }
+}
+
+/** The longest come first. Capital letters make no difference. */
+function rowsOf(written: Readonly<Record<string, LlmFormat>>): Row[] {
+  const rows = Object.entries(written).toSorted(([a], [b]) => b.length - a.length)
+  return rows.map(([suffix, format]) => [suffix.toLowerCase(), format])
 }
 
 /** Below `/v1`; null where the client's own path says more. */
@@ -64,9 +78,11 @@ const VERSION = /^\/v\d+(?:beta)?(?=\/)/
 /** What stands behind a provider's base path: `/chat/completions` of `/v1/chat/completions`. */
 export function tailOf(format: LlmFormat, path: string): string {
   // Both are `completions`, and the older one has a path of its own.
-  const isLegacy =
-    format === 'completions' && path.endsWith('/completions') && !path.endsWith('/chat/completions')
-  return (isLegacy ? null : TAILS[format]) ?? path.replace(VERSION, '')
+  if (format === 'completions') {
+    const [read = ''] = readings(path)
+    if (read.endsWith('/completions') && !read.endsWith('/chat/completions')) return '/completions'
+  }
+  return TAILS[format] ?? path.replace(VERSION, '')
 }
 
 /** How its clients want to hear of errors. */
@@ -84,7 +100,15 @@ export function isJsonFormat(format: LlmFormat): boolean {
   return !['detect', 'passthrough', 'realtime', 'models'].includes(format)
 }
 
-/** Costs no tokens: it reads, or asks how many there would be. */
-export function isFree(format: LlmFormat, method: string): boolean {
-  return method !== 'POST' || format === 'anthropicTokenCount' || format === 'geminiCountTokens'
+/** Their requests only read. */
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
+
+/** A request that brings nothing cannot ask a model anything. */
+export function isReading(method: string, { framing }: Pick<Body, 'framing'>): boolean {
+  return framing === 'none' && READING.has(method)
+}
+
+/** Costs no tokens. */
+export function isFree(format: LlmFormat, method: string, body: Pick<Body, 'framing'>): boolean {
+  return COUNTING.has(format) || isReading(method, body)
 }

@@ -1,17 +1,20 @@
 // A plain HTTP backend on a route whose limits count tokens: what looks like an LLM request is treated as one.
 
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Backend } from '../../base/types.ts'
+import type { Attempt, Backend, Body } from '../../base/types.ts'
 import type { RequestHead } from '../../base/wire/head.ts'
+import { isReading } from './formats.ts'
 import type { FormatTable } from './formats.ts'
+
+type IsLlm = (request: RequestHead, body: Body) => boolean
 
 export class MeteredBackend implements Backend {
   readonly endpoint: string
   readonly #plain: Backend
   readonly #llm: Backend
-  readonly #isLlm: (request: RequestHead) => boolean
+  readonly #isLlm: IsLlm
 
-  constructor(plain: Backend, llm: Backend, isLlm: (request: RequestHead) => boolean) {
+  constructor(plain: Backend, llm: Backend, isLlm: IsLlm) {
     this.endpoint = plain.endpoint
     this.#plain = plain
     this.#llm = llm
@@ -19,22 +22,16 @@ export class MeteredBackend implements Backend {
   }
 
   call(exchange: Exchange, attempt: Attempt): void {
-    const backend = this.#isLlm(exchange.request) ? this.#llm : this.#plain
+    const backend = this.#isLlm(exchange.request, attempt.body) ? this.#llm : this.#plain
     backend.call(exchange, attempt)
   }
 }
 
-/** A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. */
-export function looksLikeLlm(formats: FormatTable, scope: 'route' | 'gateway') {
-  return (request: RequestHead): boolean => {
-    if (request.method !== 'POST' || !isJson(request.get('content-type'))) return false
-    return scope === 'route' || formats.of(request.path) !== 'detect'
-  }
-}
-
-const JSON_TYPE = /^\s*[a-z0-9.-]+\/(?:[a-z0-9.+-]*\+)?json\s*(?:;|$)/i
-
-/** What says nothing may be anything. */
-function isJson(type: string | undefined): boolean {
-  return type === undefined || JSON_TYPE.test(type)
+/**
+ * A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. What a
+ * request says of its body's type counts for nothing: not every provider looks at it.
+ */
+export function looksLikeLlm(formats: FormatTable, scope: 'route' | 'gateway'): IsLlm {
+  return ({ method, path }, body) =>
+    !isReading(method, body) && (scope === 'route' || formats.of(path) !== 'detect')
 }

@@ -94,7 +94,7 @@ function ownPath(provider: AiProvider, { format, path, model }: Asked, tail: str
     case 'bedrock':
       return { path: format === 'completions' ? `/openai/v1${tail}` : path, query: '' }
     case 'azure':
-      return azurePath(provider, tail, model)
+      return azurePath(provider, tail.replace(DEPLOYMENT, ''), model)
     default:
       return { path, query: '' }
   }
@@ -103,6 +103,9 @@ function ownPath(provider: AiProvider, { format, path, model }: Asked, tail: str
 function isNative(format: LlmFormat): boolean {
   return format === 'generateContent' || format === 'geminiCountTokens'
 }
+
+/** The client's own way to say it. */
+const DEPLOYMENT = /^.*\/deployments\/[^/]+(?=\/)/i
 
 /** With a version by date, the model is part of the path. */
 function azurePath(

@@ -1,5 +1,6 @@
 // Follows an answer to its end and tells what it cost: to the limits, the log and whoever reads `llm`.
 
+import { NO_COST } from '../../base/cost.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { LlmFacts } from '../../base/cel/facts.ts'
 import type { Outcome, Tap } from '../../base/types.ts'
@@ -7,18 +8,25 @@ import { costOf, llmFactsOf } from './usage/normalise.ts'
 import type { Seen } from './types.ts'
 import type { Watch } from './watch/watch.ts'
 
+export interface Watched {
+  readonly watch: Watch
+  readonly facts: LlmFacts
+  /** Only streams of events have a last one. */
+  readonly kind: 'events' | 'other'
+  /** Tokens of the prompt, in case nobody counts them; null if it is none, and costs only what the answer says. */
+  readonly input: () => number | null
+}
+
 export class Tally implements Tap {
   readonly #exchange: Exchange
   readonly #watch: Watch
-  readonly #facts: LlmFacts
-  /** Tokens of the prompt, in case nobody counts them. */
-  readonly #input: number
+  readonly #watched: Watched
+  #outcome: Outcome = 'complete'
 
-  constructor(exchange: Exchange, watch: Watch, facts: LlmFacts, input: number) {
+  constructor(exchange: Exchange, watched: Watched) {
     this.#exchange = exchange
-    this.#watch = watch
-    this.#facts = facts
-    this.#input = input
+    this.#watch = watched.watch
+    this.#watched = watched
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
@@ -26,6 +34,7 @@ export class Tally implements Tap {
   }
 
   end(outcome: Outcome): void {
+    this.#outcome = outcome
     this.#watch.end(outcome)
     let state: 'counting' | 'counted' = 'counting'
     this.#watch.whenDone(() => {
@@ -40,10 +49,15 @@ export class Tally implements Tap {
   #settle(): void {
     const exchange = this.#exchange
     const { seen } = this.#watch
-    Object.assign(this.#facts, llmFactsOf(seen))
-    Object.assign(this.#facts, timesOf(exchange.started, seen, this.#facts.outputTokens ?? 0))
-    exchange.spent = costOf(seen, this.#input)
-    exchange.trace?.emit({ type: 'llmUsage', usage: { ...exchange.spent, ...this.#facts } })
+    const { facts, kind, input } = this.#watched
+    Object.assign(facts, llmFactsOf(seen))
+    Object.assign(facts, timesOf(exchange.started, seen, facts.outputTokens ?? 0))
+    const isShort = kind === 'events' && this.#outcome === 'complete' && seen.ending === 'missing'
+    if (isShort) facts.ending = 'missing'
+    const guess = input()
+    const isNone = guess === null && seen.usage === null
+    exchange.spent = isNone ? NO_COST : costOf(seen, guess ?? 0)
+    exchange.trace?.emit({ type: 'llmUsage', usage: { ...exchange.spent, ...facts } })
     for (const charge of exchange.charges) charge.settle(exchange.spent)
   }
 }

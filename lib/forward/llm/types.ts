@@ -44,6 +44,8 @@ export interface Seen {
 export interface BodyEdits {
   /** Replaces the member, or adds it. */
   readonly set: ReadonlyMap<string, string>
+  /** Replaces the member where there is one. */
+  readonly replace: ReadonlyMap<string, string>
   /** Adds the member where it is missing. */
   readonly defaults: ReadonlyMap<string, string>
   /** `ask`: `stream_options.include_usage` becomes true if the request streams and does not say so itself. */

@@ -24,6 +24,7 @@ export class UsageFilter implements Body, Sink {
   readonly framing: Framing
   readonly length = -1
   readonly #source: Body
+  readonly #isAsked: () => boolean
   #sink!: Sink
   #state: State = 'line'
   /** `passing`: the event in work is too long to be held. */
@@ -31,9 +32,11 @@ export class UsageFilter implements Body, Sink {
   readonly #held = new Pile()
   #hasRoom = true
 
-  constructor(source: Body) {
+  /** `isAsked`: whether the chunk is there on our behalf; asked when one comes. */
+  constructor(source: Body, isAsked: () => boolean) {
     this.framing = source.framing === 'none' ? 'none' : 'open'
     this.#source = source
+    this.#isAsked = isAsked
   }
 
   start(sink: Sink, _form: Form): void {
@@ -128,10 +131,10 @@ export class UsageFilter implements Body, Sink {
       this.#passHeld()
       return false
     }
-    if (before === 0) return isUsageChunk(bytes, from, to)
+    if (before === 0) return this.#isUsage(bytes, from, to)
     this.#held.add(bytes, from, to)
     const whole = this.#held.take()
-    if (isUsageChunk(whole, 0, whole.length)) return true
+    if (this.#isUsage(whole, 0, whole.length)) return true
     this.#pass(whole, 0, before)
     return false
   }
@@ -151,7 +154,11 @@ export class UsageFilter implements Body, Sink {
   /** The stream is over: what is held is no event, or one without its empty line. */
   #release(): void {
     const held = this.#held.take()
-    if (!isUsageChunk(held, 0, held.length)) this.#pass(held, 0, held.length)
+    if (!this.#isUsage(held, 0, held.length)) this.#pass(held, 0, held.length)
+  }
+
+  #isUsage(bytes: Buffer, from: number, to: number): boolean {
+    return isUsageChunk(bytes, from, to) && this.#isAsked()
   }
 
   #passHeld(): void {

@@ -17,19 +17,20 @@ import { getFault, methodFault, postFault, refused, repeatedFault } from './endp
 import { versionFault, versionOf } from './endpoint/versions.ts'
 import type { Group } from './group.ts'
 import type { Message } from './message.ts'
+import { letContinue } from '../let-continue.ts'
 import { principalOf } from './principal.ts'
-import { sentFields } from './remote/fields.ts'
+import { sentFields, transformed } from './remote/fields.ts'
 import type { Credentials } from './remote/fields.ts'
 import { accepted, CODES, refusal } from './rpc.ts'
 import type { RpcError } from './rpc.ts'
 import type { Visit } from './session/call.ts'
 import type { About, Session } from './session/session.ts'
-import type { SentFields } from './types.ts'
+import type { FieldsFor } from './types.ts'
 
 export interface McpRouting {
   readonly rules: readonly Rule[]
   readonly protection: Protection
-  /** Whether the client's own credentials are meant for the targets: one target, and nobody here who reads them. */
+  /** Whether the client's own credentials are meant for the targets. */
   readonly credentials: Credentials
   /** Who knows about authorization when it is the only target's own business. */
   readonly documents: Backend | null
@@ -73,12 +74,14 @@ export class McpBackend implements Backend {
   }
 
   /** What remote targets may know of the client. */
-  fieldsOf({ request, credentials }: Exchange): SentFields {
-    if (!this.group.isRemote) return []
-    const fields = sentFields(request, this.#routing.credentials)
+  fieldsOf(exchange: Exchange): FieldsFor {
+    if (!this.group.isRemote) return () => []
+    const fields = sentFields(exchange.request, this.#routing.credentials)
     // Those were verified here and taken off the request.
-    const shown = credentials.filter(({ kind }) => kind === 'header')
-    return [...fields, ...shown.map(({ name, text }) => [name, text, 'passthrough'] as const)]
+    const shown = exchange.credentials
+      .filter(({ kind }) => kind === 'header')
+      .map(({ name, text }) => [name, text, 'passthrough'] as const)
+    return transformed([...fields, ...shown], this.group.config.targets, exchange)
   }
 
   #get(visit: Visit): void {
@@ -181,6 +184,7 @@ export class McpBackend implements Backend {
   /** The messages of a POST, once they are whole. */
   #read(visit: Visit, then: (posted: Posted) => void): void {
     const { exchange, attempt } = visit
+    letContinue(exchange)
     const limit = this.group.limits.maxRequestBytes
     const bounds = { most: limit, together: this.group.bodies }
     const reader = new WholeReader(attempt.body, bounds, {

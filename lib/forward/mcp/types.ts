@@ -10,6 +10,9 @@ import type { Message } from './message.ts'
  */
 export type SentFields = readonly (readonly [name: string, value: string, only?: 'passthrough'])[]
 
+/** Those for one target, by its name: it may have transformations of its own. */
+export type FieldsFor = (target: string) => SentFields
+
 /** A message on its way to a target. */
 export interface Outgoing {
   /** One JSON-RPC message without line breaks. */

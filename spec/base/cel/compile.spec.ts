@@ -48,6 +48,14 @@ compiling('says what is wrong and where', () => {
   for (const [source, said] of table) assert.is(refusal(source), said, source)
 })
 
+compiling('knows which names an expression reads', () => {
+  const reads = (source: string): boolean => compile(source, 'tokenLimitKey').reads('llm')
+  for (const source of ['llm.requestModel', 'has(llm.streaming) ? "a" : "b"', '"a" + llm.provider'])
+    assert.ok(reads(source), source)
+  for (const source of ['jwt.sub', 'request.headers["llm"]', '"llm"', 'jwt.llm'])
+    assert.not(reads(source), source)
+})
+
 compiling('names what may be read where a name is like none of it', () => {
   assert.is(
     refusal('response.code == 200', 'tokenLimitKey'),

@@ -104,6 +104,10 @@ auth('refuses mcpAuthentication that could not work', () => {
   ])
   assert.match(refusal('provider: { idp_real: {} }')[0]!, "did you mean 'idp_realm'?")
   assert.match(refusal('provider: { idp_realm: { a: 1 } }')[0]!, "unknown field 'a'")
+  assert.equal(refusal('provider: { keycloak: {} }'), [
+    "mcpAuthentication.provider.keycloak: is not supported by this name, expected 'idp_realm'",
+  ])
+  assert.match(refusal('provider: { okta: {} }')[0]!, "one of 'idp_realm', 'idp_tenant', 'auth0'")
   assert.equal(refusal('clientSecret: s, clientId: c'), [
     'mcpAuthentication.clientSecret: got a clientSecret, expected it only with provider.idp_tenant',
   ])
@@ -142,7 +146,13 @@ auth('refuses names that clients could not use as they are', () => {
   }
 })
 
-const KEYS = { keys: [{ kid: 'k', kty: 'RSA', n: 'x', e: 'AQAB' }] }
+const KEY = {
+  kid: 'k',
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+}
+const KEYS = { keys: [KEY] }
 
 auth('reads key sets from a file, from JSON and by URL', () => {
   const file = join(folder, 'keys.json')
@@ -165,6 +175,10 @@ auth('refuses key sets that verify nothing, or too much', () => {
       /^.*?: /,
       '',
     )
+  assert.match(
+    problems(mcpAuth(`${TOKEN}, ${META}, jwks: "ftp://k/keys?a=hush"`)).join(),
+    /jwks: got a URL of the scheme 'ftp', expected http, https or file$/,
+  )
   assert.is(refusal([]), 'got a key set without keys, expected {"keys": […]}')
   assert.match(
     refusal([{ kty: 'RSA' }]),
@@ -175,6 +189,16 @@ auth('refuses key sets that verify nothing, or too much', () => {
     'expected kty to be one of RSA, EC, OKP',
   )
   assert.match(refusal([{ kid: 'a', kty: 'EC', d: 'x' }]), 'got a private key')
+  assert.match(refusal([{ kid: 'a', kty: 'EC', crv: 'P-256' }]), 'the key cannot be read')
+  const n = Buffer.alloc(128, 0xc5).toString('base64url')
+  assert.match(
+    refusal([KEY, { kid: 'a', kty: 'RSA', n, e: 'AQAB' }]),
+    'key 1 of the set: got a short RSA key, expected at least 2048 bits',
+  )
+  assert.match(
+    refusal([KEY, { ...KEY, kid: 'other' }, KEY]),
+    'key 2 of the set: got the kid of key 0, expected another',
+  )
   assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: '{a'`))[0]!, 'that is no JSON')
   assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: no.json`))[0]!, "cannot read 'no.json'")
 })
@@ -196,6 +220,14 @@ auth('takes jwtAuth with one issuer or several', () => {
     )[0]!,
     'jwtAuth: got jwtAuth and mcpAuthentication, expected one of them',
   )
+})
+
+auth('refuses an issuer that is there twice: only one of its rules would count', () => {
+  const provider = (issuer: string) => `{ issuer: "${issuer}", jwks: "http://i/k" }`
+  const same = ['http://i', 'http://j', 'http://i', 'http://i/'].map(provider).join()
+  assert.equal(problems(`jwtAuth: { providers: [${same}] }`), [
+    'jwtAuth.providers[2].issuer: got the issuer of providers[0], expected another: list all audiences there',
+  ])
 })
 
 auth('keeps hashes of API keys, not the keys', () => {

@@ -179,4 +179,12 @@ limits('are not blamed for a backend that was refused', () => {
   ])
 })
 
+limits('warns of a key of requests that reads what is known only later', () => {
+  const text =
+    'policies: { rateLimit: { local: [{ requests: 1, unit: Hours, key: llm.requestModel }] } }'
+  const { warnings } = configOf(routeText(`${text}, backends: [{ host: "a:1" }]`))
+  assert.is(warnings.length, 1)
+  assert.match(warnings[0]!, 'one bucket for all')
+})
+
 limits.run()

@@ -139,6 +139,13 @@ mcp('refuses commands and places that cannot work', () => {
   assert.equal(targetProblems('{ name: a, stdio: { cmd: x }, policies: {} }'), [
     'policies: got policies of a stdio target, expected them on remote targets only',
   ])
+  const response = 'transformations: { response: { remove: [x-a] } }'
+  assert.equal(
+    targetProblems(`{ name: a, mcp: { host: "http://a" }, policies: { ${response} } }`),
+    [
+      'policies.transformations.response: got response, expected request only: clients see messages of a target, not its headers',
+    ],
+  )
   assert.equal(targetProblems('{ name: a, mcp: { host: a.com } }'), [
     'mcp: got a host without port, expected a URL or a port',
   ])

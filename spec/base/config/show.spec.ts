@@ -95,6 +95,14 @@ showing('targets are shown by name and kind, without the environment of their pr
   )
 })
 
+showing('a URL that something is fetched from is shown without its query', () => {
+  const jwks = { kind: 'url', url: 'https://a.example/keys?code=s3cret#s3cret' }
+  assert.equal(show({ jwks }), { jwks: { url: 'https://a.example/keys?<redacted>' } })
+  assert.equal(show({ jwks: { ...jwks, url: 'https://a.example/keys' } }), {
+    jwks: { url: 'https://a.example/keys' },
+  })
+})
+
 showing('what users name themselves stays as it is, unless it tells of a secret', () => {
   const overrides = { kind: 'x', max_tokens: 5, add: [1], nothing: null, api_key: 's3cret' }
   assert.equal(show({ overrides: { ...overrides, deep: { clientSecret: 's3cret' } } }), {

@@ -96,7 +96,7 @@ documents('does not hammer a provider that fails', async () => {
   for (let i = 0; i < 20; i++)
     assert.is(await first(PATH), `${provider.host} answers with status 404`)
   assert.is(provider.heard.length, 1)
-  clock.time += 2000
+  clock.time += 5000
   await Promise.all(Array.from({ length: 20 }, () => first(PATH)))
   assert.is(provider.heard.length, 2)
 })
@@ -145,6 +145,27 @@ documents('says which host failed and how, and keeps the details for the log', a
   await provider.close()
   assert.is(await first('/refused'), `${host} does not answer`)
   assert.match(String(lines[6]!['error']), `${host} does not answer: `)
+})
+
+documents('waits once for a host that hangs, not once for each place on it', async () => {
+  const { provider, first } = await scene(200)
+  provider.says.set('GET /a', 'hang')
+  provider.says.set('GET /b', 'hang')
+  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  // And not again for a while.
+  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.equal(provider.lines, ['GET /a'])
+})
+
+documents('are told of without the query they were asked for with', async () => {
+  const { provider, lines, first } = await scene()
+  await first('/document?code=s3cret')
+  assert.equal(provider.lines, ['GET /document?code=s3cret'])
+  assert.is(lines[0]!['url'], `${provider.origin}/document`)
+  await provider.close()
+  await first('/other?code=s3cret')
+  assert.is(lines.length, 2)
+  assert.not.match(JSON.stringify(lines), 's3cret')
 })
 
 documents.run()

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { RunningGateway } from '../../support/gateway.ts'
+import type { Line, RunningGateway } from '../../support/gateway.ts'
 import { Stage } from '../../support/gateway.ts'
 import { ask, BASE, OPENID, protectedBy, read, RESOURCE, SERVER } from './asking.ts'
 import { ProviderServer } from './provider-server.ts'
@@ -52,6 +52,28 @@ servers('of a realm: its own words under the name of the gateway', async () => {
   } = realmDocument(issuer)
   const expected = { ...rest, issuer: BASE, registration_endpoint: REGISTRATION }
   assert.equal(await read(gateway, SERVER), expected)
+})
+
+servers('says that clients may come without a secret, where that is known', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const path = '/.well-known/openid-configuration'
+  const table: [fields: string, written: unknown, told: unknown][] = [
+    ['provider: { idp_realm: {} }', ['private_key_jwt'], ['private_key_jwt', 'none']],
+    ['provider: { idp_realm: {} }', ['none', 'tls_client_auth'], ['none', 'tls_client_auth']],
+    ['provider: { idp_realm: {} }', undefined, undefined],
+    ['clientId: abc', ['client_secret_basic'], ['client_secret_basic', 'none']],
+    ['', ['client_secret_basic'], ['client_secret_basic']],
+    ['clientId: abc', 'nonsense', 'nonsense'],
+  ]
+  for (const [fields, written, told] of table) {
+    provider.offer(path, { token_endpoint_auth_methods_supported: written })
+    const text = protectedBy(`issuer: "${provider.origin}", ${fields}`)
+    const { token_endpoint_auth_methods_supported: methods } = await read(
+      await stage.gateway(text),
+      SERVER,
+    )
+    assert.equal(methods, told, fields)
+  }
 })
 
 servers('says at every place the name by which that place is found', async () => {
@@ -158,8 +180,9 @@ servers('without a provider: by RFC 8414 first, then as OpenID', async () => {
   const provider = stage.add(await ProviderServer.start())
   const issuer = `${provider.origin}/idp`
   const gateway = await stage.gateway(protectedBy(`issuer: "${issuer}"`))
-  provider.offer('/idp/.well-known/openid-configuration', { token_endpoint: 't' })
-  const expected = { token_endpoint: 't', issuer: `${BASE}/mcp` }
+  const endpoint = `${issuer}/t`
+  provider.offer('/idp/.well-known/openid-configuration', { token_endpoint: endpoint })
+  const expected = { token_endpoint: endpoint, issuer: `${BASE}/mcp` }
   assert.equal(await read(gateway, `${SERVER}/mcp`), expected)
   assert.equal(provider.lines, [
     'GET /.well-known/oauth-authorization-server/idp',
@@ -169,8 +192,91 @@ servers('without a provider: by RFC 8414 first, then as OpenID', async () => {
   provider.offer('/.well-known/oauth-authorization-server/idp', {
     registration_endpoint: `${provider.origin}/register`,
   })
-  const { registration_endpoint: endpoint } = await read(other, `${SERVER}/mcp`)
-  assert.is(endpoint, REGISTRATION)
+  const { registration_endpoint: registration } = await read(other, `${SERVER}/mcp`)
+  assert.is(registration, REGISTRATION)
+})
+
+/** What the log says of a provider with this document, read twice. */
+async function toldOf(provider: ProviderServer, document: unknown, fields = ''): Promise<Line[]> {
+  provider.offer('/.well-known/openid-configuration', document)
+  const gateway = await stage.gateway(protectedBy(`issuer: "${provider.origin}", ${fields}`))
+  await ask(gateway, `GET ${SERVER}`)
+  await ask(gateway, `GET ${SERVER}/mcp`)
+  return gateway.lines.filter(({ level, url }) => {
+    return level === 'warn' && !String(url).includes('/.well-known/')
+  })
+}
+
+servers('tells once that a document is of another issuer, and serves it', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const named = `${provider.origin}/`
+  const message = 'metadata names another issuer: its tokens may be refused'
+  assert.equal(await toldOf(provider, { issuer: named }), [
+    { level: 'warn', message, issuer: provider.origin, named },
+  ])
+  assert.equal(await toldOf(provider, { issuer: provider.origin }), [])
+})
+
+servers('tells once why a registration endpoint is left out', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const document = {
+    issuer: provider.origin,
+    registration_endpoint: 'https://elsewhere.example/register?key=hush',
+  }
+  assert.equal(await toldOf(provider, document), [
+    {
+      level: 'warn',
+      message: 'registration endpoint left out: it is on another host than the issuer',
+      issuer: provider.origin,
+      url: 'https://elsewhere.example/register',
+    },
+  ])
+  assert.equal(await toldOf(provider, document, 'clientId: c'), [])
+  const file = { ...document, registration_endpoint: 'file:///etc/passwd' }
+  assert.equal(await toldOf(provider, file), [
+    {
+      level: 'warn',
+      message: 'registration endpoint left out: it is no http(s) URL',
+      issuer: provider.origin,
+    },
+  ])
+})
+
+servers('sends nobody to what is no web page', async () => {
+  for (const odd of [
+    'javascript:alert(1)',
+    'data:text/html,x',
+    '/authorize',
+    'http:/x',
+    '',
+    7,
+    {},
+  ]) {
+    const provider = stage.add(await ProviderServer.start())
+    const fields = `issuer: "${provider.origin}"`
+    const gateway = await stage.gateway(protectedBy(fields))
+    const issuer = provider.origin
+    provider.offer('/.well-known/openid-configuration', { issuer, authorization_endpoint: odd })
+    for (const path of [SERVER, `${SERVER}/mcp`]) {
+      const { status, body } = await ask(gateway, `GET ${path}`)
+      assert.is(status, 502, JSON.stringify(odd))
+      assert.equal(JSON.parse(body), {
+        error: 'temporarily_unavailable',
+        error_description:
+          "the identity provider's metadata cannot be used: authorization_endpoint is no http(s) URL",
+      })
+    }
+    const told = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
+    assert.is(told.length, 1)
+  }
+})
+
+servers('needs none of what a provider leaves out', async () => {
+  const provider = stage.add(await ProviderServer.start())
+  const { origin: issuer } = provider
+  provider.offer('/.well-known/openid-configuration', { issuer, userinfo_endpoint: null })
+  const gateway = await stage.gateway(protectedBy(`issuer: "${issuer}"`))
+  assert.equal(await read(gateway, SERVER), { issuer: BASE, userinfo_endpoint: null })
 })
 
 servers('of auth0: the audience is asked for', async () => {

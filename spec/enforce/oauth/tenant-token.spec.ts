@@ -100,7 +100,7 @@ tokens('are asked for with the secret for the configured client and these grants
   for (const form of [
     CODE,
     REFRESH,
-    'grant%5Ftype=authorization%5Fcode&client%5fid=%61bc',
+    'grant%5Ftype=authorization%5Fcode&client%5fid=%61bc&code%5Fverifier=v',
     `${CODE}&resource=x`,
   ]) {
     const { body } = await post(gateway, form)
@@ -112,7 +112,7 @@ tokens('are asked for with the secret for the configured client and these grants
 
 tokens('are asked for without it in every other case', async () => {
   const [gateway, provider] = await confidential()
-  const code = 'grant_type=authorization_code'
+  const code = 'grant_type=authorization_code&code_verifier=v'
   for (const form of [
     '',
     'client_id=abc',
@@ -136,6 +136,11 @@ tokens('are asked for without it in every other case', async () => {
     `${code}&grant_type=client_credentials&client_id=abc`,
     `grant_type=client_credentials&grant%5ftype=authorization_code&client_id=abc`,
     `${code}&GRANT_TYPE=client_credentials&client_id=abc`,
+    'grant_type=authorization_code&client_id=abc&code=c',
+    'grant_type=authorization_code&client_id=abc&code=c&code_verifier=',
+    'grant_type=authorization_code&client_id=abc&code=c&code_verifier',
+    'grant_type=authorization_code&client_id=abc&code=c&Code_Verifier=v',
+    `${CODE}&code_verifier=w`,
     `${CODE}&client_secret=mine`,
     `${CODE}&client_secret=`,
     `${CODE}&client_secret`,

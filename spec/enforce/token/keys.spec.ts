@@ -92,6 +92,36 @@ keys('that are broken, or lie about what they are, are none', async () => {
   assert.not(set.has('toString'))
 })
 
+keys('tell why others of the set were left out', () => {
+  const set = new Keys([
+    rsa.jwk,
+    { ...ec.jwk, kid: 'rsa' },
+    { ...rsa.jwk, kid: 'a', d: 'x' },
+    { ...rsa.jwk, kid: 'b', d: 'x' },
+    { ...rsa.jwk, kid: 'short', n: Buffer.alloc(128, 0xc5).toString('base64url') },
+    { ...ec.jwk, kid: 'c', alg: 'HS256' },
+    { kid: 'd', kty: 'EC', crv: 'P-256' },
+    { kid: 'e', kty: 'oct', k: 'AA' },
+    { ...rsa.jwk, kid: 'f', use: 'enc' },
+    { ...rsa.jwk, kid: undefined },
+    null,
+  ])
+  assert.equal(set.ids, ['rsa'])
+  // Of two with one id the first counts.
+  assert.equal(Object.fromEntries(set.leftOut), {
+    'kid of another': 1,
+    private: 2,
+    'too short': 1,
+    algorithm: 1,
+    malformed: 1,
+    'key type': 1,
+    'not for signatures': 1,
+    'no kid': 1,
+    'no object': 1,
+  })
+  assert.is(new Keys([rsa.jwk]).leftOut.size, 0)
+})
+
 keys('are imported once for each algorithm', async () => {
   const set = new Keys([rsa.jwk])
   const key = await deadline(set.find('rsa', 'RS256'), 5000, 'a key')
@@ -101,7 +131,9 @@ keys('are imported once for each algorithm', async () => {
 
 keys('are bounded in number', () => {
   const many = Array.from({ length: 1000 }, (_, at) => ({ ...rsa.jwk, kid: `k${at}` }))
-  assert.is(new Keys(many).ids.length, 256)
+  const set = new Keys(many)
+  assert.is(set.ids.length, 256)
+  assert.is(set.leftOut.get('too many'), 744)
 })
 
 keys.run()

@@ -28,12 +28,18 @@ class Clock {
 
 /** A server, and the keys behind it with a clock that stands still. */
 async function setUp(...signers: Signer[]) {
+  return setUpAt('', ...signers)
+}
+
+/** The same, asked for with a query. */
+async function setUpAt(query: string, ...signers: Signer[]) {
   const server = stage.add(await KeyServer.start(...signers))
   const lines: Line[] = []
   const clock = new Clock()
   const { fetch, close } = fetcher()
   stage.add({ close })
-  const keys = new RemoteKeys(server.url, fetch, new Ear((line) => lines.push(line)), clock)
+  const ear = new Ear((line) => lines.push(line))
+  const keys = new RemoteKeys(server.url + query, fetch, ear, clock)
   return { server, keys, clock, lines }
 }
 
@@ -95,8 +101,9 @@ remote('are as fresh as the provider says, within bounds', async () => {
     ['public, max-age=7200, must-revalidate', 7_200_000],
     ['max-age=0', 60_000],
     ['max-age=999999999', 86_400_000],
-    ['no-store, max-age=7200', 900_000],
-    ['no-cache', 900_000],
+    ['no-store, max-age=7200', 60_000],
+    ['no-cache', 60_000],
+    ['max-age=2', 60_000],
     ['s-max-age=5', 900_000],
     ['max-age=x', 900_000],
   ]
@@ -113,6 +120,60 @@ remote('are as fresh as the provider says, within bounds', async () => {
     await server.untilAsked(2)
     await deadline(keys.renew(), 5000, 'the fetch')
   }
+})
+
+remote('are waited for when they have been old for long', async () => {
+  const { server, keys, clock } = await setUp(one)
+  await current(keys)
+  server.offer(two)
+  server.isHolding = true
+  clock.time += 900_000 + 60_000
+  const crowd = [idsOf(keys), idsOf(keys)]
+  await server.untilAsked(2)
+  server.release()
+  assert.equal(await Promise.all(crowd), [['two'], ['two']])
+  assert.is(server.asked, 2)
+})
+
+remote('that are old are not waited for while the provider is down', async () => {
+  const { server, keys, clock } = await setUp(one)
+  await current(keys)
+  server.status = 500
+  clock.time += 960_000
+  // Whoever comes first cannot know.
+  assert.equal(await idsOf(keys), ['one'])
+  assert.is(server.asked, 2)
+  clock.time += 5000
+  assert.not.instance(keys.current(), Promise)
+  await server.untilAsked(3)
+})
+
+remote('come packed from servers that pack everything', async () => {
+  const { server, keys } = await setUp(one)
+  server.packs = true
+  assert.equal(await idsOf(keys), ['one'])
+})
+
+remote('packed as nobody can unpack them say so', async () => {
+  const { server, keys } = await setUp(one)
+  server.headers['content-encoding'] = 'br'
+  assert.is(await idsOf(keys), 'content-encoding br')
+})
+
+remote('tell how many of a set were left out, and why', async () => {
+  const { server, keys, lines } = await setUp(one)
+  const odd = [
+    { ...two.jwk, use: 'enc' },
+    { ...two.jwk, use: 'enc' },
+    { kid: 'x', kty: 'oct' },
+  ]
+  server.text = JSON.stringify({ keys: [...odd, one.jwk] })
+  assert.equal(await idsOf(keys), ['one'])
+  const { level, message, why } = lines.at(-1)!
+  assert.equal(
+    [level, message, why],
+    ['warn', 'keys left out of the set', 'not for signatures: 2, key type: 1'],
+  )
 })
 
 remote('stay the same generation while the text does', async () => {
@@ -206,6 +267,32 @@ remote('of a provider that is not there are not waited for again and again', asy
   clock.time += 5000
   assert.match(String(await idsOf(keys)), 'ECONNREFUSED')
   assert.is(keys.status.url, url)
+})
+
+remote('are told of without the query they were asked for with', async () => {
+  const { server, keys, clock, lines } = await setUpAt('?code=s3cret', one)
+  const { text, url } = server
+  const told = async (): Promise<void> => {
+    await current(keys)
+    clock.time += 5000
+    assert.is(lines.at(-1)!['url'], url)
+    assert.is(keys.status.url, url)
+    assert.not.match(JSON.stringify([lines, keys.status]), 's3cret')
+  }
+  // As a server may that shows what it was asked.
+  server.text = '?code=s3cret'
+  await told()
+  assert.is(keys.status.error, 'no key set')
+  server.text = text
+  await told()
+  await server.close()
+  clock.time += 1_000_000
+  await deadline(keys.renew(), 5000, 'a fetch')
+  await told()
+  assert.equal(
+    lines.map(({ message }) => message),
+    ['cannot fetch key set', 'fetched key set', 'cannot fetch key set'],
+  )
 })
 
 remote('are shared by all who name the URL', async () => {

@@ -159,6 +159,26 @@ verifying('remembers for the keys that checked it, not for those that came meanw
   assert.is(await verdictOf(verifier, token), 'unknown key')
 })
 
+verifying('waits for keys that are too old, with a token it remembers too', async () => {
+  const { verifier, source } = setUp()
+  const token = rsa.token(claimsOf())
+  assert.is(await verdictOf(verifier, token), 'valid')
+  let arrive = (): void => {}
+  const fetched = (): void => {
+    source.wait = new Promise((resolve) => (arrive = resolve))
+  }
+  fetched()
+  const same = [verdictOf(verifier, token), verdictOf(verifier, token)]
+  arrive()
+  assert.equal(await Promise.all(same), ['valid', 'valid'])
+  assert.is(source.found, 1)
+  fetched()
+  const other = verdictOf(verifier, token)
+  source.rotate(rest[0]!)
+  arrive()
+  assert.is(await other, 'unknown key')
+})
+
 verifying('asks the provider again for a key it does not know', async () => {
   const { source, verifier } = setUp()
   const other = rest[3]!

@@ -50,6 +50,8 @@ export class CountedSource implements KeySource {
   /** What the provider offers by the time it is asked again. */
   next: readonly Signer[] | null = null
   reason: string | null = null
+  /** While it is set, whoever asks waits for this first. */
+  wait: Promise<void> | null = null
   #keys: CountedKeys
   #found = 0
 
@@ -62,6 +64,7 @@ export class CountedSource implements KeySource {
   }
 
   current(): Keys | Promise<Keys | string> {
+    if (this.wait !== null) return this.wait.then(() => this.#keys)
     return this.reason === null ? this.#keys : Promise.resolve(this.reason)
   }
 

@@ -151,6 +151,60 @@ ends('cost nothing when the body breaks off or turns out to be no JSON', async (
   assert.is(backend.requests[0]!.state, 'gone')
 })
 
+const NEVER = answers.held(new Promise(() => {}), answers.json(''))
+
+ends('cost nothing when the client leaves in the middle of its body', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, NEVER)
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2000\r\n\r\n{`)
+  await (await backend.asked(1)).received(1)
+  assert.is(left(gateway), BUDGET - 500)
+  client.destroy()
+  const [line] = await gateway.logged(1)
+  assert.is(line!['gen_ai.usage.estimated'], undefined)
+  assert.is(left(gateway), BUDGET)
+})
+
+ends('cost the prompt, however it was framed', async () => {
+  const { gateway, backend } = await staged(stage, LIMITED, NEVER)
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
+  await backend.asked(1)
+  client.send(`${STREAMING.length.toString(16)}\r\n${STREAMING}\r\n0\r\n\r\n`)
+  await backend.heard(1)
+  client.destroy()
+  await gateway.logged(1)
+  assert.is(left(gateway), BUDGET - ESTIMATE)
+  const other = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
+  const request = other.request({ ':path': CHAT, ':method': 'POST' })
+  request.stream.end(STREAMING)
+  await backend.heard(2)
+  request.stream.close(8)
+  await gateway.logged(2)
+  assert.is(left(gateway), BUDGET - 2 * ESTIMATE)
+})
+
+ends('cost all of a long prompt, though little of it was taken in advance', async () => {
+  const stream = new LlmStream()
+  const { gateway } = await staged(stage, { policies: tokens(1_000_000) }, stream.answer)
+  const body = chatAsking({ stream: true, x: 'word '.repeat(60_000) })
+  const client = await ask(gateway, body)
+  await stream.opened()
+  await client.until(/\r\n\r\n/)
+  assert.ok(left(gateway) > 1_000_000 - 33_000)
+  client.destroy()
+  await gateway.logged(1)
+  assert.is(left(gateway), 1_000_000 - estimateOf(body))
+})
+
+ends('cost the prompt where nobody can read the answer', async () => {
+  const answer = answers.json('x'.repeat(40), { 'content-type': 'application/octet-stream' })
+  const { gateway } = await staged(stage, LIMITED, answer)
+  const body = JSON.stringify({ messages: [{ text: 'x'.repeat(400) }] })
+  await post(gateway, body, { path: '/model/m/converse-stream' })
+  assert.ok(left(gateway) <= BUDGET - estimateOf(body))
+})
+
 ends('are the same over HTTP/2', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, answers.events(EVENTS), stream.answer)
@@ -201,6 +255,42 @@ ends('time out to a charge of the prompt', async () => {
   assert.is(told.status, 504)
   assert.match(told.text, '"error"')
   assert.is(left(gateway), BUDGET - ESTIMATE)
+})
+
+ends('time out to the same when only the provider is late', async () => {
+  const policies = `timeout: { backendRequestTimeout: 50ms }, ${tokens(BUDGET)}`
+  const { gateway } = await staged(stage, { policies }, NEVER)
+  assert.is((await post(gateway, STREAMING)).status, 504)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
+  assert.is(left(gateway), BUDGET - ESTIMATE)
+})
+
+ends('are visible in the log where a stream had none', async () => {
+  const { gateway } = await staged(
+    stage,
+    LIMITED,
+    answers.events(EVENTS.slice(0, -1)),
+    answers.events(EVENTS),
+  )
+  await post(gateway, STREAMING)
+  await post(gateway, STREAMING)
+  const lines = await gateway.logged(2)
+  assert.equal(
+    lines.map((line) => [line['gen_ai.response.ending'], line['outcome']]),
+    [
+      ['missing', 'complete'],
+      [undefined, 'complete'],
+    ],
+  )
+  // What was counted is no estimate, whatever came behind it.
+  assert.equal(
+    lines.map((line) => [line['gen_ai.usage.output_tokens'], line['gen_ai.usage.estimated']]),
+    [
+      [12, undefined],
+      [12, undefined],
+    ],
+  )
 })
 
 ends('leave nothing behind in what requests may hold together', async () => {

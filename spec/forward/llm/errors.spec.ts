@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import { aiRoute, CHAT, chatAsking, post, staged } from '../../support/llm/asking.ts'
@@ -48,7 +49,7 @@ errors('tell of a body too large to look for its model', async () => {
   const aliases = 'ai: { modelAliases: { a: b } }'
   const text = 'config: { llm: { maxHeldBytes: 4096 } }\n' + aiRoute(backend, { policies: aliases })
   const gateway = await stage.gateway(text)
-  const body = JSON.stringify({ x: 'x'.repeat(1_200_000), model: 'm' })
+  const body = JSON.stringify({ x: 'x'.repeat(300_000), model: 'm' })
   const types = { [CHAT]: 'invalid_request_error', '/v1/messages': 'request_too_large' }
   for (const [path, type] of Object.entries(types)) {
     const told = await post(gateway, body, { path })
@@ -60,6 +61,17 @@ errors('tell of a body too large to look for its model', async () => {
   assert.is(backend.requests.length, 0)
   const early = JSON.stringify({ model: 'm', x: 'x'.repeat(1_200_000) })
   assert.is((await post(gateway, early)).status, 200)
+})
+
+errors('are heard by clients that still send, and let them go at once', async () => {
+  const { gateway } = await staged(stage, {}, OK)
+  const client = await stage.client(gateway)
+  client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 3000000\r\n\r\n{"model":"m",`)
+  client.send(`}${'x'.repeat(500_000)}`)
+  assert.match(await client.until(/\}\}$/), 'connection: close')
+  client.destroy()
+  // What it sent is read and dropped, so that its end is seen.
+  await deadline(gateway.stop(), 1500, 'the gateway to have no connection left')
 })
 
 errors('tell of providers that are not there', async () => {

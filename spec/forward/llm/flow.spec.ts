@@ -112,6 +112,52 @@ flow('counts more in advance as more of a request is known', async () => {
   assert.is(before - left(gateway), estimateOf(body) + 100)
 })
 
+flow('lets clients go on that wait to be told so, whoever wants the body first', async () => {
+  const byModel = { policies: tokens(1000, 'key: llm.requestModel') }
+  const { gateway, backend } = await staged(stage, byModel, answers.json(chatOf(3, 3)))
+  const mock = await stage.gateway(
+    `routes: [{ backends: [{ ai: { name: m, provider: { mock: {} } } }], policies: { ${tokens(99)} } }]`,
+  )
+  const plain = await stage.gateway(aiRoute(backend, LIMITED))
+  const body = chatAsking()
+  for (const one of [gateway, mock, plain]) {
+    const client = await stage.client(one)
+    client.send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+    )
+    await client.until(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+    client.send(body)
+    assert.match(await client.until(/"usage"/), 'HTTP/1.1 200 OK')
+    assert.is(client.text.split(' 100 ').length, 2)
+  }
+  const refused = await staged(stage, { policies: tokens(1) }, answers.json(chatOf(3, 3)))
+  await post(refused.gateway)
+  const client = await stage.client(refused.gateway)
+  client.send(
+    `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  assert.match(await client.until(/rate limit exceeded$/), /^HTTP\/1.1 429 /)
+})
+
+flow('waits for the model only where a limit goes by it', async () => {
+  const keyed = (key: string) => ({ policies: tokens(10_000_000, `key: ${key}`) })
+  const head = `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nx-team: a\r\ncontent-length: 60\r\n\r\n`
+  const byTeam = await staged(
+    stage,
+    keyed('\'request.headers["x-team"]\''),
+    answers.json(chatOf(1, 1)),
+  )
+  const client = await stage.client(byTeam.gateway)
+  client.send(`${head}{"messages":[]`)
+  await (await byTeam.backend.asked(1)).received(14)
+  const byModel = await staged(stage, keyed('llm.requestModel'), answers.json(chatOf(1, 1)))
+  const other = await stage.client(byModel.gateway)
+  other.send(`${head}{"messages":[]`)
+  other.send(`,"model":"m"}`.padEnd(46))
+  await byModel.backend.heard(1)
+  assert.is(byModel.backend.requests[0]!.text.trim(), '{"messages":[],"model":"m"}')
+})
+
 flow('passes each event on when it comes', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, stream.answer)

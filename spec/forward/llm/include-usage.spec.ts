@@ -3,12 +3,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { gzipSync } from 'node:zlib'
+import { Backend } from '../../support/backend.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { Http2Client } from '../../support/http2-client.ts'
 import { answers, chatEventsOf, chatOf } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
-import { CHAT, chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
+import { aiRoute, CHAT, chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
 
 const usage = suite('usage asked for')
 const stage = new Stage()
@@ -156,6 +157,32 @@ usage('keeps providers from compressing what has to be taken out', async () => {
   await gateway.logged(2)
   assert.is(before - left(gateway), 42)
 })
+
+usage(
+  'is told apart though the head of the answer comes before the end of the request',
+  async () => {
+    const own = chatAsking({ stream: true, stream_options: { include_usage: true } })
+    for (const [body, expected] of [
+      [STREAMING, PLAIN],
+      [own, EVENTS.join('')],
+    ] as const) {
+      const provider = await Backend.start([
+        { wait: /\r\n\r\n\{$/ },
+        { send: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n' },
+        { wait: /include_usage.+\}/ },
+        { send: EVENTS.join('') },
+        { close: true },
+      ])
+      stage.add(provider)
+      const gateway = await stage.gateway(aiRoute(provider, LIMITED))
+      const client = await stage.client(gateway)
+      client.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${body.length}\r\n\r\n{`)
+      await client.until(/\r\n\r\n/)
+      client.send(body.slice(1))
+      assert.ok((await client.untilClosed()).endsWith(`\r\n\r\n${expected}`))
+    }
+  },
+)
 
 usage('is not asked for a second time of a provider that refused it', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.refusesUsage(stream))

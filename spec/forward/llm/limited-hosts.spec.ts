@@ -50,7 +50,44 @@ hosts('count whatever costs on a route with a limit of its own', async () => {
     path: '/ask',
     fields: { 'content-type': 'application/x-www-form-urlencoded' },
   })
-  assert.is(left(gateway), BUDGET - 42)
+  // Whatever it was, it says what it cost.
+  assert.is(left(gateway), BUDGET - 84)
+})
+
+hosts('count every method but those that only read', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
+  const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
+  for (const method of ['PUT', 'PATCH', 'DELETE']) await post(gateway, chatAsking(), { method })
+  assert.is(left(gateway), BUDGET - 3 * 42)
+  await post(gateway, '', { method: 'GET' })
+  const client = await stage.client(gateway)
+  for (const method of ['DELETE', 'OPTIONS']) {
+    client.send(`${method} /v1/chat/completions HTTP/1.1\r\nhost: a\r\n\r\n`)
+    assert.match(await client.until(/\}\}$/), ' 200 ')
+  }
+  assert.is(left(gateway), BUDGET - 3 * 42)
+})
+
+hosts('refuse no body of an ordinary API, and speak to its clients in text', async () => {
+  const backend = stage.add(await LlmBackend.start(answers.json({ ok: true })))
+  const policies = tokens(BUDGET, 'key: llm.requestModel')
+  const gateway = await stage.gateway(routeTo(backend, policies))
+  const bodies = ['[1,2]', '"text"', '{"model":{"id":3}}', '{"Model":"T"}', '{"a":', 'a=1', '']
+  for (const body of bodies) {
+    assert.is((await post(gateway, body, { path: '/orders' })).status, 200, body)
+    assert.is(backend.requests.at(-1)!.text, body)
+  }
+  const large = `{"a":"${'x'.repeat(5 << 20)}"}`
+  assert.is((await post(gateway, large, { path: '/orders' })).status, 200)
+  assert.is(backend.requests.at(-1)!.body.length, large.length)
+  backend.answer(answers.json('x'.repeat(400), { 'content-type': 'application/pdf' }))
+  await post(gateway, 'a,b', { path: '/orders', fields: { 'content-type': 'text/csv' } })
+  assert.is(left(gateway), BUDGET)
+  await backend.close()
+  const told = await post(gateway, '{}', { path: '/orders' })
+  assert.equal([told.status, told.headers['content-type']], [503, 'text/plain'])
+  const chat = await post(gateway)
+  assert.match(chat.headers['content-type']!, 'application/json')
 })
 
 const OF_ALL = `---
@@ -78,6 +115,8 @@ hosts('leave plain APIs alone that only share a gateway with a limit', async () 
   assert.is((await post(gateway)).status, 200)
   assert.is((await post(gateway)).status, 429)
   assert.is((await post(gateway, '{}', { path: '/orders' })).status, 200)
+  for (const path of ['/v1/Chat/Completions', '/v1/chat/x/../completions', '/v1/messages;a=1'])
+    assert.is((await post(gateway, chatAsking(), { path })).status, 429, path)
 })
 
 hosts('pass a compressed body as it is, and count its answer', async () => {

@@ -80,6 +80,12 @@ models('are listed, but for those that are internal or patterns', async () => {
     list.data.map(({ id }) => id),
     ['a', 'v'],
   )
+  const one = await post(gateway, '', { path: '/v1/models/a', method: 'GET' })
+  assert.is((JSON.parse(one.text) as { id: string }).id, 'a')
+  assert.is((await post(gateway, '', { path: '/v1/models/hidden', method: 'GET' })).status, 404)
+  const fields = { 'anthropic-version': '2023-06-01' }
+  const other = await post(gateway, '', { path: '/v1/models', method: 'GET', fields })
+  assert.match(other.text, '"first_id":"a","last_id":"v","has_more":false')
   assert.is((await post(gateway, chatAsking({ model: 'hidden' }))).status, 404)
   assert.is((await post(gateway, chatAsking({ model: 'v' }))).status, 200)
   assert.is(backend.requests[0]!.json['model'], 'hidden')

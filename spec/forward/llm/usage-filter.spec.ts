@@ -11,7 +11,7 @@ import { splits } from '../../support/splits.ts'
 
 function filtered() {
   const source = new PushedBody('chunked')
-  const body = new UsageFilter(source)
+  const body = new UsageFilter(source, () => true)
   const sink = new NotingSink()
   body.start(sink, 'wire')
   return { source, body, sink }
@@ -176,7 +176,7 @@ filter('drops what it holds when nobody wants it, and tells its source', () => {
 filter('has content without framing to offer, unless there is none', () => {
   const { body, source } = filtered()
   assert.equal([body.framing, body.length, source.form], ['open', -1, 'content'])
-  assert.is(new UsageFilter(new PushedBody('none')).framing, 'none')
+  assert.is(new UsageFilter(new PushedBody('none'), () => true).framing, 'none')
 })
 
 filter('says that there is no room whenever the sink said so, and there is while it holds', () => {
@@ -199,7 +199,7 @@ filter('shows the tap before it what the client does not get', () => {
       void shown.push(bytes.toString('latin1', from, to)),
     end: (outcome: string) => void shown.push(outcome),
   }
-  const body = new UsageFilter(new TappedBody(source, tap))
+  const body = new UsageFilter(new TappedBody(source, tap), () => true)
   const sink = new NotingSink()
   body.start(sink, 'wire')
   source.push(latin1(WORD))

@@ -83,4 +83,18 @@ backend('a fault when a target dies ends its session only', async () => {
   assert.equal(faultsOf(gateway), ['Error: a fault of ours'])
 })
 
+backend('tells a client that waits with its message to send it', async () => {
+  const [gateway] = await beginOpenly(stage)
+  const client = await stage.client(gateway)
+  const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  client.send(
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: application/json\r\n` +
+      `accept: application/json, text/event-stream\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  await client.until(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+  client.send(body)
+  // Without a session there is nothing to ask; that is said behind the message.
+  await client.until(/HTTP\/1.1 4\d\d /)
+})
+
 backend.run()

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
 import { MAX_JSON_DEPTH } from '../../cel/bounds.ts'
 import { fromJson } from '../../cel/json.ts'
+import { keyFault, MIN_RSA_BITS } from '../../public-key.ts'
+import type { KeyFault } from '../../public-key.ts'
 import type {
   ApiKeyConfig,
   BasicAuthConfig,
@@ -48,9 +50,22 @@ export function jwtAuthOf(
 ): JwtAuthConfig {
   const providers =
     'providers' in shape
-      ? shape.providers.map((one, at) => tokenRulesOf(context, [...path, 'providers', at], one))
+      ? providersOf(context, [...path, 'providers'], shape.providers)
       : [tokenRulesOf(context, path, shape)]
   return { mode: shape.mode, location: shape.location ?? BEARER, providers }
+}
+
+/** A token is checked by the rules of the issuer it names, so each has one set of them. */
+function providersOf(context: Context, path: Path, shapes: readonly TokenShape[]): TokenRules[] {
+  return shapes.map((one, at) => {
+    const before = shapes.findIndex(({ issuer }) => issuer === one.issuer)
+    if (before < at)
+      context.problem(
+        [...path, at, 'issuer'],
+        `got the issuer of providers[${before}], expected another: list all audiences there`,
+      )
+    return tokenRulesOf(context, [...path, at], one)
+  })
 }
 
 interface TokenShape {
@@ -85,6 +100,11 @@ function keySetOf(context: Context, path: Path, shape: JwksShape | undefined): K
       return { kind: 'url', url: text }
     }
   }
+  const [, scheme] = /^([a-z][\w+.-]*):\/\//i.exec(text) ?? []
+  if (scheme !== undefined && scheme.toLowerCase() !== 'file') {
+    context.problem(path, `got a URL of the scheme '${scheme}', expected http, https or file`)
+    return { kind: 'keys', keys: [] }
+  }
   const written = context.read(path, nameOf(context, path, text), 'a JSON Web Key Set')
   return { kind: 'keys', keys: written === '' ? [] : keysOf(context, path, written) }
 }
@@ -98,8 +118,6 @@ function nameOf(context: Context, path: Path, text: string): string {
     return text
   }
 }
-
-const KEY_TYPES = ['RSA', 'EC', 'OKP']
 
 function keysOf(context: Context, path: Path, text: string): PublicKey[] {
   const fail = (message: string): PublicKey[] => {
@@ -115,20 +133,29 @@ function keysOf(context: Context, path: Path, text: string): PublicKey[] {
   const { keys } = (data ?? {}) as { keys?: unknown }
   if (!Array.isArray(keys) || keys.length === 0)
     return fail('got a key set without keys, expected {"keys": […]}')
+  const seen = new Map<string, number>()
   for (const [at, key] of keys.entries()) {
-    const wrong = wrongKey(key)
-    if (wrong !== undefined) return fail(`key ${at} of the set: ${wrong}`)
+    const fault = keyFault(key)
+    // Providers put keys for other uses beside these.
+    if (fault === 'not for signatures') continue
+    if (fault !== null) return fail(`key ${at} of the set: ${WRONG_KEYS[fault]}`)
+    const { kid } = key as PublicKey
+    const before = seen.get(kid)
+    if (before !== undefined)
+      return fail(`key ${at} of the set: got the kid of key ${before}, expected another`)
+    seen.set(kid, at)
   }
   return keys as PublicKey[]
 }
 
 /** HMAC keys and private keys have no place at a verifier. */
-function wrongKey(key: unknown): string | undefined {
-  if (typeof key !== 'object' || key === null) return 'expected an object'
-  const { kid, kty, d } = key as Record<string, unknown>
-  if (typeof kid !== 'string' || kid === '') return 'the key is missing the `kid` attribute'
-  if (!KEY_TYPES.includes(kty as string)) return `expected kty to be one of ${KEY_TYPES.join(', ')}`
-  return d === undefined ? undefined : 'got a private key, expected its public part only'
+const WRONG_KEYS: Readonly<Record<Exclude<KeyFault, 'not for signatures'>, string>> = {
+  'no object': 'expected an object',
+  'no kid': 'the key is missing the `kid` attribute',
+  'key type': 'expected kty to be one of RSA, EC, OKP',
+  private: 'got a private key, expected its public part only',
+  malformed: 'the key cannot be read, expected a public key',
+  'too short': `got a short RSA key, expected at least ${MIN_RSA_BITS} bits`,
 }
 
 export function apiKeyOf(

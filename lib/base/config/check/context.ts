@@ -3,6 +3,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { lineOf } from '../error.ts'
 import type { Path } from '../error.ts'
 import type { Problems } from '../problems.ts'
 import { reasonOf } from '../reason.ts'
@@ -15,6 +16,8 @@ export class Context {
   readonly source: Source
   /** Absolute paths of the files that were read. */
   readonly files = new Set<string>()
+  /** What is allowed but can hardly be meant; a line each. */
+  readonly warnings = new Set<string>()
   readonly #problems: Problems
 
   constructor(source: Source, problems: Problems) {
@@ -24,6 +27,10 @@ export class Context {
 
   problem(path: Path, message: string, part?: 'key' | 'value'): void {
     this.#problems.add(this.source.problem(path, message, part))
+  }
+
+  warn(path: Path, message: string): void {
+    this.warnings.add(lineOf(this.source.problem(path, message)))
   }
 
   /** The text of a file named relative to the configuration's folder; '' when it cannot be read. */

@@ -7,6 +7,7 @@ import type { GatewayConfig, ListenerConfig, ListenerTls, RouteConfig } from '..
 import type { LimitConfig } from '../limit-types.ts'
 import type { Context } from './context.ts'
 import { gatewayPoliciesOf } from './policies.ts'
+import { warnOfUnread } from './unread.ts'
 
 /** While it is made, more can be hung on it. */
 export interface OpenRoute extends RouteConfig {
@@ -117,6 +118,7 @@ function listenerOf(
     context.problem(path, 'protocol HTTPS requires tls')
   const checked = tls === undefined ? null : tlsOf(context, [...path, 'tls'], tls)
   const policies = gatewayPoliciesOf(context, path, shape)
+  warnOfUnread(context, path, policies, [policies])
   return { ...names, hostname, protocol, tls: checked, policies, routes: [] }
 }
 

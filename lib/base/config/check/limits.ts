@@ -14,9 +14,17 @@ export function limitsOf(context: Context, path: Path, shape: PoliciesShape): Li
     written.push([[...path, 'rateLimit', 'local', at], limit])
   for (const [at, limit] of localRateLimit.entries())
     written.push([[...path, 'localRateLimit', at], limit])
-  return written.map(([place, limit]) =>
-    limitOf(pathText(place), limit, (message) => context.problem([...place, 'key'], message)),
-  )
+  return written.map(([place, shape]) => {
+    const key = [...place, 'key']
+    const limit = limitOf(pathText(place), shape, (message) => context.problem(key, message))
+    // §8: requests are counted before a body is read.
+    if (limit.counts === 'requests' && limit.key?.reads('llm') === true)
+      context.warn(
+        key,
+        'reads llm, which is not there yet when requests are counted: one bucket for all',
+      )
+    return limit
+  })
 }
 
 /** Where no LLM answers, a limit of tokens would never hold anyone back. */

@@ -37,6 +37,11 @@ function targetOf(context: Context, path: Path, shape: TargetShape): McpTarget {
   const tls = orNull(backendTLS, (one) =>
     backendTlsOf(context, [...path, 'policies', 'backendTLS'], one),
   )
+  if (transformations?.response !== undefined)
+    context.problem(
+      [...path, 'policies', 'transformations', 'response'],
+      'got response, expected request only: clients see messages of a target, not its headers',
+    )
   return {
     name,
     kind,

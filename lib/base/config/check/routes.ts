@@ -10,9 +10,11 @@ import type { Attachments } from './attach.ts'
 import { backendOf } from './backends.ts'
 import type { NamedTargets, Target } from './backends.ts'
 import type { Context } from './context.ts'
+import { checkLevels } from './levels.ts'
 import type { OpenListener, OpenRoute } from './gateways.ts'
 import { limitsOf, refuseTokens } from './limits.ts'
 import { checkPolicies, checkPrefixes } from './policies.ts'
+import { warnOfUnread } from './unread.ts'
 
 /** Routes have no namespaces of their own yet; keys have room for one. */
 export const NAMESPACE = 'default'
@@ -85,6 +87,11 @@ export function hang(
   listener: OpenListener,
   key = `${listener.key}/${NAMESPACE}/${route.name}`,
 ): void {
+  const around = [listener.policies, route.policies]
+  checkLevels(context, [...path, 'policies'], route.policies, listener)
+  warnOfUnread(context, [...path, 'policies'], route.policies, around)
+  for (const [at, { target }] of backends.entries())
+    warnOfUnread(context, [...path, 'backends', at, 'policies'], target.policies, around)
   if (listener.routes.some((other) => other.key === key))
     context.problem(
       path,

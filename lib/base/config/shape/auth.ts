@@ -3,14 +3,26 @@
 import { z } from 'zod'
 import type { CredentialLocation, Rule } from '../auth-types.ts'
 import { expression } from './expression.ts'
-import { choice, httpUrl, orNull, secret, text, unsupported, union } from './parts.ts'
+import { choice, httpUrl, orNull, refusedAs, secret, text, union } from './parts.ts'
 import { duration, headerName } from './scalars.ts'
 
 const location = choice({
-  header: z.strictObject({ name: headerName, prefix: z.string().default('') }),
-  queryParameter: z.strictObject({ name: text }),
-  cookie: z.strictObject({ name: text.regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name') }),
-  expression: expression('transformation'),
+  header: z.strictObject({
+    name: headerName.describe('Name of the header'),
+    prefix: z
+      .string()
+      .default('')
+      .describe('What stands before the credential, such as `Bearer `, in any case'),
+  }),
+  queryParameter: z.strictObject({ name: text.describe('Name of the parameter') }),
+  cookie: z.strictObject({
+    name: text
+      .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name')
+      .describe('Name of the cookie'),
+  }),
+  expression: expression('transformation').describe(
+    'CEL; a verified credential is taken off the request where its text is all of a header, cookie or parameter',
+  ),
 })
   .transform((written): CredentialLocation => {
     if (written.header !== undefined) return { kind: 'header', ...written.header }
@@ -26,7 +38,7 @@ const location = choice({
 const jwks = union(
   [text, z.strictObject({ url: httpUrl }), z.strictObject({ file: text })],
   'expected a URL, a file, JSON, or an object with one of url and file',
-).describe('Key set: a URL, a file, JSON, `{url}` or `{file}`; default derived from the issuer')
+).describe('Key set: a URL, a file, JSON, `{url}` or `{file}`')
 
 export type JwksShape = z.output<typeof jwks>
 
@@ -43,7 +55,7 @@ function mode<Default extends 'strict' | 'optional'>(preset: Default) {
     .enum(['strict', 'optional', 'permissive'])
     .default(preset)
     .describe(
-      '`strict`: a valid one is needed; `optional`: none is fine; `permissive`: never refuses',
+      '`strict`: a valid one is needed; `optional`: none is fine, a bad one is not; `permissive`: never refuses, and passes bad ones on',
     )
 }
 
@@ -58,12 +70,20 @@ const scope = z.string().regex(/^[!#-[\]-~]+$/, {
     `got '${String(input)}', expected a scope: letters and signs without space, quote or backslash`,
 })
 
+const OTHER = refusedAs(
+  "is not supported, expected one of 'idp_realm', 'idp_tenant', 'auth0', or no provider for one without quirks",
+)
+
 const provider = z
   .strictObject({
     idp_realm: z.strictObject({}).optional().describe('Provider with realms'),
     idp_tenant: z.strictObject({}).optional().describe('Provider with tenants'),
     auth0: z.strictObject({}).optional().describe('Provider that wants an `audience`'),
-    ...unsupported('okta', 'descope', 'authentik', 'keycloak', 'entra'),
+    keycloak: refusedAs("is not supported by this name, expected 'idp_realm'"),
+    entra: refusedAs("is not supported by this name, expected 'idp_tenant'"),
+    okta: OTHER,
+    descope: OTHER,
+    authentik: OTHER,
   })
   .refine((value) => Object.keys(value).length < 2, {
     error: ({ input }) =>
@@ -98,7 +118,11 @@ export const MCP_AUTHENTICATION = z
       .describe(
         'Which authorization server clients are sent to: the gateway, or the provider itself',
       ),
-    jwks: jwks.optional(),
+    jwks: jwks
+      .optional()
+      .describe(
+        'Key set: a URL, a file, JSON, `{url}` or `{file}`; default where the provider has it',
+      ),
     clientId: orNull(text).describe('Client id the gateway answers registrations with'),
     clientSecret: orNull(secret).describe('Secret of a confidential client of `idp_tenant`'),
     resourceMetadata: resourceMetadata.describe('What clients learn about the resource'),
@@ -129,7 +153,9 @@ function hasTenant(url: string): boolean {
 
 const tokenSource = z.strictObject({
   issuer,
-  audiences: audiences.optional(),
+  audiences: audiences
+    .optional()
+    .describe('Accepted values of the `aud` claim; without it tokens for anybody are accepted'),
   jwks,
   jwtValidationOptions: jwtValidationOptions.optional(),
 })

@@ -10,11 +10,15 @@ export function orNull<Shape extends z.ZodType>(shape: Shape) {
   return shape.optional().transform((value) => value ?? null)
 }
 
-const REFUSED = z.never({ error: 'is not supported' }).optional()
+const REFUSED = refusedAs('is not supported')
 
 /** Fields that other gateways have: known, so that they are refused by name rather than as typing errors. */
 export function unsupported<Name extends string>(...names: Name[]): Record<Name, typeof REFUSED> {
   return Object.fromEntries(names.map((name) => [name, REFUSED])) as Record<Name, typeof REFUSED>
+}
+
+export function refusedAs(error: string) {
+  return z.never({ error }).optional()
 }
 
 /** An object with exactly one of these fields; `refused` are those known but not supported. */

@@ -13,6 +13,7 @@ export const plain: Provider = {
       `${origin}${path}/.well-known/openid-configuration`,
     ]
   },
+  namedIssuer: (issuer) => issuer,
   edits({ registration_endpoint: written }, own, { issuer }) {
     const isOffered = ownUrl(written, issuer) !== null
     return { registration_endpoint: isOffered ? own.registration : undefined }

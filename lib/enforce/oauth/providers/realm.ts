@@ -1,12 +1,18 @@
-// idp_realm: a provider with realms. Its documents are good; it only registers clients where browsers cannot go.
+// idp_realm: a provider with realms. Its documents are good; it only registers clients where browsers cannot go, and does
+// not say that it takes public ones.
 
+import { withPublicClients } from '../public-clients.ts'
 import type { Provider } from '../types.ts'
 import { ownUrl, trimmed } from './urls.ts'
 
 export const realm: Provider = {
   keysUrl: (issuer) => `${trimmed(issuer)}/protocol/openid-connect/certs`,
   discoveryUrls: (issuer) => [`${trimmed(issuer)}/.well-known/openid-configuration`],
-  edits: (_found, own) => ({ registration_endpoint: own.registration }),
+  namedIssuer: (issuer) => issuer,
+  edits: (found, own) => ({
+    ...withPublicClients(found),
+    registration_endpoint: own.registration,
+  }),
   registrationUrl: ({ registration_endpoint: written }, issuer) =>
     ownUrl(written, issuer) ?? `${trimmed(issuer)}/clients-registrations/openid-connect`,
   endpoints: () => null,

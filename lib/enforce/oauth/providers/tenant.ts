@@ -10,6 +10,8 @@ const LOGIN_HOST = 'login.microsoftonline.com'
 export const tenant: Provider = {
   keysUrl: (issuer) => `${tenantUrl(issuer)}/discovery/v2.0/keys`,
   discoveryUrls: (issuer) => [`${tenantUrl(issuer)}/v2.0/.well-known/openid-configuration`],
+  // Of either version: documents are those of version 2.
+  namedIssuer: (issuer) => `${tenantUrl(issuer)}/v2.0`,
   edits: (_found, own) => ({
     authorization_endpoint: `${own.document}/authorize`,
     token_endpoint: `${own.document}/token`,

@@ -1,12 +1,12 @@
 // What the mock says: the user's own words, a few of them. The same request gets the same answer, to the byte.
 
 import { createHash } from 'node:crypto'
+import { guessOf } from '../watch/guess.ts'
 import { tellsUsage } from './drills.ts'
 import type { Answer, Asked, Json, Said } from './types.ts'
 
 /** Of what the user said; code points. */
 const MOST_ECHO = 200
-const BYTES_PER_TOKEN = 4
 const ID_LETTERS = 24
 
 /** When every answer was made: there is no clock in it. */
@@ -36,7 +36,7 @@ export function wholeSaid(content: Json, model: string): Said {
 
 export function inputTokens(texts: readonly string[]): number {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  return Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN))
+  return Math.max(1, guessOf(bytes))
 }
 
 export function idOf(...texts: readonly string[]): string {

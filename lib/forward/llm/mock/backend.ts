@@ -9,6 +9,7 @@ import { WholeReader } from '../../../base/read-whole.ts'
 import { headOf } from '../../../base/reply.ts'
 import type { Attempt, Backend, Reply } from '../../../base/types.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
+import { letContinue } from '../../let-continue.ts'
 import { idOf } from './answer.ts'
 import { endingOf, paceOf } from './drills.ts'
 import { endpointOf, styleOf } from './endpoints.ts'
@@ -64,6 +65,7 @@ export class MockBackend implements Backend {
       noRoom: () => refuse('busy', ''),
     })
     exchange.call = { cancel: () => reader.abandon() }
+    letContinue(exchange)
     reader.start()
   }
 

@@ -1,8 +1,7 @@
 // Whether a request's body can be read as JSON on its way.
 
 import type { RequestHead } from '../../../base/wire/head.ts'
-
-const JSON_TYPE = /^(?:application\/json|[^/;\s]+\/[^/;\s]+\+json)$/
+import { essenceOf, isJsonType } from '../media-type.ts'
 
 export function isCompressed(head: RequestHead): boolean {
   const encoding = head.get('content-encoding')
@@ -13,5 +12,5 @@ export function isCompressed(head: RequestHead): boolean {
 export function isJson(head: RequestHead): boolean {
   const type = head.get('content-type')
   if (type === undefined || type === 'application/json') return true
-  return JSON_TYPE.test(type.split(';', 1)[0]!.trim().toLowerCase())
+  return isJsonType(essenceOf(type))
 }

@@ -39,10 +39,13 @@ export class Outline implements PeekOwner, PromptFacts {
   known = 0
   #members = 0
   readonly #watched: Watched
+  readonly #named: string | null
   readonly #peek = new Peek(this)
 
-  constructor(watched: Watched) {
+  /** `named`: the only model it may name; null for any. */
+  constructor(watched: Watched, named: string | null = null) {
     this.#watched = watched
+    this.#named = named
   }
 
   get hasMembers(): boolean {
@@ -128,8 +131,13 @@ export class Outline implements PeekOwner, PromptFacts {
   #readModel(value: Buffer | null, from: number): void {
     if (value === null) return this.fault(`a 'model' longer than ${MAX_MODEL_BYTES} bytes`, from)
     const model: unknown = JSON.parse(value.toString())
-    if (typeof model === 'string') this.model = model
-    else if (model !== null) this.fault(`a 'model' that is no string`, from)
+    if (model === null) return
+    if (typeof model !== 'string') return this.fault(`a 'model' that is no string`, from)
+    const named = this.#named
+    // Gemini's names have a word in front.
+    if (named !== null && model !== named && model !== `models/${named}`)
+      return this.fault(`another 'model' than its path or query`, from)
+    this.model = model
   }
 }
 

@@ -31,6 +31,10 @@ export interface PromptOptions {
   readonly keep: number
   /** `any`: it is JSON whatever its type says, as many providers do not look at that. */
   readonly types: 'json' | 'any'
+  /** `pass`: what cannot be read goes on all the same, and nothing more is known of it. Not for bodies that are edited. */
+  readonly faults: 'refuse' | 'pass'
+  /** Named in front of the body, which must not name another; null where only the body may name one. */
+  readonly model: string | null
   /** What all requests may hold and keep. */
   readonly together: Budget
   /** Edits may name these members, and no others. */
@@ -50,8 +54,6 @@ const MOVES: Record<State, readonly State[]> = {
 }
 
 export class Prompt implements PromptFacts, Sink, TrySource {
-  /** Nothing can be known of it, and nothing edited: it is empty, compressed or no JSON. */
-  readonly isOpaque: boolean
   readonly #source: Body
   readonly #framing: Framing
   readonly #length: number
@@ -68,6 +70,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   /** How much of the outline the owner has heard of. */
   #told = 0
   #try: TryBody | null = null
+  #reading: 'on' | 'off'
 
   constructor(body: Body, head: RequestHead, options: PromptOptions, owner: PromptOwner) {
     this.#source = body
@@ -77,10 +80,15 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#head = head
     this.#options = options
     this.#owner = owner
-    this.#outline = new Outline(options.watched)
+    this.#outline = new Outline(options.watched, options.model)
     this.#kept = new Kept(options.together)
     const isReadable = !isCompressed(head) && (options.types === 'any' || isJson(head))
-    this.isOpaque = body.framing === 'none' || !isReadable
+    this.#reading = body.framing === 'none' || !isReadable ? 'off' : 'on'
+  }
+
+  /** Nothing can be known of it, and nothing edited: it is empty, compressed or no JSON. */
+  get isOpaque(): boolean {
+    return this.#reading === 'off'
   }
 
   get model(): string | null {
@@ -109,6 +117,11 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     return Math.max(this.#length, this.#size)
   }
 
+  /** What has come of it. */
+  get received(): number {
+    return this.#size
+  }
+
   /** Another try would get all of it. */
   get isReplayable(): boolean {
     return !this.#isLost && this.#kept.length === this.#size
@@ -132,9 +145,10 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#tell()
   }
 
-  bodyWith(edits: BodyEdits): Body {
+  bodyWith(edits: BodyEdits): TryBody {
     assert(this.#state === 'ready', 'one try after the other')
-    const isEdited = edits.set.size > 0 || edits.defaults.size > 0 || edits.usage === 'ask'
+    const { set, replace, defaults, usage } = edits
+    const isEdited = set.size + replace.size + defaults.size > 0 || usage === 'ask'
     const { together } = this.#options
     const rewrite = isEdited && !this.isOpaque ? new Rewrite(this.#outline, edits, together) : null
     const length = this.isWhole ? this.#size : this.#length
@@ -195,7 +209,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     const wasKept = this.#kept.length === this.#size
     this.#size += to - from
     if (!this.isOpaque) this.#outline.write(bytes, from, to)
-    if (this.#outline.error !== null) return this.#fail(this.#outline.error)
+    if (this.#endsByFault()) return false
     if (this.#state === 'flowing') {
       if (wasKept) this.#keep(bytes, from, to)
       this.#try?.push(bytes, from, to)
@@ -209,10 +223,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#coming = 'nothing'
     this.#trailers = trailers
     if (!this.isOpaque) this.#outline.end()
-    if (this.#outline.error !== null) {
-      this.#fail(this.#outline.error)
-      return
-    }
+    if (this.#endsByFault()) return
     if (this.#state === 'flowing') this.#try?.finish(trailers)
     this.#tell()
   }
@@ -256,17 +267,36 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     return this.#outline.isSettled('model') && this.#size !== this.#length
   }
 
+  /** The decision waits for the model, and all that has come does not tell it. */
+  get #isSearching(): boolean {
+    if (this.isOpaque || this.#options.holdFor === 'nothing') return false
+    return !this.#outline.isSettled('model')
+  }
+
   /** While no try takes it. */
   #hold(bytes: Buffer, from: number, to: number): boolean {
-    const { maxHeldBytes, keep } = this.#options
-    const most = Math.max(maxHeldBytes, keep)
-    if (this.#kept.length + to - from > most) return this.#fail(tooLarge(this.size, maxHeldBytes))
+    const { maxHeldBytes, keep, faults } = this.#options
+    const most = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, keep)
+    if (this.#kept.length + to - from > most) {
+      if (!this.#isSearching || faults === 'refuse')
+        return this.#fail(tooLarge(this.size, maxHeldBytes))
+      this.#reading = 'off'
+    }
     return this.#kept.add(bytes, from, to) || this.#fail(noRoom())
   }
 
   /** While one does, for the next. */
   #keep(bytes: Buffer, from: number, to: number): void {
     if (this.size > this.#options.keep || !this.#kept.add(bytes, from, to)) this.#kept.drop()
+  }
+
+  /** Whether there was one, and it matters. */
+  #endsByFault(): boolean {
+    const { error } = this.#outline
+    if (error === null || this.isOpaque) return false
+    if (this.#options.faults === 'refuse') return !this.#fail(error)
+    this.#reading = 'off'
+    return false
   }
 
   /** The head's word for a body of that length; -1 for one that ends when it ends. */

@@ -122,7 +122,8 @@ export class Rewrite {
 
   #textFor(place: Place): string | null {
     if (place.name === OPTIONS && this.#asking !== null) return this.#asking
-    return this.#edits.set.get(place.name) ?? null
+    const { set, replace } = this.#edits
+    return set.get(place.name) ?? replace.get(place.name) ?? null
   }
 
   /** Where the options begin of which nobody knows yet what becomes of them; Infinity if there are none. */
@@ -169,6 +170,8 @@ export class Rewrite {
     for (const [name, text] of this.#wanted)
       if (this.#outline.placeOf(name) === undefined)
         most += COMMA_BYTES + Buffer.byteLength(memberOf(name, text))
+    for (const [name, text] of this.#edits.replace)
+      if (this.#outline.placeOf(name) === undefined) most += Buffer.byteLength(text)
     return most
   }
 }

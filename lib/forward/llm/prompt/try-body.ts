@@ -26,6 +26,7 @@ export class TryBody implements Body {
   #sink: Sink | null = null
   #sent = 0
   #flow: 'running' | 'full' = 'running'
+  #end: 'ahead' | 'sent' = 'ahead'
 
   constructor(source: TrySource, rewrite: Rewrite | null, framing: Framing, length: number) {
     this.#source = source
@@ -42,6 +43,11 @@ export class TryBody implements Body {
   /** It does, or may do so yet. */
   get mayAsk(): boolean {
     return this.#rewrite?.mayAsk ?? false
+  }
+
+  /** All of it went out. */
+  get isSent(): boolean {
+    return this.#end === 'sent'
   }
 
   get isFull(): boolean {
@@ -77,9 +83,13 @@ export class TryBody implements Body {
   finish(trailers: Fields | null): void {
     const rest = this.#rewrite?.rest()
     if (rest !== undefined) this.#write(rest, 0, rest.length)
-    while (this.#sent < this.length)
+    // Whoever reads may give up in the middle of it.
+    while (this.#sink !== null && this.#sent < this.length)
       this.#write(PADDING, 0, Math.min(PADDING.length, this.length - this.#sent))
-    this.takeSink()?.end(trailers)
+    const sink = this.takeSink()
+    if (sink === null) return
+    this.#end = 'sent'
+    sink.end(trailers)
   }
 
   cut(outcome: Outcome): void {

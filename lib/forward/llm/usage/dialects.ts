@@ -24,12 +24,17 @@ interface Row {
   readonly counts: InputCount
   /** `text`: an answer in one piece is words, whose bytes say roughly how many tokens they are. */
   readonly content: 'text' | 'other'
+  /** What an answer is taken for that cannot be read. */
+  readonly unread: 'text' | 'other'
   readonly isFree: boolean
 }
 
+/** Names of members, each with those in it that matter. */
+export type Places = ReadonlyMap<string, Places>
+
 export interface AnswerDialect extends Row {
-  /** Members of the root that lead to what is told. */
-  readonly names: ReadonlySet<string>
+  /** From the root inwards: what leads to what is told, and the type of an event. */
+  readonly places: Places
   /** An event that tells something has one of these in it: names, with the closing quote, and endings. */
   readonly words: readonly string[]
   /** The same, while the model is not known. */
@@ -46,10 +51,13 @@ const NOTHING: Row = {
   plainEnd: 'whole',
   counts: 'withCached',
   content: 'other',
+  unread: 'other',
   isFree: false,
 }
 
 const FREE: Row = { ...NOTHING, isFree: true }
+
+const WORDS = { content: 'text', unread: 'text' } as const
 
 const COMPLETIONS: Row = {
   ...NOTHING,
@@ -59,7 +67,7 @@ const COMPLETIONS: Row = {
   tier: [['service_tier']],
   endings: new Set(['[DONE]']),
   plainEnd: 'cut',
-  content: 'text',
+  ...WORDS,
 }
 
 const BEGUN: Path = ['message', 'usage']
@@ -76,7 +84,7 @@ const MESSAGES: Row = {
   endings: new Set(['message_stop']),
   plainEnd: 'cut',
   counts: 'withoutCached',
-  content: 'text',
+  ...WORDS,
 }
 
 const RESPONSES: Row = {
@@ -86,14 +94,14 @@ const RESPONSES: Row = {
   tier: [['response', 'service_tier'], ['service_tier']],
   endings: new Set(['response.completed', 'response.failed', 'response.incomplete']),
   plainEnd: 'cut',
-  content: 'text',
+  ...WORDS,
 }
 
 const GENERATE_CONTENT: Row = {
   ...NOTHING,
   usage: [['usageMetadata']],
   model: [['modelVersion']],
-  content: 'text',
+  ...WORDS,
 }
 
 const EMBEDDINGS: Row = {
@@ -127,7 +135,8 @@ const DIALECTS: Readonly<Record<LlmFormat, AnswerDialect>> = {
   generateContent: withNames(GENERATE_CONTENT),
   embeddings: withNames(EMBEDDINGS),
   rerank: withNames(RERANK),
-  detect: withNames(ANY),
+  // It was a prompt, as far as anybody knows: what comes back does not get past the limits unseen.
+  detect: withNames({ ...ANY, unread: 'text' }),
   passthrough: withNames(ANY),
   realtime: withNames(NOTHING),
   models: withNames(FREE),
@@ -154,10 +163,17 @@ function withNames(row: Row): AnswerDialect {
   const words = [...usage.map(lastName), ...endings]
   return {
     ...row,
-    names: new Set(paths.map(([name = '']) => name)),
+    places: placesOf([...paths, ['type']]),
     words: [...new Set(words)],
     firstWords: [...new Set([...words, ...model.map(lastName)])],
   }
+}
+
+function placesOf(paths: readonly Path[]): Places {
+  const names = new Set(paths.flatMap(([name]) => name ?? []))
+  const below = (name: string): Path[] =>
+    paths.filter(([first]) => first === name).map(([, ...rest]) => rest)
+  return new Map([...names].map((name) => [name, placesOf(below(name))]))
 }
 
 function lastName(path: Path): string {

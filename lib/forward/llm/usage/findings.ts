@@ -3,7 +3,7 @@
 
 import type { Outcome } from '../../../base/types.ts'
 import type { InputCount, RawUsage, Seen } from '../types.ts'
-import type { AnswerDialect } from './dialects.ts'
+import type { AnswerDialect, Places } from './dialects.ts'
 import { countAt, merge, reportOf, textAt, valueAt } from './raw-usage.ts'
 
 /** What only those know who read the bytes. */
@@ -24,8 +24,13 @@ export class Findings {
     this.#counts = dialect.counts
   }
 
-  get hasModel(): boolean {
-    return this.#model !== null
+  /** An object that tells something new has one of these in it. */
+  get words(): readonly string[] {
+    return this.#model === null ? this.#dialect.firstWords : this.#dialect.words
+  }
+
+  get places(): Places {
+    return this.#dialect.places
   }
 
   /** Looks at nothing but the places the dialect has for it, whatever else the object says. */

@@ -1,14 +1,13 @@
 // What an answer cost, made comparable: some providers count cached tokens as input, others beside it. Here they are input.
 
 import type { LlmFacts } from '../../../base/cel/facts.ts'
+import { NO_COST } from '../../../base/cost.ts'
 import type { Cost } from '../../../base/types.ts'
 import type { RawUsage, Seen } from '../types.ts'
 
-const FREE: Cost = { input: 0, output: 0, basis: 'counted' }
-
 /** `input`: what the prompt is taken for if nobody counted it. */
 export function costOf(seen: Seen, input: number): Cost {
-  if (seen.isFree) return FREE
+  if (seen.isFree) return NO_COST
   const counted = inputOf(seen)
   const output = outputOf(seen)
   const guess = Math.max(seen.outputGuess, seen.usage?.output ?? 0)

@@ -2,6 +2,7 @@
 // beside the stream, so it is done a little later; one that falls behind or swells is given up.
 
 import type { Transform } from 'node:stream'
+import { tellFault } from '../../../base/tell-fault.ts'
 import type { Outcome } from '../../../base/types.ts'
 import type { Seen } from '../types.ts'
 import type { MakeDecoder } from './decoder.ts'
@@ -84,9 +85,9 @@ export class DecodedWatch implements Watch {
     if (isBomb || this.#bytesOut > MAX_DECODED_BYTES) return this.#giveUp()
     try {
       this.#watch.chunk(bytes, 0, bytes.length)
-    } catch {
-      // Nobody above could catch it here.
+    } catch (error) {
       this.#giveUp()
+      tellFault(error)
     }
   }
 

@@ -1,13 +1,13 @@
 // Watches an event stream. What cannot tell anything new is only counted; the rest goes through an event reader, and only
-// the events that can tell something are parsed.
+// the events that can tell something are looked into.
 
 import { EventReader } from '../../../base/sse/reader.ts'
 import type { Outcome } from '../../../base/types.ts'
 import type { Seen } from '../types.ts'
 import { Findings } from '../usage/findings.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
-import { textAt } from '../usage/raw-usage.ts'
 import { blankLineAt } from './blank-line.ts'
+import { glean } from './glean.ts'
 import type { Watch } from './watch.ts'
 import { hasWord } from './words.ts'
 
@@ -19,7 +19,6 @@ const BLANK_LINE = Buffer.from('\n\n')
 const DONE = '[DONE]'
 
 export class EventWatch implements Watch {
-  readonly #dialect: AnswerDialect
   readonly #findings: Findings
   readonly #reader: EventReader
   readonly #now: () => number
@@ -28,7 +27,6 @@ export class EventWatch implements Watch {
   #lastAt = 0
 
   constructor(dialect: AnswerDialect, now: () => number) {
-    this.#dialect = dialect
     this.#findings = new Findings(dialect)
     this.#now = now
     const owner = {
@@ -65,24 +63,16 @@ export class EventWatch implements Watch {
     const blank = blankLineAt(bytes, from, to)
     if (blank === '') return false
     const text = bytes.latin1Slice(from, to)
-    if (hasWord(text, this.#wanted)) return false
+    if (hasWord(text, this.#findings.words)) return false
     this.#events += countOf(text, blank)
     return true
-  }
-
-  get #wanted(): readonly string[] {
-    const { words, firstWords } = this.#dialect
-    return this.#findings.hasModel ? words : firstWords
   }
 
   #event(name: string, data: Buffer): void {
     const text = data.latin1Slice(0, data.length)
     if (text.startsWith(DONE)) return this.#findings.noteEnding(DONE)
     this.#pass(name)
-    if (!hasWord(text, this.#wanted)) return
-    const object = parsed(data)
-    this.#findings.note(object)
-    this.#findings.noteEnding(textAt(object, ['type']) ?? '')
+    glean(this.#findings, data, text)
   }
 
   /** Known by its name alone, as one that is too long to be read. */
@@ -100,13 +90,4 @@ function countOf(text: string, blank: string): number {
     at = next < 0 ? next : next + blank.length
   }
   return count
-}
-
-function parsed(data: Buffer): unknown {
-  try {
-    return JSON.parse(data.toString())
-  } catch {
-    // Somebody else's dialect, or cut short.
-    return null
-  }
 }

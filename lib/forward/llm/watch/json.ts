@@ -8,13 +8,9 @@ import type { Outcome } from '../../../base/types.ts'
 import type { Seen } from '../types.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { Findings } from '../usage/findings.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from './glean.ts'
+import { guessOf } from './guess.ts'
 import type { Watch } from './watch.ts'
-
-/** Of one member; a longer one passes unread. */
-export const MAX_WATCHED_MEMBER_BYTES = 65_536
-
-/** Bytes of an answer that make a token, on the average. */
-const BYTES_PER_TOKEN = 4
 
 const OPEN_BRACKET = 91
 const CLOSE_BRACKET = 93
@@ -49,7 +45,7 @@ export class JsonWatch implements Watch {
   get seen(): Seen {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
     const isText = this.#dialect.content === 'text'
-    const outputGuess = isText ? Math.ceil(this.#bytes / BYTES_PER_TOKEN) : 0
+    const outputGuess = isText ? guessOf(this.#bytes) : 0
     return this.#findings.seen({ outputGuess, firstAt, lastAt })
   }
 
@@ -115,7 +111,7 @@ export class JsonWatch implements Watch {
     this.#read = 0
     this.#closedAt = -1
     this.#peek = new Peek({
-      begin: (name) => (this.#dialect.names.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
+      begin: (name) => (this.#dialect.places.has(name) ? MAX_WATCHED_MEMBER_BYTES : NO_INTEREST),
       member: (found) => this.#keep(found),
       closed: (at) => (this.#closedAt = at),
       fault: () => (this.#state = 'broken'),

@@ -2,12 +2,14 @@
 
 import type { Tap } from '../../../base/types.ts'
 import type { ResponseHead } from '../../../base/wire/head.ts'
+import { essenceOf, isJsonType } from '../media-type.ts'
 import type { LlmFormat, Seen } from '../types.ts'
 import { answerDialectOf } from '../usage/dialects.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { DecodedWatch } from './decoded.ts'
 import { decoderFor } from './decoder.ts'
 import { EventWatch } from './events.ts'
+import { FrameWatch } from './frames.ts'
 import { SniffedWatch } from './sniffed.ts'
 import { UnreadWatch } from './unread.ts'
 
@@ -18,10 +20,10 @@ export interface Watch extends Tap {
   whenDone(callback: () => void): void
 }
 
-/** `text`: its first byte tells what it is. */
-type Kind = 'events' | 'text' | 'unreadable'
+/** Nobody takes these for words. */
+const MEDIA_TYPE = /^(?:image|audio|video|font)\//
 
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
+type Reader = new (dialect: AnswerDialect, now: () => number) => Watch
 
 /** The clock is that of `performance.now()`. */
 export function watchOf(
@@ -30,24 +32,25 @@ export function watchOf(
   now: () => number = () => performance.now(),
 ): Watch {
   const dialect = answerDialectOf(format)
-  const kind = kindOf(head, dialect)
-  if (kind === 'unreadable') return new UnreadWatch(dialect, now)
+  const essence = essenceOf(head.get('content-type') ?? '')
+  const reader = readerOf(essence, dialect)
+  const unread = MEDIA_TYPE.test(essence) ? 'other' : dialect.unread
+  if (reader === null) return new UnreadWatch(dialect, now, unread)
   const coding = codingOf(head)
-  const reader = kind === 'events' ? EventWatch : SniffedWatch
   if (coding === 'identity') return new reader(dialect, now)
   const decoder = decoderFor(coding)
-  if (decoder === null) return new UnreadWatch(dialect, now)
+  if (decoder === null) return new UnreadWatch(dialect, now, unread)
   return new DecodedWatch(new reader(dialect, now), decoder)
 }
 
-function kindOf(head: ResponseHead, { content }: AnswerDialect): Kind {
-  const [type = ''] = (head.get('content-type') ?? '').split(';')
-  const essence = type.trim().toLowerCase()
-  if (essence === 'text/event-stream') return 'events'
-  if (JSON_TYPE.test(essence)) return 'text'
+/** null for what nobody here can read. */
+function readerOf(essence: string, { content }: AnswerDialect): Reader | null {
+  if (essence === 'text/event-stream') return EventWatch
+  if (essence === 'application/vnd.amazon.eventstream') return FrameWatch
+  if (isJsonType(essence)) return SniffedWatch
   // Clients do not look at the type of what they asked for; where anything may be, it is taken at its word.
   const isVague = essence === '' || essence === 'text/plain'
-  return isVague && content === 'text' ? 'text' : 'unreadable'
+  return isVague && content === 'text' ? SniffedWatch : null
 }
 
 /** Several codings, one upon the other, are nobody's we know. */

@@ -1,7 +1,12 @@
 // Which of a client's headers a remote target gets to see: those about the client, not those about its message.
 
+import { computedHeaders } from '../../../base/cel/computed-headers.ts'
+import { View } from '../../../base/cel/view.ts'
+import type { McpTarget } from '../../../base/config/mcp-types.ts'
+import type { HeaderModifierConfig } from '../../../base/config/types.ts'
+import type { Exchange } from '../../../base/exchange.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
-import type { SentFields } from '../types.ts'
+import type { FieldsFor, SentFields } from '../types.ts'
 
 /** They speak of the client's connection, of its message as it wrote it, or of where it wrote it. */
 const KEPT_BACK = new Set([
@@ -26,19 +31,44 @@ const KEPT_BACK = new Set([
 /** `mcp-`: session and version are the gateway's own with each target, and names may differ there. */
 const KEPT_BACK_PREFIXES = ['accept', 'access-control-', 'content-', 'if-', 'mcp-', 'sec-']
 
-const CREDENTIALS = new Set(['authorization', 'cookie'])
+/** Whether a credential of the client's goes to every target, only to those that ask for it, or to none. */
+type Reach = 'all' | 'passthrough' | 'none'
 
-/** Credentials go to every target, or only to those that ask for them; `authorization`: that header does, cookies do not. */
-export type Credentials = 'all' | 'authorization' | 'passthrough'
+/** By header. */
+export interface Credentials {
+  readonly authorization: Reach
+  readonly cookie: Reach
+}
 
 export function sentFields(head: RequestHead, credentials: Credentials): SentFields {
   const sent: [string, string, 'passthrough'?][] = []
   for (const [name, value] of head.entries()) {
     if (KEPT_BACK.has(name)) continue
     if (KEPT_BACK_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
-    const isForAll = credentials === 'all' || credentials === name
-    if (CREDENTIALS.has(name) && !isForAll) sent.push([name, value, 'passthrough'])
-    else sent.push([name, value])
+    const reach = name === 'authorization' || name === 'cookie' ? credentials[name] : 'all'
+    if (reach === 'all') sent.push([name, value])
+    else if (reach === 'passthrough') sent.push([name, value, reach])
   }
   return sent
+}
+
+/** With what transformations of targets make of them: computed now, for links need them long after the request. */
+export function transformed(
+  fields: SentFields,
+  targets: readonly McpTarget[],
+  exchange: Exchange,
+): FieldsFor {
+  const own = new Map<string, SentFields>()
+  for (const target of targets) {
+    const config = target.kind === 'stdio' ? null : target.transformations?.request
+    if (config == null) continue
+    const view = new View(exchange, exchange.facts ?? undefined)
+    own.set(target.name, modified(fields, computedHeaders(config, view)))
+  }
+  return (name) => own.get(name) ?? fields
+}
+
+function modified(fields: SentFields, { add, set, remove }: HeaderModifierConfig): SentFields {
+  const gone = new Set([...remove, ...set.map(([name]) => name)])
+  return [...fields.filter(([name]) => !gone.has(name)), ...set, ...add]
 }

@@ -13,7 +13,7 @@ import { accepted, CODES, refusal } from '../rpc.ts'
 import { Directory } from '../several/directory.ts'
 import type { Failure } from '../several/gather.ts'
 import { initialize } from '../several/initialize.ts'
-import type { SentFields } from '../types.ts'
+import type { FieldsFor } from '../types.ts'
 import { Call } from './call.ts'
 import { Calls } from './calls.ts'
 import type { CallOwner, Visit } from './call.ts'
@@ -30,7 +30,7 @@ import type { TargetOwner } from './target.ts'
 /** What a session knows of its client. */
 export interface About {
   readonly principal: string
-  readonly fields: SentFields
+  readonly fields: FieldsFor
 }
 
 export interface SessionOwner {
@@ -57,7 +57,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   /** Who may use it: see principal.ts. */
   readonly principal: string
   /** What remote targets hear of the client's latest request. */
-  fields: SentFields
+  fields: FieldsFor
   /** As targets and client agreed. */
   version = ''
   readonly #owner: SessionOwner
@@ -79,7 +79,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.principal = about.principal
     this.#owner = owner
     this.#ear = new Ear(this)
-    this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner()))
+    this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner(name)))
   }
 
   get state(): State {
@@ -211,7 +211,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     const lost =
       lastEventId === undefined ? channel.attach(attempt) : channel.resume(attempt, order)
     if (lost > 0) this.#say('warn', 'events lost', ['events', lost])
-    if (number === ALONE) for (const target of this.targets) target.listen(this.fields)
+    if (number === ALONE) for (const target of this.targets) target.listen(this.fields(target.name))
   }
 
   /** Facts for the log. */
@@ -314,14 +314,14 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     return versions.toSorted()[0] ?? ''
   }
 
-  #targetOwner(): TargetOwner {
+  #targetOwner(name: string): TargetOwner {
     return {
       label: this.label,
       greeting: () => this.greeting,
       startTimeout: this.group.limits.startTimeout,
-      fields: () => this.fields,
+      fields: () => this.fields(name),
       nextNumber: () => ++this.#lastNumber,
-      open: (name, owner) => this.group.open(name, owner),
+      open: (one, owner) => this.group.open(one, owner),
       heard: (target, message, number) => this.#ear.heard(target, message, number),
       cameBack: (target) => this.#ear.cameBack(target),
       wentDown: (target, reason) => this.#wentDown(target, reason),

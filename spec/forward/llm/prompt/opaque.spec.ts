@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isCompressed, isJson } from '../../../../lib/forward/llm/prompt/is-json.ts'
-import { Provider, editsOf, headWith, started } from './stand-ins.ts'
+import { Provider, editsOf, headWith, sceneOf, started } from './stand-ins.ts'
 
 const opaque = suite('llm prompt, opaque')
 
@@ -90,6 +90,48 @@ opaque('says so when chunks turn out to hold nothing', () => {
   assert.is(body.framing, 'none')
   assert.is(head.get('content-length'), '0')
   assert.is(head.has('transfer-encoding'), false)
+})
+
+opaque('passes what turns out to be something else, where nothing must be known of it', () => {
+  for (const body of [
+    '[1]',
+    '{"model":3}',
+    '{"a":1}x',
+    '{"Model":1}',
+    '{"model":"a","model":"b"}',
+  ]) {
+    const half = body.length >> 1
+    const [first, later] = [[body.slice(0, half)], [body.slice(half)]]
+    const scene = sceneOf({ faults: 'pass', holdFor: 'model', first, later })
+    let provider: Provider | null = null
+    scene.owner.onReady = () => (provider = new Provider(scene.prompt.bodyWith(editsOf({}))))
+    scene.prompt.start()
+    scene.client.send(later[0]!)
+    scene.client.end()
+    assert.is(scene.prompt.isOpaque, true, body)
+    assert.is((provider as Provider | null)?.text, body)
+  }
+})
+
+opaque('stops to look for a model that does not come', () => {
+  const scene = started({
+    faults: 'pass',
+    holdFor: 'model',
+    maxHeldBytes: 8,
+    first: ['{"a":"xx'],
+    later: ['xxxx'],
+  })
+  assert.equal(scene.owner.heard, [])
+  scene.client.send('xxxx')
+  assert.equal(scene.owner.heard, ['ready'])
+})
+
+opaque('is no way to name another model than the head', () => {
+  const scene = started({ model: 'cheap', first: ['{"model":"de'], later: ['ar"}'] })
+  const provider = new Provider(scene.prompt.bodyWith(editsOf({})))
+  scene.client.send('ar"}')
+  assert.is(scene.owner.error?.code, 'LLM_REQUEST')
+  assert.is(provider.text, '{"model":"de')
 })
 
 opaque.run()

@@ -8,12 +8,12 @@ import { edited } from '../../../../lib/base/json/edit.ts'
 import type { Edit } from '../../../../lib/base/json/edit.ts'
 import { membersOf, valueOf } from '../../../../lib/base/json/scan.ts'
 import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
-import { Provider, ROOM, started } from './stand-ins.ts'
+import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
 
 const property = suite('llm prompt, any')
 
 /** What the edits make of a whole body. */
-function judged(bytes: Buffer, { set, defaults, usage }: BodyEdits): Buffer {
+function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Buffer {
   const root = valueOf(bytes)!
   const members = membersOf(bytes, root)
   const own = new Map(members.map((member) => [member.key, member]))
@@ -22,7 +22,7 @@ function judged(bytes: Buffer, { set, defaults, usage }: BodyEdits): Buffer {
     return member === undefined ? undefined : bytes.toString('utf8', member.from, member.to)
   }
   const edits: Edit[] = []
-  for (const [name, text] of set) {
+  for (const [name, text] of new Map([...replace, ...set])) {
     const member = own.get(name)
     if (member !== undefined) edits.push({ from: member.from, to: member.to, text })
   }
@@ -128,6 +128,7 @@ const EDIT_MAP = fc
   .map((entries) => new Map(entries))
 const EDITS: fc.Arbitrary<BodyEdits> = fc.record({
   set: EDIT_MAP,
+  replace: fc.constantFrom(new Map<string, string>(), new Map([['model', '"by another name"']])),
   defaults: EDIT_MAP,
   usage: fc.constantFrom('ask', 'leave'),
 })
@@ -250,7 +251,7 @@ property(
   'without room to wait for `stream`, options stay as they are and all else is right',
   () => {
     const text = '{"stream_options":{},"messages":[],"stream":true}'
-    const edits = { set: new Map(), defaults: new Map(), usage: 'ask' } as const
+    const edits = editsOf({ usage: 'ask' })
     for (const room of [0, 6, 7]) {
       const together = new Budget(room)
       const later = [text.slice(0, 20), text.slice(20, 25), text.slice(25)]

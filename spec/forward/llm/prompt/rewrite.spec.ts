@@ -252,6 +252,33 @@ rewrite('passes a huge string in as many pieces as it came', () => {
   assert.is(together.left, ROOM)
 })
 
+rewrite('pads no further for a reader that has given up in the middle of it', () => {
+  // The story: it went on for ever.
+  const { client, prompt, together } = started({
+    names: ['metadata'],
+    first: ['{"model":"a",'],
+    later: ['"metadata":1}'],
+  })
+  const text = JSON.stringify('x'.repeat(9_000))
+  const body = prompt.bodyWith(editsOf({ defaults: new Map([['metadata', text]]) }))
+  let spaces = 0
+  body.start(
+    {
+      write(bytes, from, to) {
+        if (bytes.subarray(from, to).toString().trim() === '') spaces++
+        if (spaces === 1) body.cancel()
+        return true
+      },
+      end: () => assert.unreachable('it was cancelled'),
+      cut: () => assert.unreachable('it was cancelled'),
+    },
+    'content',
+  )
+  client.send('"metadata":1}')
+  client.end()
+  assert.equal([spaces, together.left], [1, ROOM])
+})
+
 rewrite('refuses edits of members that nobody watched', () => {
   const { prompt } = started({ first: ['{}'] })
   const edits = editsOf({ set: new Map([['temperature', '1']]) })

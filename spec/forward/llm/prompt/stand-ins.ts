@@ -130,7 +130,7 @@ export function headWith(fields: Record<string, string>): RequestHead {
 }
 
 export function editsOf(edits: Partial<BodyEdits>): BodyEdits {
-  return { set: new Map(), defaults: new Map(), usage: 'leave', ...edits }
+  return { set: new Map(), replace: new Map(), defaults: new Map(), usage: 'leave', ...edits }
 }
 
 export interface Scene {
@@ -174,6 +174,8 @@ export function sceneOf(options: SceneOptions): Scene {
     {
       holdFor: options.holdFor ?? 'nothing',
       types: 'json',
+      faults: options.faults ?? 'refuse',
+      model: options.model ?? null,
       maxHeldBytes: options.maxHeldBytes ?? 100_000,
       keep: options.keep ?? 0,
       together,

@@ -16,6 +16,7 @@ import {
 import { watchOf } from '../../../../lib/forward/llm/watch/watch.ts'
 import type { Watch } from '../../../../lib/forward/llm/watch/watch.ts'
 import { deadline } from '../../../support/deadline.ts'
+import { faultsOf } from '../../../support/faults.ts'
 import { PROMPT_GUESS, bytesOf, typeOf } from '../../../support/llm/fixture.ts'
 import type { Fixture } from '../../../support/llm/fixture.ts'
 import { FIXTURES } from '../../../support/llm/fixtures.ts'
@@ -159,12 +160,14 @@ decoded('reads the same answer behind codings it does not know as little as one 
   if (createZstdDecompress === undefined) unread.push('zstd')
   for (const coding of unread) {
     const watch = watchFor(FIXTURES[0]!, coding)
-    show(watch, [bytesOf(FIXTURES[0]!.file), Buffer.from('x')])
+    const bytes = bytesOf(FIXTURES[0]!.file)
+    show(watch, [bytes, Buffer.from('x')])
     watch.end('complete')
     let isDone = false
     watch.whenDone(() => (isDone = true))
     assert.ok(isDone)
-    const cost = { input: PROMPT_GUESS, output: 2, basis: 'estimated' }
+    const output = Math.ceil((bytes.length + 1) / 4)
+    const cost = { input: PROMPT_GUESS, output, basis: 'estimated' }
     assert.equal(costOf(watch.seen, PROMPT_GUESS), cost, coding)
   }
   const twice = headOf(200, [
@@ -243,10 +246,12 @@ decoded('ends once, and is not felled by a watch that throws', async () => {
     throw new Error('a bug')
   }
   const watch = new DecodedWatch(inner, () => decoderOf((bytes, hand) => hand(bytes)))
-  watch.chunk(Buffer.from('x'), 0, 1)
-  watch.end('complete')
-  await done(watch)
-  assert.equal(ends, ['backend_reset'])
+  const faults = await faultsOf(1, () => {
+    watch.chunk(Buffer.from('x'), 0, 1)
+    watch.end('complete')
+    return done(watch)
+  })
+  assert.equal([ends, faults], [['backend_reset'], ['a bug']])
 })
 
 decoded.run()

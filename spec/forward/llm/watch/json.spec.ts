@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Outcome } from '../../../../lib/base/types.ts'
 import type { LlmFormat, Seen } from '../../../../lib/forward/llm/types.ts'
-import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/watch/json.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/watch/glean.ts'
 import { watched } from '../../../support/llm/watched.ts'
 import { splits } from '../../../support/splits.ts'
 

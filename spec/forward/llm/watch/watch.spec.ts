@@ -53,9 +53,23 @@ watch('does not read sound, pictures and other streams, nor takes them for words
     const seen = watched('passthrough', type, [OBJECT, OBJECT])
     assert.equal([seen.usage, seen.outputGuess, seen.ending], [null, 0, 'seen'], type)
   }
-  const unknown = watched('messages', 'application/vnd.amazon.eventstream', [OBJECT, OBJECT])
-  assert.equal([unknown.usage, unknown.outputGuess, unknown.firstAt], [null, 2, 101])
+  for (const format of ['messages', 'detect'] as const)
+    assert.is(watched(format, 'audio/mpeg', [OBJECT]).outputGuess, 0)
   assert.is(watched('messages', 'audio/mpeg', [OBJECT], 'backend_reset').ending, 'missing')
+})
+
+watch('takes the bytes of what it cannot read for words where words are to be expected', () => {
+  const guess = Math.ceil((OBJECT.length * 2) / 4)
+  for (const format of [
+    'completions',
+    'messages',
+    'responses',
+    'generateContent',
+    'detect',
+  ] as const) {
+    const seen = watched(format, 'application/octet-stream', [OBJECT, OBJECT])
+    assert.equal([seen.usage, seen.outputGuess, seen.firstAt], [null, guess, 101], format)
+  }
 })
 
 watch('knows that an answer without a body says nothing', () => {

@@ -1,7 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sentFields } from '../../../../lib/forward/mcp/remote/fields.ts'
-import { requestOf } from '../../../support/exchange-of.ts'
+import { sentFields, transformed } from '../../../../lib/forward/mcp/remote/fields.ts'
+import { configOf, firstListener } from '../../../support/config.ts'
+import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
 const fields = suite('forward/mcp/remote/fields')
 
@@ -35,6 +36,8 @@ const HEAD = [
   'Traceparent: 00-1-2-00',
 ]
 
+const ASKED = { authorization: 'passthrough', cookie: 'passthrough' } as const
+
 const OTHERS = [
   ['user-agent', 'inspector'],
   ['x-request-id', '1'],
@@ -43,7 +46,7 @@ const OTHERS = [
 ]
 
 fields('sends on what tells of the client, and nothing of its message or connection', () => {
-  const sent = sentFields(requestOf(...HEAD), 'passthrough')
+  const sent = sentFields(requestOf(...HEAD), ASKED)
   assert.equal(
     sent.filter(([, , only]) => only === undefined),
     OTHERS,
@@ -51,15 +54,53 @@ fields('sends on what tells of the client, and nothing of its message or connect
 })
 
 fields('sends credentials on where they are meant for the target', () => {
-  assert.equal(sentFields(requestOf(...HEAD), 'all'), [
+  assert.equal(sentFields(requestOf(...HEAD), { authorization: 'all', cookie: 'all' }), [
     ['authorization', 'Bearer token'],
     ['cookie', 'a=b'],
     ...OTHERS,
   ])
-  assert.equal(sentFields(requestOf(...HEAD), 'passthrough').slice(0, 2), [
+  assert.equal(sentFields(requestOf(...HEAD), ASKED).slice(0, 2), [
     ['authorization', 'Bearer token', 'passthrough'],
     ['cookie', 'a=b', 'passthrough'],
   ])
+  assert.equal(sentFields(requestOf(...HEAD), { authorization: 'passthrough', cookie: 'none' }), [
+    ['authorization', 'Bearer token', 'passthrough'],
+    ...OTHERS,
+  ])
+})
+
+/** Two targets: `plain`, and `own` with these transformations of requests. */
+function targetsWith(request: string) {
+  const { routes } = firstListener(
+    configOf(`mcp: { targets: [
+    { name: plain, mcp: { host: "http://a" } },
+    { name: own, mcp: { host: "http://b" }, policies: { transformations: { request: { ${request} } } } }] }`),
+  )
+  const [backend] = routes[0]!.backends
+  assert.ok(backend?.kind === 'mcp')
+  return backend.mcp.targets
+}
+
+fields('are transformed for the target that wants it, and for no other', () => {
+  const targets = targetsWith(`
+    set: { x-user: jwt.sub, X-Request-Id: 'request.headers["user-agent"] + "!"', traceparent: jwt.none },
+    add: { x-user: '"second"', x-none: jwt.none }, remove: [User-Agent, authorization]`)
+  const exchange = exchangeOf(requestOf(...HEAD))
+  exchange.facts = { jwt: new Map([['sub', 'ann']]) }
+  const sent = sentFields(exchange.request, ASKED)
+  const fieldsFor = transformed(sent, targets, exchange)
+  assert.is(fieldsFor('plain'), sent)
+  const expected = [
+    ['cookie', 'a=b', 'passthrough'],
+    ['x-user', 'ann'],
+    ['x-request-id', 'inspector!'],
+    ['x-user', 'second'],
+  ]
+  assert.equal(fieldsFor('own'), expected)
+  // They are the request's as it was then.
+  exchange.facts = null
+  exchange.request.remove('user-agent')
+  assert.equal(fieldsFor('own'), expected)
 })
 
 fields.run()

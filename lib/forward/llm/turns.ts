@@ -6,14 +6,19 @@ import { isEventStream } from '../../base/event-stream.ts'
 import { faultOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
+import { NO_COST } from '../../base/cost.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Attempt, Body, Reply } from '../../base/types.ts'
 import { wayBack } from '../retry.ts'
 import { TappedBody } from '../../base/tapped-body.ts'
 import type { Choice } from './catalogue.ts'
-import { inputEstimate } from './estimate.ts'
-import { isAskedForUsage } from './formats.ts'
+import { inputGuess } from './estimate.ts'
+import { isAskedForUsage, isJsonFormat } from './formats.ts'
+import { LeftCost } from './left-cost.ts'
+import { namedInPath } from './model-place.ts'
+import type { NamedModel, Place } from './model-place.ts'
 import type { Prompt } from './prompt/prompt.ts'
+import type { TryBody } from './prompt/try-body.ts'
 import { targetOf } from './provider.ts'
 import { retryAfterOf } from './retry-after.ts'
 import { Tally } from './tally.ts'
@@ -28,23 +33,26 @@ export interface Round {
   /** At least one. */
   readonly choices: readonly Choice[]
   readonly format: LlmFormat
+  /** The model by the request's head; null where its body names it. */
+  readonly named: NamedModel | null
+  /** `plain`: not every request there is one to an LLM. */
+  readonly host: 'provider' | 'plain'
   /** Whether providers are asked to count, on the client's behalf. */
   readonly usage: BodyEdits['usage']
   readonly prompt: Prompt
   readonly facts: LlmFacts
 }
 
-export class Tries implements Attempt {
-  /** Of the try under way. */
-  body: Body = EMPTY_BODY
+export class Turns implements Attempt {
   readonly #exchange: Exchange
   readonly #attempt: Attempt
   readonly #round: Round
-  readonly #path: string
-  readonly #query: string
+  readonly #asked: Place
   readonly #undo: () => void
   #at = 0
   #sent = 0
+  /** Of the try under way. */
+  #body: TryBody | null = null
   /** `withheld`: sent once more without the question for usage, after a 400. */
   #question: 'asked' | 'withheld' = 'asked'
 
@@ -52,9 +60,13 @@ export class Tries implements Attempt {
     this.#exchange = exchange
     this.#attempt = attempt
     this.#round = round
-    this.#path = exchange.request.path
-    this.#query = exchange.request.query
+    const { path, query } = exchange.request
+    this.#asked = { path, query }
     this.#undo = wayBack(exchange)
+  }
+
+  get body(): Body {
+    return this.#body ?? EMPTY_BODY
   }
 
   get #choice(): Choice {
@@ -63,24 +75,21 @@ export class Tries implements Attempt {
 
   next(): void {
     const { candidate, model } = this.#choice
-    const { prompt, facts, format } = this.#round
+    const { prompt, facts, format, named } = this.#round
     const exchange = this.#exchange
     const { request } = exchange
     if (this.#sent++ > 0) this.#undo()
-    request.target = targetOf(candidate.entry, {
-      format,
-      model: model ?? prompt.model,
-      path: this.#path,
-      query: this.#query,
-    })
-    this.body = prompt.bodyWith(this.#editsOf(this.#choice))
+    const place = named === null || model === null ? this.#asked : named.at(model)
+    const wanted = model ?? named?.model ?? prompt.model
+    request.target = targetOf(candidate.entry, { format, model: wanted, ...place })
+    const body = prompt.bodyWith(this.#editsOf(this.#choice, request))
+    this.#body = body
     // Nobody could take the extra chunk out of a compressed stream again.
-    if (prompt.mayAsk) request.remove('accept-encoding')
+    if (body.mayAsk) request.remove('accept-encoding')
     facts.provider = candidate.entry.name
     exchange.endpoint = candidate.backend.endpoint
     // From here on it may cost, whether anybody hears the answer or not.
-    if (exchange.spent !== null)
-      exchange.spent = { input: inputEstimate(prompt.size), output: 0, basis: 'estimated' }
+    if (exchange.spent !== null) exchange.spent = new LeftCost(body, () => this.#input ?? 0)
     exchange.trace?.emit({ type: 'llmRouteResolved', provider: facts.provider, routeType: format })
     candidate.backend.call(exchange, this)
   }
@@ -105,7 +114,8 @@ export class Tries implements Attempt {
       this.#choice.candidate.health.failed(0)
       if (this.#another()) return
     }
-    this.#costsNothing()
+    // One that is late may be at work all the same.
+    if (error.code !== 'BACKEND_TIMEOUT') this.#costsNothing()
     this.#attempt.fail(error)
   }
 
@@ -113,7 +123,8 @@ export class Tries implements Attempt {
   #withoutUsage(): boolean {
     const { candidate } = this.#choice
     const { prompt } = this.#round
-    if (!prompt.isAsking || candidate.usage === 'accepted' || !prompt.isReplayable) return false
+    const isAsking = this.#body?.isAsking === true
+    if (!isAsking || candidate.usage === 'accepted' || !prompt.isReplayable) return false
     this.#question = 'withheld'
     this.#again()
     return true
@@ -146,38 +157,65 @@ export class Tries implements Attempt {
     })
   }
 
+  /** What the prompt is taken for if nobody counts it; null for what neither asks for a model nor where LLMs are. */
+  get #input(): number | null {
+    const { format, prompt, named, host } = this.#round
+    const isPrompt =
+      host === 'provider' || isJsonFormat(format) || named !== null || prompt.model !== null
+    return isPrompt ? inputGuess(prompt) : null
+  }
+
   #costsNothing(): void {
-    if (this.#exchange.spent !== null)
-      this.#exchange.spent = { input: 0, output: 0, basis: 'counted' }
+    if (this.#exchange.spent !== null) this.#exchange.spent = NO_COST
   }
 
   #watched({ head, body, tunnel }: Reply): Reply {
-    const { format, facts, prompt } = this.#round
+    const { format, facts } = this.#round
     const { candidate } = this.#choice
-    const isAsked = prompt.isAsking
-    if (isAsked) candidate.usage = 'accepted'
+    const sent = this.#body
+    if (sent?.isAsking === true) candidate.usage = 'accepted'
     if (body.framing === 'none') {
       this.#costsNothing()
       return { head, body, tunnel }
     }
     const watch = watchOf(format, head)
-    const tally = new Tally(this.#exchange, watch, facts, inputEstimate(prompt.size))
+    const isEvents = isEventStream(head.get('content-type'))
+    const kind = isEvents ? 'events' : 'other'
+    const tally = new Tally(this.#exchange, { watch, facts, kind, input: () => this.#input })
     const tapped = new TappedBody(body, tally)
-    const isFiltered =
-      isAsked && isEventStream(head.get('content-type')) && !head.has('content-encoding')
+    // The head may come before the request has said whether it streams.
+    const isFiltered = sent?.mayAsk === true && isEvents && !head.has('content-encoding')
     if (!isFiltered) return { head, body: tapped, tunnel }
     head.remove('content-length')
     head.remove('transfer-encoding')
-    return { head, body: new UsageFilter(tapped), tunnel }
+    return { head, body: new UsageFilter(tapped, () => sent.isAsking), tunnel }
   }
 
-  #editsOf({ candidate, model }: Choice): BodyEdits {
+  #editsOf({ candidate, model }: Choice, sent: Place): BodyEdits {
     const { overrides, defaults } = candidate
-    const { usage, format } = this.#round
-    const set =
-      model === null ? overrides : new Map([...overrides, ['model', JSON.stringify(model)]])
+    const { usage, format, named } = this.#round
     const isSpared = candidate.usage === 'refused' || this.#question === 'withheld'
     const isAsked = usage === 'ask' && isAskedForUsage(format) && !isSpared
-    return { set, defaults, usage: isAsked ? 'ask' : 'leave' }
+    const asking = isAsked ? 'ask' : 'leave'
+    // A path of the gateway's own may have lost the name.
+    if (named === null || !isNamedIn(named, sent)) {
+      const inBody = model ?? named?.model ?? null
+      const set = inBody === null ? overrides : withModel(overrides, inBody)
+      return { set, replace: NONE, defaults, usage: asking }
+    }
+    const replace = model === null ? NONE : withModel(NONE, named.inBody(model))
+    return { set: overrides, replace, defaults, usage: asking }
   }
+}
+
+type Members = ReadonlyMap<string, string>
+
+const NONE: Members = new Map()
+
+function withModel(members: Members, model: string): Members {
+  return new Map([...members, ['model', JSON.stringify(model)]])
+}
+
+function isNamedIn({ where }: NamedModel, place: Place): boolean {
+  return where === 'query' || namedInPath(place) !== null
 }

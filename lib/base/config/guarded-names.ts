@@ -1,0 +1,75 @@
+// Request headers that policies of a configuration set, change, take off or read credentials from. A backend that merges
+// trailers into the head must not get them that way, past the policies.
+
+import type { CredentialLocation } from './auth-types.ts'
+import type {
+  BackendAuthConfig,
+  BackendConfig,
+  BackendPolicies,
+  Config,
+  GatewayPolicies,
+  RoutePolicies,
+  TransformationConfig,
+} from './types.ts'
+
+type AnyPolicies = Partial<GatewayPolicies & RoutePolicies & BackendPolicies>
+
+/** In lower case. */
+export function guardedNames({ gateways }: Config): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const { listeners } of gateways)
+    for (const { policies, routes } of listeners) {
+      addNames(names, policies)
+      for (const route of routes) {
+        addNames(names, route.policies)
+        for (const backend of route.backends) {
+          addNames(names, backend.policies)
+          for (const policies of providersOf(backend)) addNames(names, policies)
+        }
+      }
+    }
+  return names
+}
+
+/** What LLM providers and models have of their own. */
+function providersOf(backend: BackendConfig): AnyPolicies[] {
+  if (backend.kind === 'ai')
+    return backend.ai.groups.flat().map(({ auth }) => ({ backendAuth: auth }))
+  if (backend.kind !== 'llm') return []
+  return backend.llm.models.map(({ entry, requestHeaders }) => ({
+    backendAuth: entry.auth,
+    requestHeaderModifier: requestHeaders,
+  }))
+}
+
+function addNames(names: Set<string>, policies: AnyPolicies): void {
+  const { jwtAuth, basicAuth, apiKey, mcpAuthentication } = policies
+  const { transformations, requestHeaderModifier: modifier, backendAuth } = policies
+  const found = [
+    ...[jwtAuth, basicAuth, apiKey, mcpAuthentication].flatMap((one) => readBy(one?.location)),
+    ...computedBy(transformations?.request),
+    ...(modifier == null ? [] : [...modifier.add, ...modifier.set].map(([name]) => name)),
+    ...(modifier?.remove ?? []),
+    ...sentBy(backendAuth),
+  ]
+  for (const name of found) names.add(name.toLowerCase())
+}
+
+/** `headers.name` or `headers["name"]`. */
+const READ = /\bheaders\s*(?:\.\s*(\w+)|\[\s*r?["']([^"']+)["']\s*\])/g
+
+function readBy(location: CredentialLocation | undefined): string[] {
+  if (location?.kind === 'header') return [location.name]
+  if (location?.kind !== 'expression') return []
+  return [...location.expression.source.matchAll(READ)].map(([, name, quoted]) => name ?? quoted!)
+}
+
+function computedBy(transformation: TransformationConfig | null | undefined): string[] {
+  if (transformation == null) return []
+  const { add, set, remove } = transformation
+  return [...[...add, ...set].map(({ name }) => name), ...remove]
+}
+
+function sentBy(auth: BackendAuthConfig | null | undefined): string[] {
+  return auth?.kind === 'header' ? [auth.name] : []
+}

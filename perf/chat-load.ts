@@ -1,0 +1,52 @@
+// Two ways to load a peer with streamed chats: one after the other, or on many connections at once.
+import type { Socket } from 'node:net'
+import { ChatCaller } from './chat-client.ts'
+import { STREAM_BODY, chatRequest, pacedTarget } from './chat-fixtures.ts'
+import { Deferred } from './deferred.ts'
+import { nowMicros } from './fixtures.ts'
+import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
+import type { StreamEvents } from './stream-crowd.ts'
+
+/** One at a time; latencies are from the request to the first byte of the answer's body. */
+export async function firstBytes(port: number, request: string, timing: Timing): Promise<Window> {
+  const failure = new Deferred()
+  const watch = new Stopwatch()
+  const caller = new ChatCaller(port, {
+    first: ({ sentAt }) => watch.record(nowMicros() - sentAt),
+    stamp: () => {},
+    ended: () => {
+      if (!watch.isOver) caller.send(request)
+    },
+    failed: failure.reject,
+  })
+  try {
+    await caller.ready()
+    caller.send(request)
+    return await watch.run(timing, failure)
+  } finally {
+    watch.stop()
+    caller.socket.destroy()
+  }
+}
+
+export type Chats = { interval: number; chunks: number; streams: number }
+
+/** One chat after the other; the first of each connection is cut shorter than that of the next, so that ends are spread. */
+export async function openChats(
+  port: number,
+  at: number,
+  { interval, chunks, streams }: Chats,
+  { stamp, failed }: StreamEvents,
+): Promise<Socket> {
+  const request = (count: number): string => chatRequest(pacedTarget(interval, count), STREAM_BODY)
+  const next = request(chunks)
+  const caller = new ChatCaller(port, {
+    first: () => {},
+    stamp,
+    ended: () => caller.send(next),
+    failed,
+  })
+  await caller.ready()
+  caller.send(request(1 + Math.floor((at * chunks) / streams)))
+  return caller.socket
+}

@@ -1,0 +1,137 @@
+// What a request does with limits, without the request around it: the only part of perf/ that calls lib/ itself.
+import type { Facts } from '../lib/base/cel/facts.ts'
+import { parseConfig } from '../lib/base/config/load.ts'
+import { Exchange } from '../lib/base/exchange.ts'
+import { MAX_KEYED_BUCKETS } from '../lib/base/limit/keyed-buckets.ts'
+import type { Rule } from '../lib/base/limit/rule.ts'
+import { EMPTY_BODY, replyOf } from '../lib/base/reply.ts'
+import type { Client, Policy, Meter, Steps } from '../lib/base/types.ts'
+import { parseRequestHead } from '../lib/base/wire/parse-head.ts'
+import { Limits } from '../lib/enforce/limits.ts'
+import { localLimit } from '../lib/enforce/local-limit.ts'
+import { tokenLimits } from '../lib/enforce/token-limits.ts'
+
+export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
+export type LimitCase = (typeof LIMIT_CASES)[number]
+
+/** Never used up. */
+export const PLENTY = 1e15
+const ENTRIES: Readonly<Record<LimitCase, object>> = {
+  requests: { requests: PLENTY, unit: 'Hours' },
+  tokens: { tokens: PLENTY, unit: 'Hours' },
+  keyed: { tokens: PLENTY, unit: 'Hours', key: 'jwt.sub' },
+  cold: { tokens: PLENTY, unit: 'Hours', key: 'jwt.sub' },
+  headers: { requests: PLENTY, unit: 'Hours' },
+}
+
+const ESTIMATE = 544
+const COST = { input: 480, output: 100, basis: 'counted' } as const
+
+/** As many as a rule has room for. */
+export const KEYS = MAX_KEYED_BUCKETS
+/** Who asks in turn: a thousand, or more than any cache holds. */
+const PEOPLE: Readonly<Record<LimitCase, number>> = {
+  requests: 1,
+  headers: 1,
+  tokens: 1,
+  keyed: 1_024,
+  cold: KEYS,
+}
+/** In an order that nobody foresees: it has no factor in common with the numbers above, so that everybody has a turn. */
+const STEP = 40_503
+
+export class LimitWork {
+  readonly rule: Rule
+  readonly exchange = exchangeOf()
+  readonly #case: LimitCase
+  readonly #policy: Policy
+  readonly #meter: Meter
+  readonly #people: readonly Facts[]
+  readonly #head = replyOf(200, [['content-type', 'application/json']], '').head
+  #at = 0
+
+  constructor(name: LimitCase) {
+    this.#case = name
+    this.rule = ruleOf(ENTRIES[name])
+    this.#policy = localLimit([this.rule])
+    this.#meter = tokenLimits([this.rule])
+    this.#people = Array.from({ length: PEOPLE[name] }, (_, at) => factsOf(at))
+  }
+
+  /** One request: asked for, and settled where that is needed. */
+  once(): void {
+    const { exchange } = this
+    exchange.allowance = null
+    if (this.#case === 'headers') this.#allowed()
+    else if (this.#case === 'requests') this.#checked()
+    else this.#settled()
+  }
+
+  #checked(): void {
+    if (this.#policy.request?.(this.exchange) !== undefined) throw new Error('refused')
+  }
+
+  /** The check and the headers about it. */
+  #allowed(): void {
+    this.#checked()
+    this.#policy.response?.(this.exchange, this.#head)
+  }
+
+  #settled(): void {
+    const { exchange } = this
+    exchange.charges = []
+    exchange.facts = this.#people[this.#at]!
+    this.#at = (this.#at + STEP) % this.#people.length
+    if (this.#meter.admit(exchange, ESTIMATE) !== undefined) throw new Error('refused')
+    for (const charge of exchange.charges) charge.settle(COST)
+  }
+}
+
+/** A rule with as many keys as it has room for; `others` come and push these out. */
+export class KeyRing {
+  readonly rule = ruleOf(ENTRIES.keyed)
+  readonly #exchange = exchangeOf()
+
+  fill(from: number, count: number): void {
+    const meter = tokenLimits([this.rule])
+    for (let at = from; at < from + count; at++) {
+      this.#exchange.charges = []
+      this.#exchange.facts = factsOf(at)
+      if (meter.admit(this.#exchange, ESTIMATE) !== undefined) throw new Error('refused')
+    }
+  }
+}
+
+/** As long as a UUID, which is what most issuers put there. */
+function factsOf(at: number): Facts {
+  const sub = `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
+  return { jwt: new Map([['sub', sub]]) }
+}
+
+function ruleOf(entry: object): Rule {
+  const backends = [{ ai: { name: 'perf', provider: { mock: {} } } }]
+  const policies = { rateLimit: { local: [entry] } }
+  const text = JSON.stringify({
+    gateways: { default: { port: 3000 } },
+    routes: [{ policies, backends }],
+  })
+  const { gateways } = parseConfig(text, { file: 'perf.yaml', env: {} })
+  const [config] = gateways[0]?.listeners[0]?.routes[0]?.limits ?? []
+  if (config === undefined) throw new Error('the configuration has no limit')
+  return new Limits().of('perf', config)
+}
+
+function never(): never {
+  throw new Error('limits asked alone must not come here')
+}
+
+const CLIENT: Client = { inform: never, respond: never, cut: never, written: 0 }
+const STEPS = { answer: never, fail: never, settle: never } as unknown as Steps
+
+function exchangeOf(): Exchange {
+  const bytes = Buffer.from('POST /v1/chat/completions HTTP/1.1\r\nhost: bench.test\r\n\r\n')
+  const head = parseRequestHead(bytes, 0, bytes.length, { maxHeadBytes: 65_536, maxHeaders: 128 })
+  if (head === null) throw new Error('the request head is incomplete')
+  const source = { address: '127.0.0.1', port: 1, label: '127.0.0.1:1', secure: false }
+  return new Exchange(source, head, EMPTY_BODY, CLIENT, STEPS)
+}

@@ -1,0 +1,90 @@
+// What the access log says of requests that a policy refused: why, by class, and nothing of what they showed.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ask } from '../support/ask.ts'
+import { Stage } from '../support/gateway.ts'
+import { KeyServer } from '../support/key-server.ts'
+import { Signer } from '../support/signer.ts'
+
+const refusals = suite('refusals in the access log')
+const stage = new Stage()
+refusals.after.each(() => stage.clear())
+
+const signer = await Signer.make('ES256', 'k1')
+const other = await Signer.make('ES256', 'k2')
+const ISSUER = 'https://idp.example'
+
+function claims(more: Record<string, unknown> = {}): Record<string, unknown> {
+  return { iss: ISSUER, aud: 'a', exp: Math.floor(Date.now() / 1000) + 300, sub: 'u', ...more }
+}
+
+/** Reason and rule of one request with these fields, behind these policies. */
+async function told(policies: string, ...fields: string[]): Promise<unknown[]> {
+  const answer = 'directResponse: { status: 200, body: ok }'
+  const gateway = await stage.gateway(`routes: [{ policies: { ${policies}, ${answer} } }]`)
+  await ask(gateway, 'GET / HTTP/1.1', ...fields)
+  const [line] = await gateway.logged(1)
+  assert.is(line!['outcome'], 'complete')
+  for (const field of fields)
+    assert.not.match(JSON.stringify(gateway.lines), field.replace(/^.* /, ''))
+  return [line!['http.status'], line!['reason'], line!['rule']]
+}
+
+const bearer = (text: string): string => `authorization: Bearer ${text}`
+
+refusals('name the class of what is wrong with a token', async () => {
+  const keys = stage.add(await KeyServer.start(signer))
+  const jwt = `jwtAuth: { mode: strict, issuer: "${ISSUER}", audiences: [a], jwks: "${keys.url}" }`
+  const table: [token: string, reason: string][] = [
+    ['rubbish', 'token_malformed'],
+    [signer.token(claims({ exp: 1 })), 'token_expired'],
+    [signer.token(claims({ iss: 'x' })), 'token_issuer'],
+    [signer.token(claims({ aud: 'x' })), 'token_audience'],
+    [signer.token(claims({ exp: undefined })), 'token_missing_claim'],
+    [signer.token(claims({ nbf: 4_000_000_000 })), 'token_not_valid_yet'],
+    [other.token(claims()), 'token_unknown_key'],
+  ]
+  for (const [token, reason] of table)
+    assert.equal(await told(jwt, bearer(token)), [401, reason, undefined])
+  assert.equal(await told(jwt), [401, 'token_missing', undefined])
+  assert.equal(await told(jwt, bearer(signer.token(claims()))), [200, undefined, undefined])
+  keys.status = 500
+  assert.equal(await told(jwt, bearer(signer.token(claims()))), [
+    503,
+    'keys_unavailable',
+    undefined,
+  ])
+})
+
+refusals('of mcpAuthentication are told the same way', async () => {
+  const keys = stage.add(await KeyServer.start(signer))
+  const meta = 'resourceMetadata: { resource: "http://g/mcp" }'
+  const auth = `mcpAuthentication: { issuer: "${ISSUER}", audiences: [a], jwks: "${keys.url}", ${meta} }`
+  assert.equal(await told(auth), [401, 'token_missing', undefined])
+  assert.equal(await told(auth, bearer('rubbish')), [401, 'token_malformed', undefined])
+})
+
+refusals('of keys and passwords tell only whether there was one', async () => {
+  const key = 'apiKey: { mode: strict, keys: [{ key: k }] }'
+  assert.equal(await told(key), [401, 'api_key_missing', undefined])
+  assert.equal(await told(key, bearer('wrong')), [401, 'api_key_invalid', undefined])
+  const basic = 'basicAuth: { htpasswd: "a:b" }'
+  assert.equal(await told(basic), [401, 'password_missing', undefined])
+  const wrong = `authorization: Basic ${Buffer.from('a:wrong').toString('base64')}`
+  assert.equal(await told(basic, wrong), [401, 'password_invalid', undefined])
+  assert.equal(await told(basic, 'authorization: Basic !!'), [401, 'password_invalid', undefined])
+})
+
+refusals('of rules tell which one, counted as in the file', async () => {
+  const rules = (...texts: string[]): string => `authorization: { rules: [${texts.join(', ')}] }`
+  assert.equal(await told(rules('"true"', '"true"', '"false"')), [403, 'authorization_denied', 2])
+  assert.equal(await told(rules('"false"')), [403, 'authorization_denied', 0])
+  assert.equal(await told(rules('{ allow: "false" }', '{ allow: "false" }')), [
+    403,
+    'authorization_denied',
+    undefined,
+  ])
+})
+
+refusals.run()
