@@ -13,7 +13,7 @@ import { answer } from './server.ts'
 import type { Endpoints, Handler } from './server.ts'
 
 /** Without an event for so long, a comment shows that the stream lives. */
-export const KEEPALIVE_MS = 1_000
+const KEEPALIVE_MS = 1_000
 
 /** What waits for a slow watcher; what comes above that is dropped, counted, and told. */
 export const MAX_QUEUED_EVENTS = 1_024

@@ -80,19 +80,15 @@ interface Places {
   readonly signer: Signer
 }
 
-function routesOf({ backend, provider, signer }: Places): Json[] {
-  const host = { host: `127.0.0.1:${backend.port}` }
+function routesOf(places: Places): Json[] {
+  const host = { host: `127.0.0.1:${places.backend.port}` }
+  return [...guardedRoutes(host, places), ...changedRoutes(host), ...otherRoutes(places)]
+}
+
+/** Who one is, and what a backend gets. */
+function guardedRoutes(host: Json, { signer }: Places): Json[] {
   const jwks = JSON.stringify({ keys: [signer.jwk] })
   const keyed = (location: Json): Json => ({ key: { value: S.backendKey, location } })
-  const child = {
-    name: 'child',
-    stdio: {
-      cmd: process.execPath,
-      args: [childFile('mcp-server'), '--name', 'child'],
-      env: { TOKEN: S.env },
-    },
-  }
-  const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
   return [
     route('plain', host),
     route('down', { host: '127.0.0.1:1' }),
@@ -119,6 +115,12 @@ function routesOf({ backend, provider, signer }: Places): Json[] {
       backendAuth: { key: { value: S.queryKey, location: { queryParameter: { name: 'who' } } } },
     }),
     route('basic', host, { basicAuth: { mode: 'strict', htpasswd: `u:${S.password}` } }),
+  ]
+}
+
+/** Headers that are computed, or counted by. */
+function changedRoutes(host: Json): Json[] {
+  return [
     route('made', host, {
       transformations: {
         request: {
@@ -139,6 +141,21 @@ function routesOf({ backend, provider, signer }: Places): Json[] {
         },
       ],
     }),
+  ]
+}
+
+/** Models, and MCP servers of either kind. */
+function otherRoutes({ backend, provider }: Places): Json[] {
+  const child = {
+    name: 'child',
+    stdio: {
+      cmd: process.execPath,
+      args: [childFile('mcp-server'), '--name', 'child'],
+      env: { TOKEN: S.env },
+    },
+  }
+  const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
+  return [
     route('llm', {
       ai: {
         name: 'p',
