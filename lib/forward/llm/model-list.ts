@@ -11,12 +11,12 @@ const PATH = /\/models(?:\/(.+?))?\/*$/
 export function modelsReply(request: RequestHead, ids: readonly string[]): Reply | null {
   const found = PATH.exec(request.path)
   if (found === null) return null
-  const { list, one } = request.has('anthropic-version') ? ANTHROPIC : OPENAI
+  const shape = request.has('anthropic-version') ? ANTHROPIC : OPENAI
   const name = found[1]
-  if (name === undefined) return json(list(ids))
+  if (name === undefined) return json(shape.list(ids))
   const id = ids.find((known) => known === name || encodeURIComponent(known) === name)
   if (id === undefined) throw new GatewayError('MODEL_NOT_FOUND', 'the model does not exist')
-  return json(one(id))
+  return json(shape.one(id))
 }
 
 function json(value: object): Reply {

@@ -124,8 +124,23 @@ function azurePath(
 }
 
 /** Where providers look for keys. */
-const KEY_HEADERS: readonly string[] = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
-const KEY_PARAMETER = 'key'
+const KEY_HEADERS: readonly string[] = [
+  'authorization',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+  'ocp-apim-subscription-key',
+]
+/** In small letters; they count in any. */
+const KEY_PARAMETERS: ReadonlySet<string> = new Set([
+  'key',
+  'api-key',
+  'api_key',
+  'access_token',
+  'subscription-key',
+])
+/** What else tells who a client is. */
+const CLIENT_HEADERS: readonly string[] = ['proxy-authorization', 'cookie', 'x-amz-security-token']
 
 /** What pages send along, and Anthropic takes for a call from a browser. */
 const PAGE_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
@@ -157,15 +172,19 @@ function keepOnly(
   { kind, name }: Exclude<BackendAuthConfig, { kind: 'passthrough' }>,
 ): void {
   // A header that no provider reads is for somebody in between, who wants it beside the client's key.
-  const isKey = kind === 'query' ? name === KEY_PARAMETER : KEY_HEADERS.includes(name)
+  const isKey = kind === 'query' ? KEY_PARAMETERS.has(name) : KEY_HEADERS.includes(name)
   if (!isKey) return
-  for (const other of KEY_HEADERS) if (kind === 'query' || other !== name) head.remove(other)
-  if (kind === 'header') removeKeyParameter(head)
+  for (const other of [...KEY_HEADERS, ...CLIENT_HEADERS])
+    if (kind === 'query' || other !== name) head.remove(other)
+  removeKeyParameters(head, kind === 'query' ? name : null)
 }
 
-function removeKeyParameter(head: RequestHead): void {
+function removeKeyParameters(head: RequestHead, except: string | null): void {
   const parts = head.query.split('&')
-  const kept = parts.filter((part) => !new URLSearchParams(part).has(KEY_PARAMETER))
+  const kept = parts.filter((part) => {
+    const names = [...new URLSearchParams(part).keys()]
+    return !names.some((name) => name !== except && KEY_PARAMETERS.has(name.toLowerCase()))
+  })
   if (kept.length === parts.length) return
   head.target = kept.length === 0 ? head.path : `${head.path}?${kept.join('&')}`
 }

@@ -33,7 +33,7 @@ export interface Seen {
   readonly isFree: boolean
   /** The dialect's last event, or the end of a whole answer. A stream without it was cut, whatever its framing says. */
   readonly ending: 'seen' | 'missing'
-  /** Events or, of an answer in one piece, bytes over four: what output is taken for if nobody counted. */
+  /** Events, and long ones for more; of an answer in one piece, bytes over four: what output is taken for if nobody counted. */
   readonly outputGuess: number
   /** On the clock of `performance.now()`; 0 before there was any content. */
   readonly firstAt: number

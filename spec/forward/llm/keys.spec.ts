@@ -75,6 +75,25 @@ keys('in the query of a client give way, too', async () => {
   assert.is(own.target, path)
 })
 
+keys('of any other kind, and what else tells who a client is, give way as well', async () => {
+  const fields = {
+    'ocp-apim-subscription-key': 'mine',
+    'proxy-authorization': 'Basic bWluZQ==',
+    cookie: 's=mine',
+    'x-amz-security-token': 'mine',
+    'x-other': 'stays',
+  }
+  const query = 'api-key=mine&a=1&API_KEY=mine&access_token=mine&subscription-key=mine&k%65y=mine'
+  const path = `/v1/chat/completions?${query}`
+  const { headers, target } = await seen({ policies: ROUTE }, { path, fields })
+  assert.is(target, '/v1/chat/completions?a=1')
+  assert.not.match(JSON.stringify(headers), /mine|bWluZQ/)
+  assert.equal([headers['x-other'], headers.authorization], ['stays', 'Bearer hush'])
+  const own = await seen({}, { path, fields })
+  assert.is(own.target, path)
+  assert.is(own.headers.cookie, 's=mine')
+})
+
 keys('of one provider come before those of its route', async () => {
   const entry = `${ANTHROPIC}, policies: { backendAuth: { key: own } }`
   assert.equal(keysOf(await seen({ entry, policies: ROUTE })), { 'x-api-key': 'own' })

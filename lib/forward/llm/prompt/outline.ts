@@ -7,8 +7,8 @@ import type { PeekOwner } from '../../../base/json/peek.ts'
 import { NO_INTEREST } from '../../../base/json/root-members.ts'
 import type { Found } from '../../../base/json/root-members.ts'
 import type { PromptFacts } from '../types.ts'
-import { includeUsageIn } from './usage-option.ts'
-import { MAX_MODEL_BYTES, folded } from './watched.ts'
+import { includeUsageIn, isUnclear } from './usage-option.ts'
+import { MAX_MODEL_BYTES, MAX_OPTIONS_BYTES, folded } from './watched.ts'
 import type { Watched } from './watched.ts'
 
 /** Members of the root: no request has as many, and each costs more than its bytes. */
@@ -116,8 +116,7 @@ export class Outline implements PeekOwner, PromptFacts {
         this.stream = booleanOf(value)
         return
       case 'stream_options':
-        this.includeUsage = value === null ? null : includeUsageIn(value)
-        return
+        return this.#readOptions(value, from)
       case 'max_tokens':
       case 'max_completion_tokens':
       case 'max_output_tokens': {
@@ -125,6 +124,14 @@ export class Outline implements PeekOwner, PromptFacts {
         if (tokens !== null) this.maxTokens = Math.max(this.maxTokens ?? 0, tokens)
       }
     }
+  }
+
+  #readOptions(value: Buffer | null, from: number): void {
+    if (value === null)
+      return this.fault(`'stream_options' longer than ${MAX_OPTIONS_BYTES} bytes`, from)
+    if (isUnclear(value))
+      return this.fault(`'include_usage' twice, or in another spelling, in 'stream_options'`, from)
+    this.includeUsage = includeUsageIn(value)
   }
 
   /** What is no name may become one on its way, and another than any that was allowed. */

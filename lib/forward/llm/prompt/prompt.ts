@@ -181,7 +181,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     if (body !== this.#try) return
     this.#move('flowing')
     for (const piece of this.#kept.pieces()) body.push(piece, 0, piece.length)
-    if (this.#try !== body) return
+    if (this.#try !== body || this.#endsByFault()) return
     if (this.size > this.#options.keep) this.#kept.drop()
     if (this.#coming === 'nothing') body.finish(this.#trailers)
     else if (this.#coming !== 'more') body.cut(this.#coming)
@@ -213,6 +213,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     if (this.#state === 'flowing') {
       if (wasKept) this.#keep(bytes, from, to)
       this.#try?.push(bytes, from, to)
+      if (this.#endsByFault()) return false
     } else if (!wasKept || !this.#hold(bytes, from, to)) return false
     this.#tell()
     return this.#takesMore

@@ -9,10 +9,11 @@ import { Kept } from './kept.ts'
 import type { Outline, Place } from './outline.ts'
 import { MOST_USAGE_BYTES, USAGE_OPTION, withUsage } from './usage-option.ts'
 
-/** How much may wait behind `stream_options` until `stream` is known; above that the options stay as they are. */
+/** How much may wait behind `stream_options` until `stream` is known; above that it is refused. */
 export const MAX_WAITING_BYTES = 65_536
 
 const OPTIONS = 'stream_options'
+const TOO_FAR = `'stream' more than ${MAX_WAITING_BYTES} bytes behind '${OPTIONS}', write it in front,`
 const COMMA_BYTES = 1
 const NOTHING = Buffer.alloc(0)
 
@@ -70,7 +71,11 @@ export class Rewrite {
     const isLong = this.#waiting.length > MAX_WAITING_BYTES
     const isUndecided = this.#undecidedFrom() < Infinity
     if (isUndecided && !isLong && this.#waiting.add(bytes, from, to)) return NOTHING
-    if (isUndecided) this.#usage = 'left'
+    if (isUndecided) {
+      this.#usage = 'left'
+      // Nobody would count what it costs. All of it is not here yet, so no provider takes it for a request.
+      if (isLong) this.#outline.fault(TOO_FAR, this.#at)
+    }
     const all = Buffer.concat([...this.#waiting.pieces(), fresh])
     this.#waiting.drop()
     return this.#go(all)
@@ -132,8 +137,9 @@ export class Rewrite {
     const place = this.#outline.placeOf(OPTIONS)
     if (place === undefined) return Infinity
     const streams = this.#streams()
-    if (place.to < 0 || streams === null) return place.from
-    this.#asking = streams && place.value !== null ? withUsage(place.value) : null
+    const isDecided = streams !== null || this.#outline.includeUsage === true
+    if (place.to < 0 || !isDecided) return place.from
+    this.#asking = streams === true && place.value !== null ? withUsage(place.value) : null
     this.#usage = this.#asking === null ? 'left' : 'asked'
     return Infinity
   }

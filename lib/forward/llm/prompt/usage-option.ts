@@ -2,6 +2,7 @@
 
 import { edited } from '../../../base/json/edit.ts'
 import { membersOf, valueOf } from '../../../base/json/scan.ts'
+import { folded } from './watched.ts'
 
 const NAME = 'include_usage'
 const MEMBER = `"${NAME}":true`
@@ -21,7 +22,15 @@ export function includeUsageIn(options: Buffer): boolean | null {
   return typeof said === 'boolean' ? said : null
 }
 
-/** The options with usage asked for; null if they do so already, speak of it twice, or are no options at all. */
+/** Whether readers of JSON may differ about what they say: of several the last counts to most, but not to all. */
+export function isUnclear(options: Buffer): boolean {
+  const value = valueOf(options)
+  if (value === null) return false
+  const said = membersOf(options, value).filter(({ key }) => folded(key) === NAME)
+  return said.length > 1 || said.some(({ key }) => key !== NAME)
+}
+
+/** The options with usage asked for, which `isUnclear` has passed; null if they do so already, or are no options at all. */
 export function withUsage(options: Buffer): string | null {
   if (includeUsageIn(options) === true) return null
   const value = valueOf(options)
@@ -29,11 +38,10 @@ export function withUsage(options: Buffer): string | null {
   if (options.toString() === 'null') return USAGE_OPTION
   if (options[value.from] !== OPEN_BRACE) return null
   const members = membersOf(options, value)
-  const said = members.filter(({ key }) => key === NAME)
-  if (said.length > 1) return null
+  const said = members.find(({ key }) => key === NAME)
   const edit =
-    said[0] === undefined
+    said === undefined
       ? { from: 1, to: 1, text: members.length === 0 ? MEMBER : `${MEMBER},` }
-      : { from: said[0].from, to: said[0].to, text: 'true' }
+      : { from: said.from, to: said.to, text: 'true' }
   return edited(options, [edit]).toString()
 }

@@ -2,8 +2,8 @@
 
 /** A longer one is refused: it is no model's name. */
 export const MAX_MODEL_BYTES = 1_024
-/** Longer options are not looked into. */
-const MAX_OPTIONS_BYTES = 16_384
+/** Longer options are refused as well. */
+export const MAX_OPTIONS_BYTES = 16_384
 const MAX_SCALAR_BYTES = 64
 
 /** How much is kept of the values that tell what is asked. */

@@ -8,6 +8,7 @@ import { Findings } from '../usage/findings.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { blankLineAt } from './blank-line.ts'
 import { glean } from './glean.ts'
+import { guessOfEvents } from './guess.ts'
 import type { Watch } from './watch.ts'
 import { hasWord } from './words.ts'
 
@@ -23,6 +24,7 @@ export class EventWatch implements Watch {
   readonly #reader: EventReader
   readonly #now: () => number
   #events = 0
+  #bytes = 0
   #firstAt = 0
   #lastAt = 0
 
@@ -39,11 +41,13 @@ export class EventWatch implements Watch {
 
   get seen(): Seen {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
-    return this.#findings.seen({ outputGuess: this.#events, firstAt, lastAt })
+    const outputGuess = guessOfEvents(this.#events, this.#bytes)
+    return this.#findings.seen({ outputGuess, firstAt, lastAt })
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
+    this.#bytes += to - from
     if (!this.#isDull(bytes, from, to)) this.#reader.write(bytes, from, to)
   }
 

@@ -7,6 +7,7 @@ import type { Seen } from '../types.ts'
 import type { AnswerDialect } from '../usage/dialects.ts'
 import { Findings } from '../usage/findings.ts'
 import { glean } from './glean.ts'
+import { guessOfEvents } from './guess.ts'
 import type { Watch } from './watch.ts'
 
 /** A longer payload passes unread. */
@@ -33,6 +34,7 @@ export class FrameWatch implements Watch {
   #left = PRELUDE_BYTES
   #payload = 0
   #frames = 0
+  #bytes = 0
   #firstAt = 0
   #lastAt = 0
 
@@ -43,12 +45,14 @@ export class FrameWatch implements Watch {
 
   get seen(): Seen {
     const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
-    return this.#findings.seen({ outputGuess: this.#frames, firstAt, lastAt })
+    const outputGuess = guessOfEvents(this.#frames, this.#bytes)
+    return this.#findings.seen({ outputGuess, firstAt, lastAt })
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
     this.#lastAt = this.#now()
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
+    this.#bytes += to - from
     let at = from
     while (at < to && this.#state !== 'broken') at = this.#eat(bytes, at, to)
   }

