@@ -80,19 +80,10 @@ interface Places {
   readonly signer: Signer
 }
 
-function routesOf({ backend, provider, signer }: Places): Json[] {
+function httpRoutes({ backend, signer }: Places): Json[] {
   const host = { host: `127.0.0.1:${backend.port}` }
   const jwks = JSON.stringify({ keys: [signer.jwk] })
   const keyed = (location: Json): Json => ({ key: { value: S.backendKey, location } })
-  const child = {
-    name: 'child',
-    stdio: {
-      cmd: process.execPath,
-      args: [childFile('mcp-server'), '--name', 'child'],
-      env: { TOKEN: S.env },
-    },
-  }
-  const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
   return [
     route('plain', host),
     route('down', { host: '127.0.0.1:1' }),
@@ -139,6 +130,20 @@ function routesOf({ backend, provider, signer }: Places): Json[] {
         },
       ],
     }),
+  ]
+}
+
+function otherRoutes({ backend, provider }: Places): Json[] {
+  const child = {
+    name: 'child',
+    stdio: {
+      cmd: process.execPath,
+      args: [childFile('mcp-server'), '--name', 'child'],
+      env: { TOKEN: S.env },
+    },
+  }
+  const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
+  return [
     route('llm', {
       ai: {
         name: 'p',
@@ -186,7 +191,11 @@ async function started(): Promise<[Planted, Places]> {
   const provider = stage.add(await ProviderServer.start())
   const signer = await Signer.make('ES256', 'k')
   const places = { backend, provider, signer }
-  const gateway = stage.add(await Planted.start({ routes: routesOf(places) }))
+  const gateway = stage.add(
+    await Planted.start({
+      routes: [...httpRoutes(places), ...otherRoutes(places)],
+    }),
+  )
   return [gateway, places]
 }
 
