@@ -13,6 +13,7 @@ import type { Message } from './message.ts'
 import { readMessage } from './message.ts'
 import { parseScript } from './script.ts'
 import type { Stage } from './stage.ts'
+import { TraceWatch } from './trace.ts'
 
 const SETTLE_MS = 3000
 /** Places at which a request is cut in two, and how many of these connections run at once. */
@@ -25,8 +26,6 @@ export type Result =
   | { status: 'failed'; wrong: string[] }
 
 export async function play(aCase: Case, stage: Stage): Promise<Result> {
-  if (aCase.blocks.some(({ kind }) => kind === 'trace'))
-    return { status: 'skipped', reason: 'trace comes with issue 7' }
   const wrong = await judge(aCase, stage)
   return wrong.length === 0 ? { status: 'passed' } : { status: 'failed', wrong }
 }
@@ -40,7 +39,7 @@ async function judge(aCase: Case, stage: Stage): Promise<string[]> {
   if (hasRequests) {
     if (!(await gateway.isReady(await stage.port())))
       return [`gateway ended at the start:\n${gateway.lines.slice(0, 6).join('\n')}`]
-    wrong.push(...(await converse(aCase, stage, gateway)))
+    wrong.push(...(await traced(of('trace'), stage, () => converse(aCase, stage, gateway))))
     wrong.push(...(await judgeForwarded(aCase, stage)))
   }
   for (const { text } of of('log'))
@@ -62,6 +61,28 @@ async function judge(aCase: Case, stage: Stage): Promise<string[]> {
       if (!fitsWithin(await stage.fill(line), gateway.stderr))
         wrong.push(`${quote(line)} is not in stderr ${quote(gateway.stderr)}`)
   return wrong
+}
+
+/** Somebody watches while the case is played: one watcher for each block, in their order. */
+async function traced(
+  blocks: readonly Block[],
+  stage: Stage,
+  played: () => Promise<string[]>,
+): Promise<string[]> {
+  const watches: TraceWatch[] = []
+  try {
+    for (const { info } of blocks) watches.push(await TraceWatch.open(await stage.admin(), info))
+    const wrong = await played()
+    if (wrong.length > 0) return wrong
+    for (const [at, watch] of watches.entries()) {
+      const { text, line } = blocks[at]!
+      const told = await watch.judge(await stage.fill(text))
+      wrong.push(...told.map((what) => `line ${line}: ${what}`))
+    }
+    return wrong
+  } finally {
+    for (const watch of watches) watch.close()
+  }
 }
 
 /** Once, or once per split when a request asks for it. */

@@ -80,13 +80,8 @@ interface Places {
   readonly signer: Signer
 }
 
-function routesOf(places: Places): Json[] {
-  const host = { host: `127.0.0.1:${places.backend.port}` }
-  return [...guardedRoutes(host, places), ...changedRoutes(host), ...otherRoutes(places)]
-}
-
-/** Who one is, and what a backend gets. */
-function guardedRoutes(host: Json, { signer }: Places): Json[] {
+function httpRoutes({ backend, signer }: Places): Json[] {
+  const host = { host: `127.0.0.1:${backend.port}` }
   const jwks = JSON.stringify({ keys: [signer.jwk] })
   const keyed = (location: Json): Json => ({ key: { value: S.backendKey, location } })
   return [
@@ -115,12 +110,6 @@ function guardedRoutes(host: Json, { signer }: Places): Json[] {
       backendAuth: { key: { value: S.queryKey, location: { queryParameter: { name: 'who' } } } },
     }),
     route('basic', host, { basicAuth: { mode: 'strict', htpasswd: `u:${S.password}` } }),
-  ]
-}
-
-/** Headers that are computed, or counted by. */
-function changedRoutes(host: Json): Json[] {
-  return [
     route('made', host, {
       transformations: {
         request: {
@@ -144,7 +133,6 @@ function changedRoutes(host: Json): Json[] {
   ]
 }
 
-/** Models, and MCP servers of either kind. */
 function otherRoutes({ backend, provider }: Places): Json[] {
   const child = {
     name: 'child',
@@ -203,7 +191,11 @@ async function started(): Promise<[Planted, Places]> {
   const provider = stage.add(await ProviderServer.start())
   const signer = await Signer.make('ES256', 'k')
   const places = { backend, provider, signer }
-  const gateway = stage.add(await Planted.start({ routes: routesOf(places) }))
+  const gateway = stage.add(
+    await Planted.start({
+      routes: [...httpRoutes(places), ...otherRoutes(places)],
+    }),
+  )
   return [gateway, places]
 }
 

@@ -1,0 +1,51 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { differencesOf } from '../../conformance/trace.ts'
+
+const traces = suite('conformance traces')
+
+function event(type: string, eventEnd: number, more: object = {}): string {
+  return JSON.stringify({
+    eventStart: null,
+    eventEnd,
+    severity: 'info',
+    message: { type, ...more },
+  })
+}
+
+const STARTED = event('requestStarted', 0)
+const FINISHED = event('requestFinished', 9, { status: 200 })
+
+traces('fit when every line does, whatever else stands in between', () => {
+  const data = [STARTED, event('policy', 1), event('cel', 2, { expr: 'a' }), FINISHED]
+  assert.equal(differencesOf('{"type":"requestStarted"}\n{"type":"cel","expr":"<any>"}', data), [])
+  assert.equal(
+    differencesOf(
+      '{"eventStart":null,"eventEnd":<number>,"severity":"info","message":{"type":"cel","<any>":<any>}}',
+      data,
+    ),
+    [],
+  )
+})
+
+traces('do not fit when one of a named type is missing, is too many or is another', () => {
+  const line = '{"type":"cel","expr":"a"}'
+  const a = event('cel', 1, { expr: 'a' })
+  const b = event('cel', 2, { expr: 'b' })
+  for (const between of [[], [a, b], [b]])
+    assert.is(differencesOf(line, [STARTED, ...between, FINISHED]).length, 1)
+  assert.is(
+    differencesOf(`${line}\n{"type":"cel","expr":"b"}`, [STARTED, b, a, FINISHED]).length,
+    2,
+  )
+})
+
+traces('must begin, end once and go forward', () => {
+  assert.is(differencesOf('', [STARTED, FINISHED]).length, 0)
+  assert.is(differencesOf('', [FINISHED]).length, 1)
+  assert.is(differencesOf('', [STARTED]).length, 1)
+  assert.is(differencesOf('', [STARTED, FINISHED, FINISHED]).length, 1)
+  assert.is(differencesOf('', [STARTED, event('cel', 10), FINISHED]).length, 1)
+})
+
+traces.run()
