@@ -128,6 +128,7 @@ class Planner {
       policies: this.#policies,
       held,
       limits: config.llm,
+      log,
       pool: (endpoint, tls) => this.#pool(endpoint, tls),
     }
   }
