@@ -6,7 +6,7 @@ import type { Body, Form, Framing, Outcome, Sink } from '../../base/types.ts'
 import type { Fields } from '../../base/wire/head.ts'
 
 /** How much is read, and how long, in ms; an error has said by then what it is about. */
-export const MAX_TASTED_BYTES = 16_384
+const MAX_TASTED_BYTES = 16_384
 const TASTING_DEADLINE = 2_000
 
 /** `decided`: the beginning was shown, and what comes now waits. */
