@@ -12,6 +12,7 @@ import type {
 } from './base/config/types.ts'
 import { LLM_REPLAY_BYTES } from './base/limits.ts'
 import type { LlmLimits } from './base/limits.ts'
+import type { Log } from './base/log.ts'
 import type { Backend, Meter } from './base/types.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { PolicyMaker } from './enforce/policy-maker.ts'
@@ -29,6 +30,7 @@ import { MockBackend } from './forward/llm/mock/backend.ts'
 import { watchedWith } from './forward/llm/prompt/watched.ts'
 import { ownHost } from './forward/llm/provider.ts'
 import { ProviderBackend } from './forward/llm/provider-backend.ts'
+import { Refusals } from './forward/llm/refusals.ts'
 import { PolicedBackend } from './forward/policed.ts'
 
 /** Token limits of a route, and what they ask of a request. */
@@ -46,6 +48,7 @@ export interface Ways {
   readonly policies: PolicyMaker
   readonly held: Budget
   readonly limits: LlmLimits
+  readonly log: Log
   pool(endpoint: Endpoint, tls: BackendTlsConfig | null): Pool
 }
 
@@ -114,7 +117,7 @@ export class LlmPlanner {
       auth: null,
       tls: null,
     }
-    const candidate = candidateOf(entry, plain, policy)
+    const candidate = this.#candidateOf(entry, plain, policy)
     const catalogue = new OpenCatalogue([[{ candidate, weight: 1 }]], {})
     const llm = this.#backend(backend, policy, catalogue, editedBy([policy]))
     return new MeteredBackend(plain, llm, looksLikeLlm(new FormatTable(policy.routes), scope))
@@ -171,7 +174,26 @@ export class LlmPlanner {
     const way = new ProviderBackend(this.#way(backend, entry), entry.provider, auth)
     const policies = this.#ways.policies.ofProvider({ auth: entry.auth, ...dress })
     const policed = policies.length === 0 ? way : new PolicedBackend(way, policies, enforce)
-    return candidateOf(entry, policed, dress.policy)
+    return this.#candidateOf(entry, policed, dress.policy)
+  }
+
+  #candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): Candidate {
+    const { log } = this.#ways
+    const tell = (model: string): void =>
+      log.line('info', 'llm', 'a model does not know include_usage: it is not asked to count', [
+        'provider',
+        entry.name,
+        'model',
+        model,
+      ])
+    return {
+      entry,
+      backend,
+      overrides: jsonOf(policy.overrides),
+      defaults: jsonOf(policy.defaults),
+      health: new Health(),
+      refusals: new Refusals(tell),
+    }
   }
 
   #way({ policies }: Ai | Llm, { provider, endpoint, tls }: AiEntry): Backend {
@@ -185,17 +207,6 @@ export class LlmPlanner {
     // Real providers speak TLS only; whoever names a host says so himself.
     const pool = this.#ways.pool(where, secured ?? (endpoint === null ? SYSTEM_TLS : null))
     return new HttpBackend(pool, route.timeout?.backendRequestTimeout ?? 0)
-  }
-}
-
-function candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): Candidate {
-  return {
-    entry,
-    backend,
-    overrides: jsonOf(policy.overrides),
-    defaults: jsonOf(policy.defaults),
-    health: new Health(),
-    usage: 'untried',
   }
 }
 

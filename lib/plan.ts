@@ -138,6 +138,7 @@ class Planner {
       policies: this.#policies,
       held,
       limits: config.llm,
+      log,
       pool: (endpoint, tls) => this.#pool(endpoint, tls),
     }
   }

@@ -38,13 +38,14 @@ export class LlmBackend implements Backend {
   call(exchange: Exchange, attempt: Attempt): void {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
-    const format = formats.of(request.path)
-    if (this.#settings.host === 'provider' || isJsonFormat(format))
-      exchange.dialect = dialectOf(format)
+    const asked = formats.of(request.path)
+    if (this.#settings.host === 'provider' || isJsonFormat(asked))
+      exchange.dialect = dialectOf(asked)
     if (catalogue.models !== null && request.method === 'GET') {
       const known = modelsReply(request, catalogue.models)
       if (known !== null) return attempt.answer(known)
     }
+    const format = formats.sent(catalogue.pathOverride, asked)
     new LlmCall(this.#settings, exchange, attempt, format).start()
   }
 }

@@ -5,7 +5,7 @@ import type { LlmFormat } from '../../base/config/llm-types.ts'
 import { NO_COST } from '../../base/cost.ts'
 import { faultOf, GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Call, Reply } from '../../base/types.ts'
+import type { Attempt, Call, Meter, Reply } from '../../base/types.ts'
 import type { RequestHead } from '../../base/wire/head.ts'
 import { letContinue } from '../let-continue.ts'
 import type { LlmSettings } from './backend.ts'
@@ -36,6 +36,8 @@ export class LlmCall implements PromptOwner, Call {
   readonly #prompt: Prompt
   readonly #facts: LlmFacts = {}
   #state: State = 'reading'
+  /** For what was let pass as free, in case it turns out not to be. */
+  #late: Meter | null = null
   /** Tokens taken in advance. */
   #estimate = 0
 
@@ -171,11 +173,13 @@ export class LlmCall implements PromptOwner, Call {
   #admit(choices: readonly Choice[]): void {
     const { meter } = this.#settings
     const exchange = this.#exchange
-    const { method } = exchange.request
-    // Another try of the route's `retry` was admitted with the first.
-    const isAdmitted = exchange.spent !== null || isFree(this.#format, method, this.#attempt.body)
     this.#estimate = this.#estimateNow()
-    if (meter === null || isAdmitted) return this.#ask(choices)
+    // Another try of the route's `retry` was admitted with the first.
+    if (meter === null || exchange.spent !== null) return this.#ask(choices)
+    if (this.#isFree(choices)) {
+      if (this.#asks) this.#late = meter
+      return this.#ask(choices)
+    }
     exchange.spent = NO_COST
     this.#state = 'admitting'
     const verdict = meter.admit(exchange, this.#estimate)
@@ -187,6 +191,15 @@ export class LlmCall implements PromptOwner, Call {
         return reply === undefined ? this.#ask(choices) : this.#refuse(reply)
       })
       .catch((error: unknown) => this.#fail(faultOf(error)))
+  }
+
+  /** Whoever answers it. */
+  #isFree(choices: readonly Choice[]): boolean {
+    const { method } = this.#exchange.request
+    return choices.every(({ candidate }) => {
+      const format = this.#settings.formats.sent(candidate.entry.pathOverride, this.#format)
+      return isFree(format, method, this.#attempt.body)
+    })
   }
 
   /** Nobody reads the rest of the body: the connection ends with the answer, and says so. */
@@ -203,7 +216,7 @@ export class LlmCall implements PromptOwner, Call {
 
   #ask(choices: readonly Choice[]): void {
     this.#state = 'asking'
-    const { usage, host } = this.#settings
+    const { usage, host, formats } = this.#settings
     const able = choices.filter(({ candidate }) => speaks(candidate.entry.provider, this.#format))
     const turns = new Turns(this.#exchange, this.#attempt, {
       // If nobody is able, the first says so.
@@ -211,6 +224,8 @@ export class LlmCall implements PromptOwner, Call {
       usage,
       host,
       format: this.#format,
+      formats,
+      late: this.#late,
       named: this.#named,
       prompt: this.#prompt,
       facts: this.#facts,

@@ -4,6 +4,7 @@ import type { AiEntry } from '../../base/config/llm-types.ts'
 import { MAX_TURNS } from '../../base/limits.ts'
 import type { Backend } from '../../base/types.ts'
 import type { Health } from './health.ts'
+import type { Refusals } from './refusals.ts'
 
 export interface Candidate {
   readonly entry: AiEntry
@@ -13,8 +14,8 @@ export interface Candidate {
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
   readonly health: Health
-  /** Whether it knows `stream_options.include_usage`, as far as its answers have told. */
-  usage: 'untried' | 'accepted' | 'refused'
+  /** Models that are not asked to count. */
+  readonly refusals: Refusals
 }
 
 /** One level of preference; within it the weights decide. */

@@ -21,6 +21,8 @@ export interface Catalogue {
   readonly needs: 'model' | 'nothing'
   /** Whether a provider may be asked for another model than the client wrote. */
   readonly edits: 'model' | 'nothing'
+  /** A path that every provider is asked at, whatever the client's; null where that differs. */
+  readonly pathOverride: string | null
   /** Ids to tell clients of; null when only the provider knows. */
   readonly models: readonly string[] | null
   /** In the order in which they are asked. Throws what the client is to hear. */
@@ -32,12 +34,17 @@ export class OpenCatalogue implements Catalogue {
   readonly needs: 'model' | 'nothing'
   readonly edits: 'model' | 'nothing'
   readonly models = null
+  readonly pathOverride: string | null
   readonly #levels: readonly Level[]
   readonly #aliases: ReadonlyMap<string, string>
 
   constructor(levels: readonly Level[], aliases: Readonly<Record<string, string>>) {
     this.#levels = levels
     this.#aliases = new Map(Object.entries(aliases))
+    const [path = null, ...others] = new Set(
+      levels.flat().map(({ candidate }) => candidate.entry.pathOverride),
+    )
+    this.pathOverride = others.length > 0 ? null : path
     const hasOwn = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
     this.edits = this.#aliases.size > 0 || hasOwn ? 'model' : 'nothing'
     this.needs = this.#aliases.size > 0 || levels.some(isByModel) ? 'model' : 'nothing'
@@ -79,6 +86,7 @@ export interface MixedModel {
 export class ModelCatalogue implements Catalogue {
   readonly needs = 'model'
   readonly edits = 'model'
+  readonly pathOverride = null
   readonly models: readonly string[]
   readonly #listed: ReadonlyMap<string, ListedModel>
   readonly #mixed: ReadonlyMap<string, MixedModel>

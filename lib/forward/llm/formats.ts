@@ -44,6 +44,14 @@ export class FormatTable {
     return this.#other
   }
 
+  /** `path`: one of the configuration's own, which replaces the client's; that must not make anything free. */
+  sent(path: string | null, asked: LlmFormat): LlmFormat {
+    if (path === null) return asked
+    const own = this.of(path)
+    const isVague = own === 'detect' && asked !== 'models' && !COUNTING.has(asked)
+    return isVague ? asked : own
+  }
+
   /** A path that can be read in several ways is not to make anything free. */
   get #costly(): readonly Row[] {
     return this.#rows.filter(([, format]) => format !== 'models' && !COUNTING.has(format))

@@ -3,7 +3,8 @@
 import { NO_COST } from '../../base/cost.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import type { LlmFacts } from '../../base/cel/facts.ts'
-import type { Outcome, Tap } from '../../base/types.ts'
+import type { Meter, Outcome, Tap } from '../../base/types.ts'
+import { chargeLate } from './late-charge.ts'
 import { costOf, llmFactsOf } from './usage/normalise.ts'
 import type { Seen } from './types.ts'
 import type { Watch } from './watch/watch.ts'
@@ -15,6 +16,8 @@ export interface Watched {
   readonly kind: 'events' | 'other'
   /** Tokens of the prompt, in case nobody counts them; null if it is none, and costs only what the answer says. */
   readonly input: () => number | null
+  /** Asked only if it costs anything; null for what was admitted. */
+  readonly late: Meter | null
 }
 
 export class Tally implements Tap {
@@ -49,16 +52,18 @@ export class Tally implements Tap {
   #settle(): void {
     const exchange = this.#exchange
     const { seen } = this.#watch
-    const { facts, kind, input } = this.#watched
+    const { facts, kind, input, late } = this.#watched
     Object.assign(facts, llmFactsOf(seen))
     Object.assign(facts, timesOf(exchange.started, seen, facts.outputTokens ?? 0))
     const isShort = kind === 'events' && this.#outcome === 'complete' && seen.ending === 'missing'
     if (isShort) facts.ending = 'missing'
     const guess = input()
     const isNone = guess === null && seen.usage === null
-    exchange.spent = isNone ? NO_COST : costOf(seen, guess ?? 0)
-    exchange.trace?.emit({ type: 'llmUsage', usage: { ...exchange.spent, ...facts } })
-    for (const charge of exchange.charges) charge.settle(exchange.spent)
+    const cost = isNone ? NO_COST : costOf(seen, guess ?? 0)
+    exchange.spent = cost
+    exchange.trace?.emit({ type: 'llmUsage', usage: { ...cost, ...facts } })
+    if (late !== null && cost.input + cost.output > 0) return chargeLate(late, exchange, cost)
+    for (const charge of exchange.charges) charge.settle(cost)
   }
 }
 

@@ -8,13 +8,15 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import { NO_COST } from '../../base/cost.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
-import type { Attempt, Body, Reply } from '../../base/types.ts'
+import type { Attempt, Body, Meter, Reply } from '../../base/types.ts'
 import { wayBack } from '../retry.ts'
 import { TappedBody } from '../../base/tapped-body.ts'
 import type { Choice } from './catalogue.ts'
 import { inputGuess } from './estimate.ts'
 import { isAskedForUsage, isJsonFormat } from './formats.ts'
+import type { FormatTable } from './formats.ts'
 import { LeftCost } from './left-cost.ts'
+import { essenceOf, isJsonType } from './media-type.ts'
 import { namedInPath } from './model-place.ts'
 import type { NamedModel, Place } from './model-place.ts'
 import type { Prompt } from './prompt/prompt.ts'
@@ -22,6 +24,7 @@ import type { TryBody } from './prompt/try-body.ts'
 import { targetOf } from './provider.ts'
 import { retryAfterOf } from './retry-after.ts'
 import { Tally } from './tally.ts'
+import { TastedBody } from './tasted-body.ts'
 import type { BodyEdits } from './types.ts'
 import { UsageFilter } from './usage-filter.ts'
 import { watchOf } from './watch/watch.ts'
@@ -29,10 +32,16 @@ import { watchOf } from './watch/watch.ts'
 /** Answers that another provider may do better than. */
 const WORTH_ANOTHER: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
 
+/** What an error says that is about the question for usage. */
+const REFUSAL = /stream_options|include_usage/i
+
 export interface Round {
   /** At least one. */
   readonly choices: readonly Choice[]
   readonly format: LlmFormat
+  readonly formats: FormatTable
+  /** Asked once an answer tells of a cost that nobody expected; null for what was admitted. */
+  readonly late: Meter | null
   /** The model by the request's head; null where its body names it. */
   readonly named: NamedModel | null
   /** `plain`: not every request there is one to an LLM. */
@@ -53,6 +62,8 @@ export class Turns implements Attempt {
   #sent = 0
   /** Of the try under way. */
   #body: TryBody | null = null
+  /** That the try asks for, if any. */
+  #model: string | null = null
   /** `withheld`: sent once more without the question for usage, after a 400. */
   #question: 'asked' | 'withheld' = 'asked'
 
@@ -73,6 +84,12 @@ export class Turns implements Attempt {
     return this.#round.choices[this.#at]!
   }
 
+  /** Of what the provider is sent. */
+  get #format(): LlmFormat {
+    const { format, formats } = this.#round
+    return formats.sent(this.#choice.candidate.entry.pathOverride, format)
+  }
+
   next(): void {
     const { candidate, model } = this.#choice
     const { prompt, facts, format, named } = this.#round
@@ -81,6 +98,7 @@ export class Turns implements Attempt {
     if (this.#sent++ > 0) this.#undo()
     const place = named === null || model === null ? this.#asked : named.at(model)
     const wanted = model ?? named?.model ?? prompt.model
+    this.#model = wanted
     request.target = targetOf(candidate.entry, { format, model: wanted, ...place })
     const body = prompt.bodyWith(this.#editsOf(this.#choice, request))
     this.#body = body
@@ -101,9 +119,15 @@ export class Turns implements Attempt {
       candidate.health.failed(retryAfterOf(head))
       if (this.#another()) return reply.body.cancel()
     } else candidate.health.succeeded()
-    if (head.status === 400 && this.#withoutUsage()) return reply.body.cancel()
+    if (head.status === 400 && this.#mayRefuseUsage(reply)) return this.#taste(reply)
+    this.#relay(reply)
+  }
+
+  #relay(reply: Reply): void {
+    const { head } = reply
+    const { candidate } = this.#choice
     // Only now it is certain whose fault the first 400 was.
-    if (this.#question === 'withheld' && head.status < 300) candidate.usage = 'refused'
+    if (this.#question === 'withheld' && head.status < 300) candidate.refusals.learn(this.#model)
     if (head.status < 200 || head.status > 299) this.#costsNothing()
     else if (reply.tunnel === null) return this.#attempt.answer(this.#watched(reply))
     this.#attempt.answer(reply)
@@ -119,12 +143,39 @@ export class Turns implements Attempt {
     this.#attempt.fail(error)
   }
 
-  /** A provider that does not know the field says 400; it is asked once more without, and if that helps, never again with it. */
+  /** A provider that does not know the field says 400, and what it does not know. */
+  #mayRefuseUsage({ head, body }: Reply): boolean {
+    if (this.#body?.isAsking !== true || !this.#round.prompt.isReplayable) return false
+    const type = essenceOf(head.get('content-type') ?? '')
+    const isText = type === '' || type.startsWith('text/') || isJsonType(type)
+    return isText && body.framing !== 'none' && !head.has('content-encoding')
+  }
+
+  /** It is asked once more without, if that was the reason; and if that helps, never again with it for this model. */
+  #taste({ head, body, tunnel }: Reply): void {
+    const exchange = this.#exchange
+    const { call } = exchange
+    const tasted = new TastedBody(body)
+    const cancel = (): void => {
+      tasted.drop()
+      call?.cancel()
+    }
+    exchange.call = { cancel }
+    tasted.taste((beginning) => {
+      if (exchange.isAnswered) return tasted.cancel()
+      exchange.call = call
+      try {
+        if (REFUSAL.test(beginning) && this.#withoutUsage()) return tasted.cancel()
+        if (tasted.framing === 'open') head.remove('transfer-encoding')
+        this.#relay({ head, body: tasted, tunnel })
+      } catch (error) {
+        exchange.fail(faultOf(error))
+      }
+    })
+  }
+
   #withoutUsage(): boolean {
-    const { candidate } = this.#choice
-    const { prompt } = this.#round
-    const isAsking = this.#body?.isAsking === true
-    if (!isAsking || candidate.usage === 'accepted' || !prompt.isReplayable) return false
+    if (!this.#round.prompt.isReplayable) return false
     this.#question = 'withheld'
     this.#again()
     return true
@@ -170,18 +221,17 @@ export class Turns implements Attempt {
   }
 
   #watched({ head, body, tunnel }: Reply): Reply {
-    const { format, facts } = this.#round
-    const { candidate } = this.#choice
+    const { facts, late } = this.#round
     const sent = this.#body
-    if (sent?.isAsking === true) candidate.usage = 'accepted'
     if (body.framing === 'none') {
       this.#costsNothing()
       return { head, body, tunnel }
     }
-    const watch = watchOf(format, head)
+    const watch = watchOf(this.#format, head)
     const isEvents = isEventStream(head.get('content-type'))
     const kind = isEvents ? 'events' : 'other'
-    const tally = new Tally(this.#exchange, { watch, facts, kind, input: () => this.#input })
+    const input = (): number | null => this.#input
+    const tally = new Tally(this.#exchange, { watch, facts, kind, input, late })
     const tapped = new TappedBody(body, tally)
     // The head may come before the request has said whether it streams.
     const isFiltered = sent?.mayAsk === true && isEvents && !head.has('content-encoding')
@@ -193,9 +243,9 @@ export class Turns implements Attempt {
 
   #editsOf({ candidate, model }: Choice, sent: Place): BodyEdits {
     const { overrides, defaults } = candidate
-    const { usage, format, named } = this.#round
-    const isSpared = candidate.usage === 'refused' || this.#question === 'withheld'
-    const isAsked = usage === 'ask' && isAskedForUsage(format) && !isSpared
+    const { usage, named } = this.#round
+    const isSpared = candidate.refusals.has(this.#model) || this.#question === 'withheld'
+    const isAsked = usage === 'ask' && isAskedForUsage(this.#format) && !isSpared
     const asking = isAsked ? 'ask' : 'leave'
     // A path of the gateway's own may have lost the name.
     if (named === null || !isNamedIn(named, sent)) {

@@ -22,6 +22,13 @@ llm('has a port of its own', () => {
   assert.is(gateways[0]!.listeners[0]!.routes[0]!.key, 'llm:default')
 })
 
+llm('says how a provider is written where there is only its name', () => {
+  const text = 'routes: [{ backends: [{ ai: { name: p, provider: openAI } }] }]'
+  assert.equal(problemsOf(text), [
+    'c.yaml:1:50: routes[0].backends[0].ai.provider: got a string, expected an object: { openAI: {} }',
+  ])
+})
+
 llm('shares no port with mcp', () => {
   const mcp = 'mcp: { port: 1, targets: [{ name: a, stdio: { cmd: x } }] }'
   assert.equal(problemsOf(`${mcp}\nllm: { port: 1, models: [{ name: "*", provider: mock }] }`), [

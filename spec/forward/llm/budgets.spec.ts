@@ -253,4 +253,37 @@ budgets('keep what they counted over a reload of other things', async () => {
   assert.is((await post(running)).status, 200)
 })
 
+budgets('go by the path that a provider is sent, not by the client’s', async () => {
+  const answer = answers.json(chatOf(60, 90))
+  const entry = 'name: p, provider: { openAI: {} }, pathOverride: /v1/chat/completions'
+  for (const path of ['/v1/messages/count_tokens', '/v1/models/x:countTokens', '/v1/models']) {
+    const written = { entry, policies: tokens(100) }
+    const { gateway, backend } = await staged(stage, written, answer)
+    assert.equal(statuses([await post(gateway, BODY, { path })]), [200])
+    assert.is(left(gateway), 0, path)
+    assert.equal(statuses([await post(gateway, BODY, { path })]), [429])
+    assert.is(backend.requests.length, 1)
+    // Streams are asked to count there as well.
+    const other = await staged(stage, written, answers.events(chatEventsOf(60, 9)))
+    await post(other.gateway, chatAsking({ stream: true }), { path })
+    assert.match(other.backend.requests[0]!.text, 'include_usage')
+    assert.is(left(other.gateway), 31)
+  }
+})
+
+budgets('pay what an answer reports, though it was asked for something free', async () => {
+  for (const path of ['/v1/messages/count_tokens', '/v1/models/x:countTokens', '/v1/models']) {
+    const { gateway, backend } = await staged(
+      stage,
+      { policies: tokens(100) },
+      answers.json(chatOf(20, 10)),
+    )
+    await post(gateway, BODY, { path })
+    assert.is(left(gateway), 70, path)
+    backend.answer(answers.json({ input_tokens: 7, totalTokens: 7 }))
+    assert.is((await post(gateway, BODY, { path })).status, 200)
+    assert.is(left(gateway), 70, path)
+  }
+})
+
 budgets.run()

@@ -206,23 +206,53 @@ usage('spares a provider that refused it also those who asked at the same time',
   assert.ok(backend.requests.length <= 6)
 })
 
-usage('is no reason for a 400 that is the fault of the client', async () => {
+usage('is refused by single models, and the others are still asked', async () => {
+  const refuses = answers.refusesUsage(stream)
+  const answer: LlmAnswer = (request, response) =>
+    (request.json['model'] === 'old' ? refuses : stream)(request, response)
+  const { gateway, backend } = await staged(stage, LIMITED, answer)
+  const asked = async (model: string): Promise<boolean[]> => {
+    const from = backend.requests.length
+    assert.is((await post(gateway, chatAsking({ model, stream: true }))).text, PLAIN)
+    return backend.requests.slice(from).map(({ text }) => text.includes('include_usage'))
+  }
+  assert.equal(await asked('new'), [true])
+  assert.equal(await asked('old'), [true, false])
+  assert.equal(await asked('old'), [false])
+  assert.equal(await asked('new'), [true])
+})
+
+usage('is no reason for a 400 that is about something else: it passes as it came', async () => {
   const refusal = answers.fails(400)
   const { gateway, backend } = await staged(stage, LIMITED, refusal)
   const told = await post(gateway, STREAMING)
   assert.is(told.status, 400)
   assert.match(told.text, 'the spec says 400')
-  assert.is(backend.requests.length, 2)
+  assert.is(backend.requests.length, 1)
   assert.is(left(gateway), 1000)
   // It proves nothing: the next one asks again.
   backend.answer(stream)
   assert.is((await post(gateway, STREAMING)).text, PLAIN)
-  assert.is(backend.requests[2]!.text, injected(STREAMING))
+  assert.is(backend.requests[1]!.text, injected(STREAMING))
   assert.is(left(gateway), 1000 - 42)
-  // And from one that has accepted it, a 400 is passed on at once.
-  backend.answer(refusal)
-  assert.is((await post(gateway, STREAMING)).status, 400)
-  assert.is(backend.requests.length, 4)
+})
+
+usage('is no reason for a 400 whose words are compressed, late or missing', async () => {
+  const words = 'stream_options'
+  const bodies: [fields: Record<string, string>, body: Buffer][] = [
+    [{ 'content-encoding': 'gzip' }, gzipSync(words)],
+    [{ 'content-type': 'image/png' }, Buffer.from(words)],
+    [{}, Buffer.from('x'.repeat(200_000) + words)],
+    [{ 'content-length': '200014' }, Buffer.from('x'.repeat(200_000) + words)],
+    [{}, Buffer.alloc(0)],
+  ]
+  for (const [fields, body] of bodies) {
+    const answer: LlmAnswer = (_request, response) => void response.writeHead(400, fields).end(body)
+    const { gateway, backend } = await staged(stage, LIMITED, answer)
+    const told = await post(gateway, STREAMING)
+    assert.equal([told.status, told.end, backend.requests.length], [400, 'whole', 1])
+    assert.ok(told.body.equals(body))
+  }
 })
 
 usage('leaves no length behind that is too high', async () => {

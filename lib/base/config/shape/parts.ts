@@ -24,8 +24,13 @@ export function refusedAs(error: string) {
 /** An object with exactly one of these fields; `refused` are those known but not supported. */
 export function choice<Fields extends z.ZodRawShape>(fields: Fields, refused: string[] = []) {
   const expected = `expected exactly ${oneOf(Object.keys(fields))}`
+  // A name alone is what most people try first.
+  const error = ({ input }: { input?: unknown }): string | undefined =>
+    typeof input === 'string' && Object.hasOwn(fields, input)
+      ? `got a string, expected an object: { ${input}: {} }`
+      : undefined
   return z
-    .strictObject({ ...fields, ...unsupported(...refused) } as Fields)
+    .strictObject({ ...fields, ...unsupported(...refused) } as Fields, { error })
     .partial()
     .meta({ minProperties: 1, maxProperties: 1 })
     .transform((value, context) => {

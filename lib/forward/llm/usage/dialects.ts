@@ -55,8 +55,6 @@ const NOTHING: Row = {
   isFree: false,
 }
 
-const FREE: Row = { ...NOTHING, isFree: true }
-
 const WORDS = { content: 'text', unread: 'text' } as const
 
 const COMPLETIONS: Row = {
@@ -128,6 +126,9 @@ const ANY: Row = {
   ),
 }
 
+/** Where nothing is expected, usage counts all the same if there is any. */
+const FREE: Row = { ...NOTHING, usage: ANY.usage, begun: BEGUN, isFree: true }
+
 const DIALECTS: Readonly<Record<LlmFormat, AnswerDialect>> = {
   completions: withNames(COMPLETIONS),
   messages: withNames(MESSAGES),
@@ -138,7 +139,7 @@ const DIALECTS: Readonly<Record<LlmFormat, AnswerDialect>> = {
   // It was a prompt, as far as anybody knows: what comes back does not get past the limits unseen.
   detect: withNames({ ...ANY, unread: 'text' }),
   passthrough: withNames(ANY),
-  realtime: withNames(NOTHING),
+  realtime: withNames(ANY),
   models: withNames(FREE),
   anthropicTokenCount: withNames({ ...FREE, count: ['input_tokens'] }),
   geminiCountTokens: withNames({ ...FREE, count: ['totalTokens'] }),

@@ -7,7 +7,8 @@ import type { RawUsage, Seen } from '../types.ts'
 
 /** `input`: what the prompt is taken for if nobody counted it. */
 export function costOf(seen: Seen, input: number): Cost {
-  if (seen.isFree) return NO_COST
+  // Whatever it was asked as, what an answer reports was spent.
+  if (seen.isFree && seen.usage === null) return NO_COST
   const counted = inputOf(seen)
   const output = outputOf(seen)
   const guess = Math.max(seen.outputGuess, seen.usage?.output ?? 0)

@@ -1,0 +1,26 @@
+// Which models of a provider do not know `stream_options.include_usage`, as far as its answers have told.
+
+/** Above this the one learnt first is forgotten, and asked again. */
+export const MAX_REFUSALS = 256
+
+export class Refusals {
+  readonly #models = new Set<string>()
+  readonly #tell: (model: string) => void
+
+  /** `tell` hears of each that is new. */
+  constructor(tell: (model: string) => void) {
+    this.#tell = tell
+  }
+
+  has(model: string | null): boolean {
+    return this.#models.has(model ?? '')
+  }
+
+  learn(model: string | null): void {
+    if (this.has(model)) return
+    const [first] = this.#models
+    if (first !== undefined && this.#models.size >= MAX_REFUSALS) this.#models.delete(first)
+    this.#models.add(model ?? '')
+    this.#tell(model ?? '')
+  }
+}
