@@ -47,10 +47,12 @@ export class Limits {
   }
 
   get decisions(): (readonly [Labels, Decisions])[] {
-    return [...this.#entries.values()].map(({ owner, rule: { config, decisions } }) => [
-      { owner, limit: config.name },
-      decisions,
-    ])
+    return [...this.#entries.values()].map(({ owner, rule: { config, decisions } }) => {
+      const { name, counts, most, interval, key } = config
+      // Together these tell apart whatever an owner has: what is alike in all of them is one limit.
+      const labels = { owner, limit: name, counts, most, interval: interval / 1000 }
+      return [key === null ? labels : { ...labels, key: key.source }, decisions]
+    })
   }
 
   status(): LimitStatus[] {

@@ -25,7 +25,7 @@ export function localLimit(rules: readonly Rule[]): Policy {
         exchange.trace?.limit(rule.config, allowance, decision)
         exchange.allowance = tighter(exchange.allowance, allowance)
         // What earlier rules took stays taken.
-        if (!isTaken) return limitReply(exchange.allowance)
+        if (!isTaken) return limitReply(exchange, exchange.allowance)
       }
       return undefined
     },

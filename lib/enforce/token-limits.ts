@@ -32,7 +32,7 @@ export function tokenLimits(rules: readonly Rule[]): Meter {
         allowance = tighter(allowance, left)
       }
       exchange.allowance = allowance
-      if (allowance !== null && !isOpen) return limitReply(allowance)
+      if (allowance !== null && !isOpen) return limitReply(exchange, allowance)
       if (charges.length > 0) exchange.charges = [...exchange.charges, ...charges]
       return undefined
     },

@@ -63,6 +63,9 @@ class Place {
   }
 }
 
+/** Words for how requests ended: error codes, refusals and outcomes are fewer. */
+const MOST_REASONS = 128
+
 export class Metrics {
   /** By route; by listener, where there is none. */
   readonly #places = new Map<string, Place>()
@@ -170,10 +173,10 @@ export class Metrics {
     const reason = reasonOf(exchange)
     let number = this.#reasons.get(reason)
     if (number === undefined) {
-      number = this.#reasons.size
+      number = Math.min(this.#reasons.size, MOST_REASONS - 1)
       this.#reasons.set(reason, number)
     }
-    return ((status * 8 + method) * 4 + protocolOf(facts)) * 64 + number
+    return ((status * 8 + method) * 4 + protocolOf(facts)) * MOST_REASONS + number
   }
 
   #otherRow(): Row {
@@ -205,8 +208,9 @@ function protocolOf(facts: Exchange['facts']): number {
   return facts.mcp === undefined ? 0 : 1
 }
 
-function reasonOf({ error, outcome }: Exchange): string {
-  return error?.code ?? outcome
+/** As the access line has it. */
+function reasonOf({ error, refusal, outcome }: Exchange): string {
+  return error?.code ?? (refusal || outcome)
 }
 
 function labelsOf(exchange: Exchange): Labels {
