@@ -91,7 +91,8 @@ function find(model: Model, by: 1 | -1, from: 'here' | 'beyond'): Model {
   const isList = model.pane === 'events'
   const texts = isList ? model.steps.map(({ text }) => text) : model.details
   const start = isList ? model.selected : model.scroll
-  for (let step = from === 'here' ? 0 : 1; step <= texts.length; step++) {
+  const first = from === 'here' ? 0 : 1
+  for (let step = first; step < first + texts.length; step++) {
     const at = (start + by * step + texts.length * 2) % texts.length
     if (!texts[at]!.toLowerCase().includes(wanted)) continue
     return isList ? select(model, at) : { ...model, scroll: at }

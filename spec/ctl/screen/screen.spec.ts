@@ -148,6 +148,13 @@ screen('what is not there is told', () => {
   assert.is(keys(sample(), '/', 'return').selected, 0)
 })
 
+screen('a search before the first event, or among no lines, finds nothing', () => {
+  const empty = modelOf('x', SMALL, 'waiting')
+  for (const model of [empty, keys(empty, 'tab'), { ...sample(), details: [], pane: 'details' }])
+    for (const more of [[], ['n'], ['N']])
+      assert.is(keys(model as Model, '/', 'x', 'return', ...more).notice, 'not found: x')
+})
+
 screen('letters are typed, not obeyed, while a search is', () => {
   const model = keys(sample(), '/', 'q', 'w', 'c')
   assert.is(model.wish, 'nothing')
