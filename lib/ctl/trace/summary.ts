@@ -6,7 +6,8 @@ import type { ShownEvent } from './step.ts'
 
 type Message = ShownEvent['message']
 
-const LABELS: Readonly<Record<string, string>> = {
+/** A type is whatever the other side calls it, `constructor` too: not a name to look up in an object. */
+const LABELS: ReadonlyMap<string, string> = mapOf({
   requestStarted: 'Request Start',
   requestSnapshot: 'Snapshot',
   responseSnapshot: 'Snapshot',
@@ -28,11 +29,13 @@ const LABELS: Readonly<Record<string, string>> = {
   backendCallResult: 'Backend Result',
   eventsDropped: 'Events Dropped',
   requestFinished: 'Request Done',
-}
+})
 
 const MOST_CHARS = 120
 
-const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) => string>> = {
+type Summary = (message: Message, event: ShownEvent) => string
+
+const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   requestStarted: () => 'request accepted',
   requestSnapshot: ({ stage, requestState }) => {
     const { method, uri, path } = members(members(requestState)['request'])
@@ -75,18 +78,22 @@ const SUMMARIES: Readonly<Record<string, (message: Message, event: ShownEvent) =
     outcome(message, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`),
   eventsDropped: ({ count }) => `${text(count)} events were not shown`,
   requestFinished: (message, { eventEnd }) => outcome(message, ` after ${timeText(eventEnd)}`),
-}
+})
 
 export function labelOf({ message: { type } }: ShownEvent): string {
-  return LABELS[type] ?? type
+  return LABELS.get(type) ?? type
 }
 
 export function summaryOf(event: ShownEvent): string {
   const { message, scope } = event
   const { type: _type, ...others } = message
-  const said = SUMMARIES[message.type]?.(message, event) ?? pairs(others)
+  const said = SUMMARIES.get(message.type)?.(message, event) ?? pairs(others)
   const whole = scope.length === 0 ? said : `${scope.join(' > ')}: ${said}`
   return whole.length > MOST_CHARS ? whole.slice(0, MOST_CHARS - 1) + '…' : whole
+}
+
+function mapOf<T>(entries: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
+  return new Map(Object.entries(entries))
 }
 
 function outcome({ status, error }: Message, time: string): string {

@@ -133,6 +133,11 @@ summary('is never longer than 120 characters', () => {
   assert.match(summaryOf(event), /…$/)
 })
 
+summary('a type that every object knows is one that nobody knows', () => {
+  for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
+    assert.is(said({ type, x: 1 }), `${type}: x=1`)
+})
+
 summary('times are read by people', () => {
   assert.equal([0, 999, 1_000, 15_049, 999_949, 2_345_678].map(timeText), [
     '0 µs',
