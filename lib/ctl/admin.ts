@@ -10,6 +10,8 @@ export interface Question {
   readonly path: string
   /** Milliseconds until its head must have come. */
   readonly timeout?: number
+  /** Milliseconds that its body may take behind the head. */
+  readonly bodyTimeout?: number
 }
 
 export interface Answer {
@@ -20,6 +22,8 @@ export interface Answer {
 }
 
 const ANSWER_TIMEOUT = 10_000
+/** Of the whole body, however steadily it drips. */
+const BODY_TIMEOUT = 60_000
 /** A dump or a heap profile of a large gateway stays well below. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
@@ -56,8 +60,7 @@ export function open(target: Target, question: Question): Promise<IncomingMessag
 
 export async function ask(target: Target, question: Question): Promise<Answer> {
   const response = await open(target, question)
-  response.setTimeout(ANSWER_TIMEOUT, () => response.destroy(new Error('the answer broke off')))
-  const body = await bodyOf(response)
+  const body = await bodyOf(response, question.bodyTimeout)
   return { status: response.statusCode ?? 0, statusText: statusText(response), body }
 }
 
@@ -71,7 +74,19 @@ export function statusText({ statusCode = 0, statusMessage = '' }: IncomingMessa
   return `${statusCode} ${statusMessage}`.trim()
 }
 
-export async function bodyOf(response: IncomingMessage): Promise<Buffer> {
+/** All of it, with a bound on silence and one on the whole. */
+export async function bodyOf(response: IncomingMessage, timeout = BODY_TIMEOUT): Promise<Buffer> {
+  response.setTimeout(ANSWER_TIMEOUT, () => response.destroy(new Error('the answer broke off')))
+  const tooLong = new Error(`the answer took more than ${timeout / 1_000} s`)
+  const late = setTimeout(() => response.destroy(tooLong), timeout)
+  try {
+    return await allOf(response)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+async function allOf(response: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
   for await (const part of response as AsyncIterable<Buffer>) {
