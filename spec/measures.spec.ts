@@ -35,6 +35,24 @@ measures('requests, bytes and connections of plain traffic', async () => {
   assert.is(promtoolComplaints(text), '')
 })
 
+measures('an answer that never came adds no bytes of the one before it', async () => {
+  const backend = await stage.backend([
+    { wait: /\r\n\r\n/ },
+    { send: ANSWER },
+    { wait: /\r\n\r\n/ },
+    { wait: /never/ },
+  ])
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send('GET /one HTTP/1.1\r\nhost: a\r\n\r\n')
+  await client.until(/hello/)
+  client.send('GET /two HTTP/1.1\r\nhost: a\r\n\r\n')
+  await backend.until((received) => received.includes('/two'))
+  client.destroy()
+  await gateway.logged(2)
+  assert.is(valueIn(gateway, 'response_bytes_total'), 5)
+})
+
 measures('what limits decided', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
   const limit = 'localRateLimit: [{ maxTokens: 2, tokensPerFill: 2, fillInterval: 1h }]'

@@ -290,6 +290,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #begin(head: RequestHead): void {
     this.#move('answering')
     this.#guardedNames = this.#door.limits.guardedNames
+    this.#writer.next()
     this.#exchange = new Exchange(this.#peer, head, this.#reader, this, this.#door.steps)
   }
 

@@ -122,7 +122,7 @@ export class Metrics {
       },
       counter(
         'response_bytes_total',
-        "Bytes of answers' bodies",
+        "Bytes of answers' bodies on the wire, lines of chunks included",
         places.map(({ labels, bytes }) => ({ labels, count: bytes })),
       ),
       counter(

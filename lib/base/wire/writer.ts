@@ -40,7 +40,7 @@ export class Writer implements Sink {
     this.#wire = wire
   }
 
-  /** Bytes of the body that went out so far, or of the last one. */
+  /** Bytes of the body that went out so far, with its chunks' lines where those came along. */
   get written(): number {
     return this.#written
   }
@@ -60,6 +60,11 @@ export class Writer implements Sink {
 
   forget(): void {
     this.#memory = null
+  }
+
+  /** Another message is to come: nothing of it is written. */
+  next(): void {
+    this.#written = 0
   }
 
   send(head: string, body: Body, mode: Mode): void {
