@@ -97,7 +97,9 @@ function childOf({ pid, target, session, age, state, lastStderr }: ChildView) {
     state,
     age_ms: age,
     rss_bytes: rssOf(pid),
-    last_stderr: lastStderr.slice(-STDERR_LINES).map((line) => line.slice(0, STDERR_LETTERS)),
+    last_stderr: lastStderr()
+      .slice(-STDERR_LINES)
+      .map((line) => line.slice(0, STDERR_LETTERS)),
   }
 }
 

@@ -82,8 +82,8 @@ export interface ChildView {
   readonly session: string
   readonly age: number
   readonly state: string
-  /** Without what looks like a credential. */
-  readonly lastStderr: readonly string[]
+  /** Without what looks like a credential, which takes a while to look for. */
+  readonly lastStderr: () => readonly string[]
 }
 
 export interface SessionView {

@@ -85,8 +85,11 @@ export class Children implements ChildHome, Iterable<ChildView> {
 
   *[Symbol.iterator](): Iterator<ChildView> {
     const now = performance.now()
-    for (const { pid, target, label, since, state, lastStderr } of this.#alive)
-      yield { pid, target, session: label, age: Math.round(now - since), state, lastStderr }
+    for (const child of this.#alive) {
+      const { pid, target, label: session, since, state } = child
+      const lastStderr = (): readonly string[] => child.lastStderr
+      yield { pid, target, session, age: Math.round(now - since), state, lastStderr }
+    }
   }
 
   ended(child: Child): void {

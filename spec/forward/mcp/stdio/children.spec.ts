@@ -23,12 +23,14 @@ const test = familyTests(children)
 test('says what is known of each, and logs its start and its end', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'stderr', '1')
-  assert.is([...family.children][0]!.state, 'starting')
+  const [early] = [...family.children]
+  assert.is(early!.state, 'starting')
   await owner.messageCount(1)
   await until(() => link.lastStderr.length === 2, 'both lines')
   const { pid, target, age, state, lastStderr } = [...family.children][0]!
   assert.equal([pid, target, state], [link.pid, 'one', 'running'])
-  assert.is(lastStderr[0], 'line 0 of 1')
+  assert.is(lastStderr()[0], 'line 0 of 1')
+  assert.is(early!.lastStderr()[0], 'line 0 of 1', 'made when it is asked for')
   assert.ok(age >= 0 && age < 60_000)
   link.close()
   await family.logged(`started child target=one pid=${pid} mcp.session.id=spec`)

@@ -71,7 +71,7 @@ test('a child that floods its standard error is read, and works', async (family)
   await owner.messageCount(1)
   const [view] = [...family.children]
   await until(() => link.lastStderr.at(-1)!.startsWith('é'), 'the last line')
-  assert.is(view!.lastStderr.length, LAST_LINES)
+  assert.is(view!.lastStderr().length, LAST_LINES)
   assert.is(link.lastStderr[0], 'line 99981 of 100000')
   link.close()
   await family.logged('stderr lines dropped')
