@@ -12,6 +12,8 @@ const STEP = '  '
 const BYTES = /bytes|size|memory|^(?:rss|heapTotal|heapUsed|external|arrayBuffers)$/i
 const POINT_IN_TIME = /_unix_ms$/
 const LENGTH_OF_TIME = /_ms$/
+/** Stands behind the value, where people read it. */
+const UNIT = /_(?:unix_ms|ms|bytes)$/
 
 export async function tasks(call: Call): Promise<void> {
   await printTree(call, '/debug/tasks', 'tasks')
@@ -43,7 +45,7 @@ export function treeText(value: unknown, indent = ''): string {
   if (Array.isArray(value)) return listText(value, indent)
   return Object.entries(value ?? {})
     .map(([name, part]) => {
-      if (isLeaf(part)) return `${indent}${name}: ${leafText(part, name)}\n`
+      if (isLeaf(part)) return `${indent}${bareName(name)}: ${leafText(part, name)}\n`
       if (Object.keys(part as object).length === 0) return `${indent}${name}: none\n`
       return `${indent}${name}:\n${treeText(part, indent + STEP)}`
     })
@@ -60,7 +62,7 @@ function listText(list: readonly unknown[], indent: string): string {
     const fields = row as Record<string, unknown>
     return names.map((name) => leafText(fields[name], name))
   })
-  const headings = names.map((name) => name.toUpperCase())
+  const headings = names.map((name) => bareName(name).toUpperCase())
   return tableText(headings, cells).replace(/^(?=.)/gm, indent)
 }
 
@@ -70,12 +72,16 @@ function itemText(item: unknown, indent: string): string {
   const fields = Object.entries(item as object)
   const words = fields
     .filter(([, part]) => isLeaf(part))
-    .map(([name, part]) => `${name}=${leafText(part, name)}`)
+    .map(([name, part]) => `${bareName(name)}=${leafText(part, name)}`)
   const inside = fields.filter(
     ([, part]) => !isLeaf(part) && Object.keys(part as object).length > 0,
   )
   const below = treeText(Object.fromEntries(inside), indent + STEP)
   return `${indent}- ${words.join('  ')}\n${below}`
+}
+
+function bareName(name: string): string {
+  return name.replace(UNIT, '')
 }
 
 function isLeaf(value: unknown): boolean {

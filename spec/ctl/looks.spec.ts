@@ -164,11 +164,10 @@ mixed:
 
 looks('bytes and times are read by people', () => {
   const value = { rss_bytes: 1_610_612_736, limit_rules: 5_000, heapUsed: 512, age_ms: 1_500 }
-  assert.is(
-    treeText(value),
-    'rss_bytes: 1.5 GiB\nlimit_rules: 5000\nheapUsed: 512 B\nage_ms: 1.50 s\n',
-  )
-  assert.is(treeText({ captured_at_unix_ms: 0 }), 'captured_at_unix_ms: 1970-01-01T00:00:00.000Z\n')
+  assert.is(treeText(value), 'rss: 1.5 GiB\nlimit_rules: 5000\nheapUsed: 512 B\nage: 1.50 s\n')
+  assert.is(treeText({ captured_at_unix_ms: 0 }), 'captured_at: 1970-01-01T00:00:00.000Z\n')
+  assert.is(treeText([{ age_ms: 1_500, bytes: 1 }]), 'AGE      BYTES\n1.50 s   1 B\n')
+  assert.is(treeText([{ age_ms: 836, in: { a: 1 } }]), '- age=836.0 ms\n  in:\n    a: 1\n')
 })
 
 looks.run()
