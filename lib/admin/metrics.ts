@@ -24,9 +24,11 @@ export function metricsEndpoints(collect: () => readonly Family[]): Endpoints {
 /** Names that everybody's tools know stand without our prefix. */
 const KNOWN = /^(?:process|nodejs)_/
 
+/** Without what nobody measured yet, which could fill most of the page. */
 export function metricsText(families: readonly Family[]): string {
   let text = ''
-  for (const { name, kind, help, series } of families) {
+  for (const { name, kind, help, series: all } of families) {
+    const series = all.filter(([, value]) => !(value instanceof Histogram && value.isEmpty))
     if (series.length === 0) continue
     const full = KNOWN.test(name) ? name : PREFIX + name
     text += `# HELP ${full} ${help}\n# TYPE ${full} ${kind}\n`

@@ -12,6 +12,10 @@ export class Histogram {
     this.counts = new Float64Array(bounds.length + 1)
   }
 
+  get isEmpty(): boolean {
+    return this.counts.every((count) => count === 0)
+  }
+
   add(value: number): void {
     const { bounds } = this
     let at = 0

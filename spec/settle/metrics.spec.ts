@@ -101,8 +101,20 @@ counting('tokens and times of LLM requests, by provider and model', () => {
   assert.equal(['input', 'output', 'input_cache_read'].map(tokens), [100, 20, 60])
   assert.is(of('server_time_to_first_token_sum', { gen_ai_system: 'openai' }), 0.25)
   assert.is(of('server_time_per_output_token_sum', {}), 0.01)
-  const nobody = { gen_ai_request_model: 'unknown', gen_ai_token_type: 'input' }
-  assert.is(valueOf(samples, 'gateway_gen_ai_client_token_usage_count', nobody), 0)
+})
+
+counting('what was never measured is left out, and its family where it has no other', () => {
+  const metrics = new Metrics()
+  metrics.count(settled({ facts: { llm: { requestModel: 'a', inputTokens: 1 } } }))
+  metrics.count(settled({ facts: { llm: { requestModel: 'b' } } }))
+  const text = metricsText(metrics.collect())
+  const counts = readMetrics(text).filter(({ name }) => name.endsWith('token_usage_count'))
+  assert.equal(
+    counts.map(({ labels }) => [labels['gen_ai_request_model'], labels['gen_ai_token_type']]),
+    [['a', 'input']],
+  )
+  assert.not.match(text, 'time_to_first_token')
+  assert.not.match(text, 'upstream_call_duration_seconds')
 })
 
 counting(
