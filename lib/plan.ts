@@ -168,6 +168,7 @@ class Planner {
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
     const written = isMcp ? exposing(route.policies) : route.policies
     const limits = this.limits.of(route, gateway)
+    const localRateLimit = route.limits.length === 0 ? null : route.limits
     const policies = this.#policies.ofRoute(written, documents.rootsOf(route), limits.policies)
     const llm = new LlmPlanner(this.#ways, route, limits.metering)
     const plainOf = (backend: BackendConfig): Backend => {
@@ -188,7 +189,7 @@ class Planner {
     return {
       key,
       policies,
-      shown: () => this.#showing.fields({ ...route.policies, localRateLimit: route.limits }),
+      shown: () => this.#showing.fields({ ...route.policies, localRateLimit }),
       shownOf: (backend) => this.#showing.fields({ ...made.get(backend)?.policies }),
       factsOf: (backend) => factsOf(made.get(backend)),
       allPolicies: [...outer, ...policies],

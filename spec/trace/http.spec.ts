@@ -102,6 +102,22 @@ trace('shows what rules read of a request: names, place and who sent it', async 
   })
 })
 
+trace('names the policies that are there, and limits only where there are some', async () => {
+  const limit = 'localRateLimit: [{ maxTokens: 2, tokensPerFill: 2, fillInterval: 1h }]'
+  for (const [policies, names] of [
+    ['', []],
+    [limit, ['localRateLimit']],
+  ] as const) {
+    const gateway = await stage.gateway(routeTo(await stage.backend(ANSWERS), policies))
+    const watched = Watched.at(gateway)
+    const client = await stage.client(gateway)
+    client.send(POST)
+    await watched.all()
+    const shown = watched.the('policySelection route')['effectivePolicy'] as object
+    assert.equal(Object.keys(shown), names)
+  }
+})
+
 trace('counts microseconds from the start, and how long the backend took', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend))
