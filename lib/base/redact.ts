@@ -15,21 +15,29 @@ const SENSITIVE_HEADERS = [
   'mcp-session-id',
 ]
 
-const USER_INFO = /:\/\/[^/@\s]+@/g
-const PARAMETER = /([?&])([^=&#\s]+)=([^&#\s]*)/g
-/** A body that is a form. */
-const FORM = /^[\w.%*+~[\]-]+=[^\s{}"<>]*$/
-const SECRET_PARAMETER =
-  /(?:key|token|secret|passwo?r?d|pwd|code|code_verifier|assertion|sig|signature|jwt|id_token_hint|credentials?|session_?id)$/i
+/** Also of headers nobody has listed: x-auth-token, x-amz-security-token. */
+const SECRET_HEADER = /[-_](?:token|secret|key|password|signature|jwt)$/
 
-/** Members of OAuth's JSON; in a text that is JSON itself, and in one that stands as a text in other JSON. */
-const MEMBERS =
-  'access_token|refresh_token|id_token|registration_access_token|client_secret|client_assertion|code_verifier|password|api_key'
-const MEMBER = new RegExp(`("(?:${MEMBERS})"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'g')
-const INNER_MEMBER = new RegExp(
-  `(\\\\"(?:${MEMBERS})\\\\"\\s*:\\s*\\\\")(?:[^"\\\\]|\\\\[^"])+`,
-  'g',
-)
+// All patterns here read what anybody may send: from no place do they look further than to where the next could begin.
+
+const USER_INFO = /:\/\/[^/@\s]+@/g
+const PARAMETER = /[?&;]([^=&?#;\s]+)=/g
+/** Where the value of a parameter ends; in a form it may have anything but this in it. */
+const PARAMETER_END = /[&#\s]/g
+const FORM_END = /[&\r\n]/g
+/** How a form begins. */
+const FORM = /^\s{0,16}[^={}"<>\s]{1,1024}=/
+/** A member with a text: of JSON, or of JSON that stands as a text in other JSON, where quotes have backslashes. */
+const MEMBER = /"([^"]{1,128})"\s*:\s*(\\*)"/g
+/** The name of a part of a multipart body, and how far from there its value begins at most. */
+const PART = /\bname="([^"]{1,128})"/g
+const MAX_PART_HEAD = 1024
+
+const SECRET =
+  /(?:key|token|secret|passwo?r?d|passphrase|pwd|code|code_verifier|assertion|sig|signature|jwt|id_token_hint|credentials?|session_?id|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$/i
+/** Where neither this nor an escape occurs, no name is secret. */
+const HINT =
+  /key|token|secret|pass|pwd|code|assertion|sig|jwt|credential|session|auth|bearer|otp|saml|sid|%|\\u/i
 
 /** Names that stand for credentials: of headers in lower case, and of parameters in a query. */
 export interface Hidden {
@@ -44,48 +52,130 @@ export function sensitiveNames(more: readonly string[]): ReadonlySet<string> {
   return new Set([...SENSITIVE_HEADERS, ...more.map((name) => name.toLowerCase())])
 }
 
-/** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
-export function shownTarget(text: string, names = NO_NAMES): string {
-  return text
-    .replace(USER_INFO, `://${REDACTED}@`)
-    .replace(PARAMETER, (whole, mark: string, name: string) =>
-      isSecret(name, names) ? `${mark}${name}=${REDACTED}` : whole,
-    )
+export function isSecretHeader(name: string, { headers }: Pick<Hidden, 'headers'>): boolean {
+  return headers.has(name) || SECRET_HEADER.test(name)
 }
 
-/** A body without what OAuth sends in forms and answers with in JSON. What is compressed stays as it is. */
+/** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
+export function shownTarget(text: string, names = NO_NAMES): string {
+  return withoutParameters(text.replace(USER_INFO, `://${REDACTED}@`), PARAMETER_END, names)
+}
+
+/** A body without what stands under the name of a credential. What is compressed stays as it is. */
 export function shownBody(bytes: Buffer, names = NO_NAMES): Buffer {
   const text = bytes.toString('latin1')
-  const shown = FORM.test(text)
-    ? shownTarget(`?${text}`, names).slice(1)
-    : text.replace(MEMBER, `$1${REDACTED}`).replace(INNER_MEMBER, `$1${REDACTED}`)
+  if (names.size === 0 && !HINT.test(text)) return bytes
+  const shown = withoutMembers(withoutPairs(text, names), names)
   return shown === text ? bytes : Buffer.from(shown, 'latin1')
+}
+
+function withoutPairs(text: string, names: ReadonlySet<string>): string {
+  if (text.startsWith('--')) return withoutParts(text, names)
+  if (!FORM.test(text)) return text
+  return withoutParameters(`&${text}`, FORM_END, names).slice(1)
+}
+
+function withoutParameters(text: string, end: RegExp, names: ReadonlySet<string>): string {
+  return without(text, PARAMETER, ([, name], from) => {
+    if (!isSecret(name!, names)) return null
+    end.lastIndex = from
+    return [from, end.exec(text)?.index ?? text.length]
+  })
+}
+
+function withoutMembers(text: string, names: ReadonlySet<string>): string {
+  return without(text, MEMBER, ([, name, slashes], from) => {
+    if (!isSecret(unescaped(name!), names)) return null
+    const to = endOfText(text, from, slashes!.length)
+    // There is nothing to hide.
+    return to > from ? [from, to] : null
+  })
+}
+
+function withoutParts(text: string, names: ReadonlySet<string>): string {
+  return without(text, PART, ([, name], at) => {
+    if (!isSecret(name!, names)) return null
+    const head = text.slice(at, at + MAX_PART_HEAD).indexOf('\r\n\r\n')
+    if (head < 0) return null
+    const from = at + head + 4
+    const to = text.indexOf('\r\n--', from)
+    return [from, to < 0 ? text.length : to]
+  })
+}
+
+/** Which part of the text to hide, behind a place that was found; null for none. */
+type Find = (found: RegExpExecArray, behind: number) => readonly [number, number] | null
+
+/** In one pass: what was hidden is not looked at again. */
+function without(text: string, places: RegExp, find: Find): string {
+  const shown: string[] = []
+  let done = 0
+  places.lastIndex = 0
+  for (let found = places.exec(text); found !== null; found = places.exec(text)) {
+    const hidden = find(found, places.lastIndex)
+    if (hidden === null) continue
+    shown.push(text.slice(done, hidden[0]), REDACTED)
+    done = places.lastIndex = hidden[1]
+  }
+  places.lastIndex = 0
+  return done === 0 ? text : shown.join('') + text.slice(done)
+}
+
+/** Where a text in JSON ends whose quotes have so many backslashes before them; what was cut off ends with all. */
+function endOfText(text: string, from: number, slashes: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+    let start = at
+    while (start > from && text[start - 1] === '\\') start--
+    const more = at - start - slashes
+    // A backslash in the text is twice as many as make one quote of it.
+    if (more <= 0) return start
+    if ((more / (slashes + 1)) % 2 === 0) return at - slashes
+  }
+  return text.length
 }
 
 /** After a name for a credential, or a scheme for one; and what looks like a token wherever it stands. */
 const NAMED =
   /((?:authorization|api[_-]?key|access[_-]?key|token|secret|passwo?r?d|pwd|cookie)["']?\s*[:=]\s*["']?)(?!<)(?:(?:bearer|basic)\s+)?[^\s"',;]+/gi
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi
-const TOKEN = /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|\bsk-[\w-]{16,}/g
+const WORD = /[\w.-]{12,}/g
+const JWT = /\beyJ[\w-]{8}/
+const KEY = /\bsk-[\w-]{16,}/g
 
 /** A line that some program printed, without what looks like a credential in it. */
 export function shownLine(text: string): string {
   return shownTarget(text)
     .replace(NAMED, `$1${REDACTED}`)
     .replace(SCHEME, `$1 ${REDACTED}`)
-    .replace(TOKEN, REDACTED)
+    .replace(WORD, withoutToken)
+    .replace(KEY, REDACTED)
 }
 
-/** However it is written: a reader of queries decodes names, too. */
+function withoutToken(word: string): string {
+  const at = word.search(JWT)
+  return at >= 0 && word.includes('.', at) ? word.slice(0, at) + REDACTED : word
+}
+
+/** However it is written: a reader of queries decodes names, too, and makes lists and objects of `a[b]` and `a.b`. */
 function isSecret(written: string, names: ReadonlySet<string>): boolean {
   const name = decoded(written)
-  return names.has(name) || SECRET_PARAMETER.test(name)
+  if (names.has(name) || SECRET.test(name)) return true
+  return /[[\].]/.test(name) && name.split(/[[\].]/).some((part) => SECRET.test(part))
 }
 
 function decoded(name: string): string {
   try {
-    return decodeURIComponent(name.replaceAll('+', ' '))
+    return decodeURIComponent(name.replaceAll('+', ' ')).trim()
   } catch {
     return name
   }
+}
+
+/** The name of a member, without what is before its closing quote in a text in JSON. */
+function unescaped(name: string): string {
+  return name
+    .replace(/\\+u([\da-f]{4})/gi, (_whole, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
+    .replace(/\\{1,128}$/, '')
 }

@@ -1,6 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sensitiveNames, shownBody, shownTarget } from '../../lib/base/redact.ts'
+import {
+  isSecretHeader,
+  sensitiveNames,
+  shownBody,
+  shownLine,
+  shownTarget,
+} from '../../lib/base/redact.ts'
 
 const redact = suite('redact')
 
@@ -20,6 +26,11 @@ redact('hides parameters by their names, however those are written', () => {
     ['/a?CODE=x', '/a?CODE=<redacted>'],
     ['/a?token=', '/a?token=<redacted>'],
     ['/a?%zz=x&sig=y', '/a?%zz=x&sig=<redacted>'],
+    ['/a?b=1;token=x', '/a?b=1;token=<redacted>'],
+    ['/a?apikey[]=x&user[password]=y', '/a?apikey[]=<redacted>&user[password]=<redacted>'],
+    ['/a?client_secret.x=y', '/a?client_secret.x=<redacted>'],
+    ['/a?b=/c?token=x', '/a?b=/c?token=<redacted>'],
+    ['/a??token=x?y&b', '/a??token=<redacted>&b'],
     ['/token/x?key', '/token/x?key'],
     ['https://u:p@h/a', 'https://<redacted>@h/a'],
   ]
@@ -47,7 +58,18 @@ redact('hides what OAuth sends in forms and JSON, and leaves all else as it is',
       'data: {"text":"{\\"id_token\\":\\"<redacted>\\",\\"b\\":2}"}',
     ],
     ['{"access_token":""}', '{"access_token":""}'],
-    ['{"max_tokens":5,"token":"x"}', '{"max_tokens":5,"token":"x"}'],
+    ['{"max_tokens":5,"token":"x"}', '{"max_tokens":5,"token":"<redacted>"}'],
+    ['{"apiKey":"x\\\\","b":"c"}', '{"apiKey":"<redacted>","b":"c"}'],
+    ['{"Password":"x","code":-1}', '{"Password":"<redacted>","code":-1}'],
+    ['{"access\\u005ftoken":"x"}', '{"access\\u005ftoken":"<redacted>"}'],
+    ['{"t":"{\\"secret\\":\\"x\\\\\\"y\\"}"}', '{"t":"{\\"secret\\":\\"<redacted>\\"}"}'],
+    ['a=b c&password=x y\n', 'a=b c&password=<redacted>\n'],
+    ['a=b;password=x', 'a=b;password=<redacted>'],
+    ['a&token[0]=x&b=c', 'a&token[0]=<redacted>&b=c'],
+    [
+      '--z\r\nContent-Disposition: form-data; name="password"\r\n\r\nx\r\n--z--\r\n',
+      '--z\r\nContent-Disposition: form-data; name="password"\r\n\r\n<redacted>\r\n--z--\r\n',
+    ],
   ]
   for (const [body, shown] of bodies) assert.is(shownBody(Buffer.from(body)).toString(), shown)
 })
@@ -58,6 +80,41 @@ redact('keeps bytes that are no text', () => {
   const mixed = Buffer.concat([Buffer.from('{"password":"x","a":"'), bytes])
   const shown = shownBody(mixed)
   assert.equal(shown.subarray(shown.length - bytes.length), bytes)
+})
+
+redact('hides headers that end as names of credentials do', () => {
+  const hidden = { headers: sensitiveNames([]) }
+  for (const name of ['cookie', 'x-auth-token', 'ocp-apim-subscription-key', 'x-a-secret'])
+    assert.ok(isSecretHeader(name, hidden), name)
+  for (const name of ['accept', 'x-tokens', 'host'])
+    assert.not.ok(isSecretHeader(name, hidden), name)
+})
+
+const MOST_MS = 30_000
+const LONG = 2_097_152
+const MARKS = [...'?&;="\\\':/@#.-_%+[]{}<> \r\nae']
+const RUNS = ['?a', '&a', ';a=', '?a=', '\\"', '":"', '"a":', '://', '://a', '--', 'eyJ', 'eyJ-']
+const WORDS = ['eyJ-abcdefgh.', 'sk-', 'token', 'token ', 'bearer ', 'token:', ' name="token"']
+const OPENINGS = ['', '/a?', 'token=', 'a=', '{"password":"', '{"a":"{\\"password\\":\\"', '--']
+
+redact('reads anything once, however long', () => {
+  // One that looks twice takes minutes for the first of them.
+  const before = performance.now()
+  for (const run of [...MARKS, ...RUNS, ...WORDS]) {
+    const text = run.repeat(LONG / run.length)
+    shownTarget(text)
+    shownLine(text)
+    for (const opening of OPENINGS) shownBody(Buffer.from(opening + text))
+  }
+  assert.ok(performance.now() - before < MOST_MS)
+})
+
+redact('hides texts of any length', () => {
+  const long = 'a'.repeat(LONG * 4)
+  assert.is(
+    shownBody(Buffer.from(`{"password":"${long}"}`)).toString(),
+    '{"password":"<redacted>"}',
+  )
 })
 
 redact.run()

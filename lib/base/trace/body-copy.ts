@@ -30,9 +30,9 @@ export class BodyCopy implements Tap {
     this.#done(this)
   }
 
-  /** What was copied; the copy is empty afterwards. */
-  snapshot(stage: BodyStage): BodySnapshot {
-    return new BodySnapshot(stage, this.#pile.take(), this.#bytes)
+  /** What was copied; the copy is empty afterwards. `names` are those of credentials. */
+  snapshot(stage: BodyStage, names?: ReadonlySet<string>): BodySnapshot {
+    return new BodySnapshot(stage, this.#pile.take(), this.#bytes, names)
   }
 }
 
@@ -44,17 +44,19 @@ export class BodySnapshot {
   readonly bytes: number
   readonly truncated?: true
   readonly #kept: Buffer
+  readonly #names: ReadonlySet<string> | undefined
 
-  constructor(stage: BodyStage, kept: Buffer, bytes: number) {
+  constructor(stage: BodyStage, kept: Buffer, bytes: number, names?: ReadonlySet<string>) {
     this.stage = stage
     this.bytes = bytes
     this.#kept = kept
+    this.#names = names
     if (kept.length < bytes) this.truncated = true
   }
 
-  /** Base64, without credentials of OAuth. */
+  /** Base64, without credentials. */
   get body(): string {
-    return shownBody(this.#kept).toString('base64')
+    return shownBody(this.#kept, this.#names).toString('base64')
   }
 
   /** Letters of it, about. */

@@ -5,7 +5,7 @@ import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
-import { REDACTED, shownTarget } from '../redact.ts'
+import { isSecretHeader, REDACTED, shownTarget } from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
 
@@ -59,11 +59,11 @@ function requestOf({ request: given, source, started }: Exchange, hidden: Hidden
 }
 
 /** A text, or a list where a name occurs several times. */
-export function headersOf(fields: Fields, { headers, parameters }: Hidden): State {
+export function headersOf(fields: Fields, hidden: Hidden): State {
   const shown = new Map<string, string[]>()
   for (const [name, value] of fields.entries()) {
     const values = shown.get(name) ?? []
-    values.push(headers.has(name) ? REDACTED : shownTarget(value, parameters))
+    values.push(isSecretHeader(name, hidden) ? REDACTED : shownTarget(value, hidden.parameters))
     shown.set(name, values)
   }
   return Object.fromEntries(

@@ -5,7 +5,8 @@ import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
 import type { Exchange } from '../exchange.ts'
-import { REDACTED } from '../redact.ts'
+import { isSecretHeader, REDACTED } from '../redact.ts'
+import type { Hidden } from '../redact.ts'
 import type { Allowance, Tap } from '../types.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import { BodyCopy } from './body-copy.ts'
@@ -65,6 +66,10 @@ export class Trace implements CallOwner {
 
   get maxBodyBytes(): number {
     return this.#terms.maxBodyBytes
+  }
+
+  get hidden(): Hidden {
+    return this.#terms.hidden
   }
 
   emit(message: Message, { severity = 'info', since = 0, scope }: More = {}): void {
@@ -145,7 +150,7 @@ export class Trace implements CallOwner {
 
   /** An expression that has no value for this exchange; `header` is what it was for, if that is one. */
   fault(source: string, error: string, header = ''): void {
-    const expr = this.#terms.hidden.headers.has(header) ? REDACTED : source
+    const expr = isSecretHeader(header, this.hidden) ? REDACTED : source
     this.emit({ type: 'cel', expr, result: { error } }, { severity: 'warn' })
   }
 
@@ -209,7 +214,7 @@ export class Trace implements CallOwner {
   /** Keeps a copy of the answer's body as it passes, and shows it when that has ended. */
   body(): Tap {
     this.#answer = new BodyCopy(this.maxBodyBytes, (copy) => {
-      const snapshot = copy.snapshot('response')
+      const snapshot = copy.snapshot('response', this.hidden.parameters)
       if (snapshot.bytes > 0) this.emit(snapshot)
     })
     return this.#answer

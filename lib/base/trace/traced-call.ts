@@ -1,5 +1,6 @@
 // One call to a backend as a trace tells it: what goes out, and what comes back or does not.
 
+import type { Hidden } from '../redact.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import type { Tap } from '../types.ts'
 import { BodyCopy } from './body-copy.ts'
@@ -11,6 +12,7 @@ export type Scope = readonly string[] | undefined
 
 export interface CallOwner {
   readonly maxBodyBytes: number
+  readonly hidden: Hidden
   emit(message: Message, more: { severity?: Severity; since?: number; scope?: Scope }): void
   /** The head of an answer; without a scope it is the one that policies see next. */
   answered(call: TracedCall, head: ResponseHead): void
@@ -29,7 +31,7 @@ export class TracedCall {
     this.scope = scope
     this.#owner = owner
     this.#copy = new BodyCopy(owner.maxBodyBytes, (copy) => {
-      const snapshot = copy.snapshot('final request')
+      const snapshot = copy.snapshot('final request', owner.hidden.parameters)
       if (snapshot.bytes > 0) owner.emit(snapshot, { scope })
     })
     owner.emit({ type: 'backendCallStart', target }, { scope })
