@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { compile } from '../base/cel/compile.ts'
 import type { Expression } from '../base/cel/compile.ts'
 import { CelError } from '../base/cel/errors.ts'
+import { BodySnapshot } from '../base/trace/body-copy.ts'
 import { eventText } from '../base/trace/event-text.ts'
 import type { TraceEvent } from '../base/trace/events.ts'
 import type { TraceReader } from '../base/trace/trace.ts'
@@ -18,6 +19,16 @@ const KEEPALIVE_MS = 1_000
 /** What waits for a slow watcher; what comes above that is dropped, counted, and told. */
 export const MAX_QUEUED_EVENTS = 1_024
 export const MAX_QUEUED_BYTES = 16_777_216
+
+/** A watcher that takes nothing for so long is gone. */
+const MAX_STALL_MS = 30_000
+
+interface Pace {
+  readonly keepAliveMs: number
+  readonly maxStallMs: number
+}
+
+const PACE: Pace = { keepAliveMs: KEEPALIVE_MS, maxStallMs: MAX_STALL_MS }
 
 export function traceEndpoints(watchers: Watchers): Endpoints {
   const watch: Handler = (request, response, url) => {
@@ -62,10 +73,14 @@ export class TraceStream implements TraceReader {
   /** `ending`: all is in the queue. */
   #state: 'open' | 'ending' | 'over' = 'open'
   #pumping: 'idle' | 'soon' | 'full' = 'idle'
+  /** Since when the watcher has taken nothing, counted by the timer. */
+  #stalledMs = 0
+  readonly #pace: Pace
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, pace = PACE) {
     this.#response = response
-    this.#timer = setTimeout(() => this.#keepAlive(), KEEPALIVE_MS).unref()
+    this.#pace = pace
+    this.#timer = setTimeout(() => this.#keepAlive(), pace.keepAliveMs).unref()
   }
 
   open(): void {
@@ -74,7 +89,10 @@ export class TraceStream implements TraceReader {
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     })
-    this.#response.on('drain', () => this.#pump())
+    this.#response.on('drain', () => {
+      this.#stalledMs = 0
+      this.#pump()
+    })
     this.#response.write(': ready\n\n')
   }
 
@@ -141,7 +159,7 @@ export class TraceStream implements TraceReader {
       }
       const { event, weight } = this.#queue.shift()!
       this.#weight -= weight
-      this.#response.write(`data: ${typeof event === 'string' ? event : eventText(event)}\n\n`)
+      this.#response.write(typeof event === 'string' ? dataOf(event) : shownData(event))
       this.#timer.refresh()
     }
     if (this.#state === 'ending') this.#response.end()
@@ -149,12 +167,44 @@ export class TraceStream implements TraceReader {
 
   #keepAlive(): void {
     if (this.#state === 'over') return
-    if (!this.#response.writableNeedDrain) this.#response.write(': keepalive\n\n')
     this.#timer.refresh()
+    const { writableNeedDrain, writableEnded } = this.#response
+    // Behind the end of it only its close is waited for.
+    if (!writableNeedDrain && !writableEnded) {
+      this.#stalledMs = 0
+      this.#response.write(': keepalive\n\n')
+      return
+    }
+    this.#stalledMs += this.#pace.keepAliveMs
+    if (this.#stalledMs < this.#pace.maxStallMs) return
+    this.close()
+    this.#response.destroy()
   }
 }
 
 function written(event: TraceEvent): Queued {
   const text = eventText(event)
   return { event: text, weight: text.length }
+}
+
+function dataOf(text: string): string {
+  return `data: ${text}\n\n`
+}
+
+/** A body that cannot be shown, for one that is too long for a text, is told without it. */
+function shownData(event: TraceEvent): string {
+  try {
+    return dataOf(eventText(event))
+  } catch {
+    const { message } = event
+    const dropped = {
+      ...event,
+      severity: 'warn',
+      message: { type: 'eventsDropped', count: 1 },
+    } as const
+    const told = dataOf(eventText(dropped))
+    if (message.type !== 'bodySnapshot') return told
+    const empty = new BodySnapshot(message.stage, Buffer.alloc(0), message.bytes)
+    return dataOf(eventText({ ...event, message: empty })) + told
+  }
 }

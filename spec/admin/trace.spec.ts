@@ -1,6 +1,6 @@
 // /debug/trace: an event stream for each who waits, one request each, and none that slows it down.
 
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { NetConnectOpts } from 'node:net'
 import { suite } from 'uvu'
@@ -26,6 +26,7 @@ const stage = new Stage()
 admin.after.each(() => stage.clear())
 
 const WAIT_MS = 5000
+const TICK_MS = 5
 const DIRECT = 'routes: [{ policies: { directResponse: { status: 200, body: hi } } }]\n'
 
 interface Scene {
@@ -153,11 +154,12 @@ admin('503 when too many wait', async () => {
 class Stuck extends EventEmitter {
   written: string[] = []
   writableNeedDrain = true
-  state: 'open' | 'ended' = 'open'
+  state: 'open' | 'ended' | 'destroyed' = 'open'
 
-  static stream(): [Stuck, TraceStream] {
+  static stream(maxStallMs = WAIT_MS): [Stuck, TraceStream] {
     const stuck = new Stuck()
-    const stream = new TraceStream(stuck as unknown as ServerResponse)
+    const pace = { keepAliveMs: TICK_MS, maxStallMs }
+    const stream = new TraceStream(stuck as unknown as ServerResponse, pace)
     stream.open()
     return [stuck, stream]
   }
@@ -170,6 +172,17 @@ class Stuck extends EventEmitter {
 
   end(): void {
     this.state = 'ended'
+    // As a response has it.
+    this.writableNeedDrain = false
+  }
+
+  get writableEnded(): boolean {
+    return this.state === 'ended'
+  }
+
+  destroy(): void {
+    this.state = 'destroyed'
+    this.emit('close')
   }
 
   /** It reads on. */
@@ -240,5 +253,55 @@ admin('a reader that is gone is told nothing, and keeps nothing', () => {
   assert.equal(stuck.types, [])
   assert.is(stuck.state, 'open')
 })
+
+admin('a reader that takes nothing for long is let go', async () => {
+  const [stuck, stream] = Stuck.stream(4 * TICK_MS)
+  stream.event(STARTED)
+  await held(once(stuck, 'close'))
+  assert.is(stuck.state, 'destroyed')
+  assert.equal(stuck.written, [': ready\n\n'])
+})
+
+admin(
+  'a reader that does not take the end is let go, and nothing is written behind that',
+  async () => {
+    const [stuck, stream] = Stuck.stream(4 * TICK_MS)
+    stuck.drain()
+    stream.event(FINISHED)
+    stream.finished()
+    await held(once(stuck, 'close'))
+    assert.equal(stuck.types, ['requestFinished'])
+    assert.is(stuck.state, 'destroyed')
+  },
+)
+
+class Unshown extends BodySnapshot {
+  override get body(): string {
+    throw new RangeError('Invalid string length')
+  }
+}
+
+admin('a body that cannot be shown is told without it, and counted', () => {
+  const [stuck, stream] = Stuck.stream()
+  stream.event(event(new Unshown('response', Buffer.from('a'), 1)))
+  stream.event(FINISHED)
+  stream.finished()
+  stuck.drain()
+  assert.equal(stuck.types, ['bodySnapshot', 'dropped 1', 'requestFinished'])
+  const [{ message }] = eventsIn(stuck.written.join('')) as [TraceEvent]
+  assert.equal(message, {
+    type: 'bodySnapshot',
+    stage: 'response',
+    body: '',
+    bytes: 1,
+    truncated: true,
+  })
+  stream.close()
+})
+
+/** The timers of a stream keep no process alive: the deadline does. */
+async function held<T>(promise: Promise<T>): Promise<T> {
+  return deadline(promise, WAIT_MS, 'the reader to be let go')
+}
 
 admin.run()
