@@ -164,6 +164,7 @@ function isSecret(written: string, names: ReadonlySet<string>): boolean {
 }
 
 function decoded(name: string): string {
+  if (!/[%+]/.test(name)) return name
   try {
     return decodeURIComponent(name.replaceAll('+', ' ')).trim()
   } catch {

@@ -92,10 +92,10 @@ redact('hides headers that end as names of credentials do', () => {
 
 const MOST_MS = 30_000
 const LONG = 2_097_152
-const MARKS = [...'?&;="\\\':/@#.-_%+[]{}<> \r\nae']
+const MARKS = '?&;="\\\':/@#.-_%+[]{}<> \r\nae'.split('')
 const RUNS = ['?a', '&a', ';a=', '?a=', '\\"', '":"', '"a":', '://', '://a', '--', 'eyJ', 'eyJ-']
 const WORDS = ['eyJ-abcdefgh.', 'sk-', 'token', 'token ', 'bearer ', 'token:', ' name="token"']
-const OPENINGS = ['', '/a?', 'token=', 'a=', '{"password":"', '{"a":"{\\"password\\":\\"', '--']
+const OPENINGS = ['', 'a=', '{"password":"', '{"a":"{\\"password\\":\\"', '--']
 
 redact('reads anything once, however long', () => {
   // One that looks twice takes minutes for the first of them.

@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { BodyCopy } from '../../../lib/base/trace/body-copy.ts'
-import type { BodySnapshot } from '../../../lib/base/trace/body-copy.ts'
+import { BodyCopy, BodySnapshot } from '../../../lib/base/trace/body-copy.ts'
 import { eventText } from '../../../lib/base/trace/event-text.ts'
 import { splits } from '../../support/splits.ts'
 
@@ -54,6 +53,12 @@ copying('is written as JSON like any event', () => {
       truncated: true,
     },
   })
+})
+
+copying('is shown without what the configuration names', () => {
+  const kept = Buffer.from('who=x&b=c')
+  const { body } = new BodySnapshot('response', kept, kept.length, new Set(['who']))
+  assert.is(Buffer.from(body, 'base64').toString(), 'who=<redacted>&b=c')
 })
 
 copying.run()
