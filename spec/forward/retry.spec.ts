@@ -196,7 +196,8 @@ retry(
     for (let i = 0; i < 20 && !plain.received.includes('x-retry-attempt'); i++) {
       const client = await stage.client(gateway)
       client.send(GET)
-      assert.is(await client.until(/ok$/), OK)
+      // One in two thousand is unlucky eleven times.
+      await client.until(/ok$|busy$/)
     }
     assert.match(plain.received, 'x-retry-attempt')
     for (const head of plain.received.split(HEAD).slice(0, -1)) assert.match(head, /^host: a$/m)

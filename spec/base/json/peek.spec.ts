@@ -7,6 +7,7 @@ import { Peek } from '../../../lib/base/json/peek.ts'
 import { MAX_NAME_BYTES, NO_INTEREST } from '../../../lib/base/json/root-members.ts'
 import { MAX_JSON_DEPTH } from '../../../lib/base/json/scan.ts'
 import { splits } from '../../support/splits.ts'
+import { jsonKeys } from '../../support/json-keys.ts'
 
 /** What the owner of a peek heard, as text. */
 interface Heard {
@@ -238,11 +239,11 @@ const TREE = fc.letrec<{ value: unknown }>((tie) => ({
     fc.oneof(fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true }), fc.boolean()),
     fc.constant(null),
     fc.array(tie('value'), { maxLength: 5 }),
-    fc.dictionary(STRING, tie('value'), { maxKeys: 5 }),
+    fc.dictionary(jsonKeys(STRING), tie('value'), { maxKeys: 5 }),
   ),
 })).value
 const OBJECT_TEXT = fc
-  .tuple(fc.dictionary(STRING, TREE, { maxKeys: 6 }), fc.constantFrom('', ' ', '\r\n\t'))
+  .tuple(fc.dictionary(jsonKeys(STRING), TREE, { maxKeys: 6 }), fc.constantFrom('', ' ', '\r\n\t'))
   .map(([tree, space]) => JSON.stringify(tree, null, space))
 const CUTS = fc.array(fc.nat(), { maxLength: 4 })
 

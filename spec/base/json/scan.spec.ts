@@ -12,6 +12,7 @@ import {
 } from '../../../lib/base/json/scan.ts'
 import type { Span } from '../../../lib/base/json/scan.ts'
 import { places } from '../../support/splits.ts'
+import { jsonKeys } from '../../support/json-keys.ts'
 
 const scan = suite('json scan')
 
@@ -235,7 +236,7 @@ const TREE = fc.letrec<{ value: unknown }>((tie) => ({
     fc.oneof(fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true }), fc.boolean()),
     fc.constant(null),
     fc.array(tie('value'), { maxLength: 5 }),
-    fc.dictionary(STRING, tie('value'), { maxKeys: 5 }),
+    fc.dictionary(jsonKeys(STRING), tie('value'), { maxKeys: 5 }),
   ),
 })).value
 const JSON_TEXT = fc

@@ -9,6 +9,7 @@ import type { Edit } from '../../../../lib/base/json/edit.ts'
 import { membersOf, valueOf } from '../../../../lib/base/json/scan.ts'
 import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
 import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
+import { jsonKeys } from '../../../support/json-keys.ts'
 
 const property = suite('llm prompt, any')
 
@@ -75,7 +76,7 @@ const TREE = fc.letrec<{ value: unknown }>((tie) => ({
     fc.oneof(fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true }), fc.boolean()),
     fc.constant(null),
     fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(fc.oneof(STRING, fc.constantFrom('model', 'stream')), tie('value'), {
+    fc.dictionary(jsonKeys(fc.oneof(STRING, fc.constantFrom('model', 'stream'))), tie('value'), {
       maxKeys: 4,
     }),
   ),
