@@ -1,10 +1,16 @@
-// Compiles everything to dist/ and makes the entry points executable.
-import { chmodSync, rmSync } from 'node:fs'
+// Compiles everything to dist/, the page for browsers, and makes the entry points executable. `node build.mjs <folder>`
+// builds elsewhere.
+import { chmodSync, cpSync, rmSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 
-rmSync('dist', { recursive: true, force: true })
-const { status } = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc'], {
-  stdio: 'inherit',
-})
-if (status !== 0) process.exit(1)
-for (const name of ['gateway', 'gwctl']) chmodSync(`dist/bin/${name}.js`, 0o755)
+const [out = 'dist'] = process.argv.slice(2)
+const PAGE = 'lib/ui/page'
+
+rmSync(out, { recursive: true, force: true })
+for (const project of ['.', PAGE]) {
+  const words = ['node_modules/typescript/bin/tsc', '-p', project, '--outDir', out]
+  const { status } = spawnSync(process.execPath, words, { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
+}
+for (const name of ['index.html', 'style.css']) cpSync(`${PAGE}/${name}`, `${out}/${PAGE}/${name}`)
+for (const name of ['gateway', 'gwctl']) chmodSync(`${out}/bin/${name}.js`, 0o755)

@@ -3,9 +3,9 @@
 
 import { stringify } from 'yaml'
 import { showBody } from './body.ts'
-import { diffLines } from './diff.ts'
-import { members } from '../trace/step.ts'
-import type { Step } from '../trace/step.ts'
+import { diffLines } from '../../base/reading/diff.ts'
+import { members } from '../../base/reading/step.ts'
+import type { Step } from '../../base/reading/step.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
 export type Format = 'yaml' | 'json'

@@ -5,9 +5,10 @@ import { layoutOf } from './layout.ts'
 import type { Box } from './layout.ts'
 import type { Look, Paint } from './look.ts'
 import type { Model } from './model.ts'
-import { timeText } from '../amounts.ts'
-import { labelOf, summaryOf } from '../trace/summary.ts'
-import { barOf, timingOf, totalOf } from './timing.ts'
+import { timeText } from '../../base/reading/amounts.ts'
+import { labelOf, summaryOf } from '../../base/reading/summary.ts'
+import { timingOf, totalOf } from '../../base/reading/timing.ts'
+import { barOf } from './timing.ts'
 import { fit, skip, widthOf } from '../width.ts'
 
 const TYPE_WIDTH = 14

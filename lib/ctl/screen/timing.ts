@@ -1,24 +1,7 @@
-// When each step was, and how long it took, as a bar on the scale of the whole request.
+// How long a step of a trace took, as a bar of letters.
 
+import type { Timing } from '../../base/reading/timing.ts'
 import type { Look } from './look.ts'
-import type { Step } from '../trace/step.ts'
-
-export interface Timing {
-  /** Microseconds since the request was accepted. */
-  readonly from: number
-  readonly to: number
-}
-
-/** A point in time took what passed since the step before it. */
-export function timingOf(steps: readonly Step[], at: number): Timing {
-  const { eventStart, eventEnd } = steps[at]!.event
-  const before = steps[at - 1]?.event.eventEnd ?? 0
-  return { from: Math.min(eventStart ?? before, eventEnd), to: eventEnd }
-}
-
-export function totalOf(steps: readonly Step[]): number {
-  return steps.reduce((most, { event }) => Math.max(most, event.eventEnd), 0)
-}
 
 export function barOf({ from, to }: Timing, total: number, width: number, look: Look): string {
   const { stretch, point, rest } = look.signs

@@ -1,6 +1,6 @@
 // What an event is called in the list, and what it says in one line.
 
-import { timeText } from '../amounts.ts'
+import { timeText } from './amounts.ts'
 import { members } from './step.ts'
 import type { ShownEvent } from './step.ts'
 
@@ -44,7 +44,7 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   responseSnapshot: ({ stage, requestState }) =>
     `${text(stage)}: ${text(members(members(requestState)['response'])['code'])}`,
   bodySnapshot: ({ stage, bytes, body, truncated }) => {
-    const size = bytes ?? Buffer.byteLength(text(body), 'base64')
+    const size = bytes ?? bytesIn(text(body))
     return `${text(stage)}: ${text(size)} bytes${truncated === true ? ', cut' : ''}`
   },
   routeSelection: ({ selectedRoute, evaluatedRoutes }) => {
@@ -126,4 +126,9 @@ function pairs(fields: Readonly<Record<string, unknown>>): string {
 function text(value: unknown): string {
   if (value === undefined || value === null) return '-'
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Of what is written as base64. */
+function bytesIn(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4)
 }

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { timeText } from '../../../lib/ctl/amounts.ts'
-import { labelOf, summaryOf } from '../../../lib/ctl/trace/summary.ts'
-import { stepOf } from '../../../lib/ctl/trace/step.ts'
+import { timeText } from '../../../lib/base/reading/amounts.ts'
+import { labelOf, summaryOf } from '../../../lib/base/reading/summary.ts'
+import { stepOf } from '../../../lib/base/reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 function said(message: object, others: object = {}): string {

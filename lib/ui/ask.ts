@@ -1,0 +1,39 @@
+// A question to the page's server and its answer, apart from how they travel: the admin interface and a gateway's listener
+// both carry them.
+
+/** As far as the page's server wants to know. */
+export interface Ask {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Of what the browser has already. */
+  readonly ifNoneMatch: string | undefined
+}
+
+export type Fields = readonly (readonly [name: string, value: string])[]
+
+export type Answer =
+  | {
+      readonly kind: 'whole'
+      readonly status: number
+      readonly fields: Fields
+      readonly content: Buffer | string
+    }
+  | {
+      readonly kind: 'events'
+      /** Called once, when the head is out; what it returns is called once, when nobody listens any more. */
+      readonly open: (out: EventOut) => () => void
+    }
+
+/** One reader of an event stream. */
+export interface EventOut {
+  /** It does not take more just now: what is written all the same is kept, so do not. */
+  readonly isFull: boolean
+  write(text: string): void
+  /** Calls back each time it has room again. */
+  onRoom(act: () => void): void
+  /** Nothing comes after this. */
+  end(): void
+  /** The reader is given up. */
+  destroy(): void
+}

@@ -1,0 +1,60 @@
+// How the page asks its server: whole answers, and streams of events that come back by themselves when they break.
+
+import type { LiveEvents, Topic } from '../api.ts'
+
+/** An answer that says why it is none. */
+export class Refused extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await ask(path, { ...(signal && { signal }) })).json() as Promise<T>
+}
+
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await ask(path, { method: 'POST', headers, body: JSON.stringify(body) })
+  return response.json() as Promise<T>
+}
+
+/** Throws a Refused for everything that is not 2xx. */
+export async function ask(path: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(path, { ...init, cache: 'no-store' })
+  if (!response.ok) throw new Refused(response.status, await reasonOf(response))
+  return response
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  const text = (await response.text()).trim()
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown }
+    if (typeof error === 'string') return error
+  } catch {
+    // Text, as policies answer.
+  }
+  return text || `${response.status} ${response.statusText}`
+}
+
+type Hear = { readonly [T in Topic]?: (event: LiveEvents[T]) => void }
+
+/** `lost`: it does not come just now; the browser tries again by itself. */
+export type LinkState = 'opening' | 'open' | 'lost'
+
+/** Hears these topics until what it returns is called. */
+export function listen(hear: Hear, told: (state: LinkState) => void): () => void {
+  const topics = Object.keys(hear) as Topic[]
+  const source = new EventSource(`/api/live?topics=${topics.join()}`)
+  source.onopen = () => told('open')
+  source.onerror = () => told('lost')
+  for (const topic of topics)
+    source.addEventListener(topic, (event) => {
+      const value: unknown = JSON.parse((event as MessageEvent<string>).data)
+      ;(hear[topic] as (event: unknown) => void)(value)
+    })
+  return () => source.close()
+}

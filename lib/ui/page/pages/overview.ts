@@ -1,0 +1,8 @@
+// TODO by its helper.
+
+import { html } from 'htm/preact'
+import type { VNode } from 'preact'
+
+export function Overview(): VNode {
+  return html`<p>…</p>`
+}
