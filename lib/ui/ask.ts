@@ -1,6 +1,8 @@
 // A question to the page's server and its answer, apart from how they travel: the admin interface and a gateway's listener
 // both carry them.
 
+import type { EventOut } from '../base/event-out.ts'
+
 /** As far as the page's server wants to know. */
 export interface Ask {
   readonly method: string
@@ -21,19 +23,9 @@ export type Answer =
     }
   | {
       readonly kind: 'events'
-      /** Called once, when the head is out; what it returns is called once, when nobody listens any more. */
+      /**
+       * Called once, when the head is out, or never, when nobody is left to have it; what it returns is called once, when
+       * nobody listens any more.
+       */
       readonly open: (out: EventOut) => () => void
     }
-
-/** One reader of an event stream. */
-export interface EventOut {
-  /** It does not take more just now: what is written all the same is kept, so do not. */
-  readonly isFull: boolean
-  write(text: string): void
-  /** Calls back each time it has room again. */
-  onRoom(act: () => void): void
-  /** Nothing comes after this. */
-  end(): void
-  /** The reader is given up. */
-  destroy(): void
-}

@@ -1,0 +1,13 @@
+// One reader of an event stream, however it is reached.
+
+export interface EventOut {
+  /** It does not take more just now: what is written all the same is kept, so do not. */
+  readonly isFull: boolean
+  write(text: string): void
+  /** Calls back each time it has room again. */
+  onRoom(act: () => void): void
+  /** Nothing comes after this. */
+  end(): void
+  /** The reader is given up. */
+  destroy(): void
+}
