@@ -1,7 +1,7 @@
 // The frame around every page: where one can go, what is served, and light or dark.
 
-import { html, useEffect, useState } from 'htm/preact'
-import type { VNode } from 'preact'
+import { html, useEffect, useState } from './view.ts'
+import type { VNode } from './view.ts'
 import { PAGES } from './pages.ts'
 import { useKept, useLive, useLoaded } from './use.ts'
 import type { Runtime } from '../api.ts'

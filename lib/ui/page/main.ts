@@ -1,6 +1,6 @@
 // Where the page begins.
 
-import { html, render } from 'htm/preact'
+import { html, render } from './view.ts'
 import { App } from './app.ts'
 
 render(html`<${App} />`, document.getElementById('page')!)

@@ -1,6 +1,6 @@
 // The pages, in the order of the menu.
 
-import type { ComponentType } from 'preact'
+import type { ComponentType } from './view.ts'
 import { Configuration } from './pages/configuration.ts'
 import { Limits } from './pages/limits.ts'
 import { LiveTrace } from './pages/live-trace.ts'

@@ -1,6 +1,6 @@
 // What several pages do with data: ask once and again, hear what is live, and remember a choice.
 
-import { useCallback, useEffect, useRef, useState } from 'htm/preact'
+import { useCallback, useEffect, useRef, useState } from './view.ts'
 import { get, listen } from './api.ts'
 import type { LinkState } from './api.ts'
 import type { LiveEvents, Topic } from '../api.ts'

@@ -1,7 +1,7 @@
 // TODO by its helper.
 
-import { html } from 'htm/preact'
-import type { VNode } from 'preact'
+import { html } from '../view.ts'
+import type { VNode } from '../view.ts'
 
 export function LiveTrace(): VNode {
   return html`<p>…</p>`
