@@ -1,20 +1,12 @@
 // /debug/trace: an event stream for each who waits, one request each, and none that slows it down.
 
-import { EventEmitter, once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import type { NetConnectOpts } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
-import {
-  MAX_QUEUED_BYTES,
-  MAX_QUEUED_EVENTS,
-  TraceStream,
-  traceEndpoints,
-} from '../../lib/admin/trace.ts'
-import { BodySnapshot } from '../../lib/base/trace/body-copy.ts'
-import type { Message, TraceEvent } from '../../lib/base/trace/events.ts'
+import { traceEndpoints } from '../../lib/admin/trace.ts'
+import type { TraceEvent } from '../../lib/base/trace/events.ts'
 import { MAX_WATCHERS } from '../../lib/base/trace/watchers.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
@@ -26,7 +18,6 @@ const stage = new Stage()
 admin.after.each(() => stage.clear())
 
 const WAIT_MS = 5000
-const TICK_MS = 5
 const DIRECT = 'routes: [{ policies: { directResponse: { status: 200, body: hi } } }]\n'
 
 interface Scene {
@@ -149,159 +140,5 @@ admin('503 when too many wait', async () => {
   assert.match(text, /^HTTP\/1\.1 503 /)
   assert.match(text, `too many watchers: ${MAX_WATCHERS} wait already\n`)
 })
-
-/** A response whose reader takes nothing until it is told to. */
-class Stuck extends EventEmitter {
-  written: string[] = []
-  writableNeedDrain = true
-  state: 'open' | 'ended' | 'destroyed' = 'open'
-
-  static stream(maxStallMs = WAIT_MS): [Stuck, TraceStream] {
-    const stuck = new Stuck()
-    const pace = { keepAliveMs: TICK_MS, maxStallMs }
-    const stream = new TraceStream(stuck as unknown as ServerResponse, pace)
-    stream.open()
-    return [stuck, stream]
-  }
-
-  writeHead(): void {}
-
-  write(text: string): void {
-    this.written.push(text)
-  }
-
-  end(): void {
-    this.state = 'ended'
-    // As a response has it.
-    this.writableNeedDrain = false
-  }
-
-  get writableEnded(): boolean {
-    return this.state === 'ended'
-  }
-
-  destroy(): void {
-    this.state = 'destroyed'
-    this.emit('close')
-  }
-
-  /** It reads on. */
-  drain(): void {
-    this.writableNeedDrain = false
-    this.emit('drain')
-  }
-
-  /** Types of what came, with counts of what did not. */
-  get types(): string[] {
-    return eventsIn(this.written.join('')).map(({ message }) =>
-      message.type === 'eventsDropped' ? `dropped ${message.count}` : message.type,
-    )
-  }
-}
-
-function event(message: Message): TraceEvent {
-  return { eventStart: null, eventEnd: 7, severity: 'info', message }
-}
-
-const STARTED = event({ type: 'requestStarted' })
-const FINISHED = event({ type: 'requestFinished', status: 200, error: null })
-
-admin('a reader that takes nothing misses events, and is told how many', () => {
-  const [stuck, stream] = Stuck.stream()
-  for (let count = 0; count < MAX_QUEUED_EVENTS + 3; count++) stream.event(STARTED)
-  stream.event(FINISHED)
-  stream.finished()
-  stuck.drain()
-  assert.is(stuck.types.length, MAX_QUEUED_EVENTS + 2)
-  assert.equal(stuck.types.slice(-3), ['requestStarted', 'dropped 3', 'requestFinished'])
-  assert.is(stuck.state, 'ended')
-  stream.close()
-})
-
-admin('bodies count by their size', () => {
-  const [stuck, stream] = Stuck.stream()
-  const body = (): TraceEvent => {
-    const kept = Buffer.alloc((MAX_QUEUED_BYTES / 8) * 3)
-    return event(new BodySnapshot('response', kept, kept.length))
-  }
-  for (let count = 0; count < 4; count++) stream.event(body())
-  stream.event(FINISHED)
-  stream.finished()
-  stuck.drain()
-  assert.equal(stuck.types, ['bodySnapshot', 'bodySnapshot', 'dropped 2', 'requestFinished'])
-  stream.close()
-})
-
-admin('a reader that catches up hears the rest', () => {
-  const [stuck, stream] = Stuck.stream()
-  for (let count = 0; count <= MAX_QUEUED_EVENTS; count++) stream.event(STARTED)
-  stuck.drain()
-  stream.event(STARTED)
-  stream.finished()
-  stuck.emit('drain')
-  assert.equal(stuck.types.slice(-2), ['dropped 1', 'requestStarted'])
-  stream.close()
-})
-
-admin('a reader that is gone is told nothing, and keeps nothing', () => {
-  const [stuck, stream] = Stuck.stream()
-  stream.event(STARTED)
-  stream.close()
-  stream.event(STARTED)
-  stream.finished()
-  stuck.drain()
-  assert.equal(stuck.types, [])
-  assert.is(stuck.state, 'open')
-})
-
-admin('a reader that takes nothing for long is let go', async () => {
-  const [stuck, stream] = Stuck.stream(4 * TICK_MS)
-  stream.event(STARTED)
-  await held(once(stuck, 'close'))
-  assert.is(stuck.state, 'destroyed')
-  assert.equal(stuck.written, [': ready\n\n'])
-})
-
-admin(
-  'a reader that does not take the end is let go, and nothing is written behind that',
-  async () => {
-    const [stuck, stream] = Stuck.stream(4 * TICK_MS)
-    stuck.drain()
-    stream.event(FINISHED)
-    stream.finished()
-    await held(once(stuck, 'close'))
-    assert.equal(stuck.types, ['requestFinished'])
-    assert.is(stuck.state, 'destroyed')
-  },
-)
-
-class Unshown extends BodySnapshot {
-  override get body(): string {
-    throw new RangeError('Invalid string length')
-  }
-}
-
-admin('a body that cannot be shown is told without it, and counted', () => {
-  const [stuck, stream] = Stuck.stream()
-  stream.event(event(new Unshown('response', Buffer.from('a'), 1)))
-  stream.event(FINISHED)
-  stream.finished()
-  stuck.drain()
-  assert.equal(stuck.types, ['bodySnapshot', 'dropped 1', 'requestFinished'])
-  const [{ message }] = eventsIn(stuck.written.join('')) as [TraceEvent]
-  assert.equal(message, {
-    type: 'bodySnapshot',
-    stage: 'response',
-    body: '',
-    bytes: 1,
-    truncated: true,
-  })
-  stream.close()
-})
-
-/** The timers of a stream keep no process alive: the deadline does. */
-async function held<T>(promise: Promise<T>): Promise<T> {
-  return deadline(promise, WAIT_MS, 'the reader to be let go')
-}
 
 admin.run()

@@ -28,9 +28,13 @@ export class Watchers {
     return this.#waiting.length
   }
 
+  get isFull(): boolean {
+    return this.#waiting.length >= MAX_WATCHERS
+  }
+
   /** What takes it back; null when there are too many already. */
   add(reader: TraceReader, wanted: Expression | null): (() => void) | null {
-    if (this.#waiting.length >= MAX_WATCHERS) return null
+    if (this.isFull) return null
     const waiting = { reader, wanted }
     this.#waiting.push(waiting)
     return () => {

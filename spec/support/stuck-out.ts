@@ -1,0 +1,37 @@
+// A reader of an event stream that takes nothing until it is told to.
+
+import { EventEmitter } from 'node:events'
+import type { EventOut } from '../../lib/base/event-out.ts'
+
+export class StuckOut extends EventEmitter implements EventOut {
+  readonly written: string[] = []
+  isFull = true
+  state: 'open' | 'ended' | 'destroyed' = 'open'
+
+  get text(): string {
+    return this.written.join('')
+  }
+
+  write(text: string): void {
+    this.written.push(text)
+  }
+
+  onRoom(act: () => void): void {
+    this.on('room', act)
+  }
+
+  end(): void {
+    this.state = 'ended'
+  }
+
+  destroy(): void {
+    this.state = 'destroyed'
+    this.emit('close')
+  }
+
+  /** It reads on. */
+  drain(): void {
+    this.isFull = false
+    this.emit('room')
+  }
+}
