@@ -1,6 +1,4 @@
-// How the page asks its server: whole answers, and streams of events that come back by themselves when they break.
-
-import type { LiveEvents, Topic } from '../api.ts'
+// How the page asks its server.
 
 /** An answer that says why it is none. */
 export class Refused extends Error {
@@ -38,23 +36,4 @@ async function reasonOf(response: Response): Promise<string> {
     // Text, as policies answer.
   }
   return text || `${response.status} ${response.statusText}`
-}
-
-type Hear = { readonly [T in Topic]?: (event: LiveEvents[T]) => void }
-
-/** `lost`: it does not come just now; the browser tries again by itself. */
-export type LinkState = 'opening' | 'open' | 'lost'
-
-/** Hears these topics until what it returns is called. */
-export function listen(hear: Hear, told: (state: LinkState) => void): () => void {
-  const topics = Object.keys(hear) as Topic[]
-  const source = new EventSource(`/api/live?topics=${topics.join()}`)
-  source.onopen = () => told('open')
-  source.onerror = () => told('lost')
-  for (const topic of topics)
-    source.addEventListener(topic, (event) => {
-      const value: unknown = JSON.parse((event as MessageEvent<string>).data)
-      ;(hear[topic] as (event: unknown) => void)(value)
-    })
-  return () => source.close()
 }

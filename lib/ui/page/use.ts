@@ -1,16 +1,30 @@
 // What several pages do with data: ask once and again, hear what is live, and remember a choice.
 
-import { useCallback, useEffect, useRef, useState } from './view.ts'
-import { get, listen } from './api.ts'
-import type { LinkState } from './api.ts'
+import {
+  createContext,
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from './view.ts'
+import { get, Refused } from './api.ts'
+import { Live } from './live.ts'
+import type { LinkState } from './live.ts'
 import type { LiveEvents, Topic } from '../api.ts'
 
 export type Loaded<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'ready'; readonly value: T }
-  | { readonly state: 'failed'; readonly error: string }
+  | {
+      readonly state: 'failed'
+      readonly error: string
+      /** Of the answer; null when there was none. */
+      readonly status: number | null
+    }
 
-/** What the path answers; `again` asks once more, and what is shown stays until then. */
+/** What the path answers; `again` asks once more, and what is shown stays until there is another answer. */
 export function useLoaded<T>(path: string): readonly [Loaded<T>, again: () => void] {
   const [loaded, set] = useState<Loaded<T>>({ state: 'loading' })
   const [turn, setTurn] = useState(0)
@@ -20,7 +34,9 @@ export function useLoaded<T>(path: string): readonly [Loaded<T>, again: () => vo
       (value) => set({ state: 'ready', value }),
       (error: unknown) => {
         if (controller.signal.aborted) return
-        set({ state: 'failed', error: error instanceof Error ? error.message : String(error) })
+        const failed = failureOf(error)
+        // The frame says that the gateway is not there; what was seen last is worth more than a blank page.
+        set((was) => (was.state === 'ready' && failed.status === null ? was : failed))
       },
     )
     return () => controller.abort()
@@ -28,19 +44,35 @@ export function useLoaded<T>(path: string): readonly [Loaded<T>, again: () => vo
   return [loaded, useCallback(() => setTurn((was) => was + 1), [])]
 }
 
-/** Hears one topic as long as the page shows it. */
+function failureOf(error: unknown): Extract<Loaded<never>, { state: 'failed' }> {
+  const text = error instanceof Error ? error.message : String(error)
+  return { state: 'failed', error: text, status: error instanceof Refused ? error.status : null }
+}
+
+export const LiveContext = createContext(new Live())
+
+/** Hears one topic as long as the page shows it. All share one connection. */
 export function useLive<T extends Topic>(
   topic: T,
   hear: (event: LiveEvents[T]) => void,
 ): LinkState {
+  const live = useContext(LiveContext)
   const [state, set] = useState<LinkState>('opening')
-  const latest = useRef(hear)
-  latest.current = hear
+  const latest = useLatest(hear)
   useEffect(
-    () => listen({ [topic]: (event: LiveEvents[T]) => latest.current(event) }, set),
-    [topic],
+    () => live.add({ topic, hear: (event) => latest.current(event), told: set }),
+    [live, topic],
   )
   return state
+}
+
+/** What was drawn last, for what outlives a drawing. */
+export function useLatest<T>(value: T): { readonly current: T } {
+  const latest = useRef(value)
+  useLayoutEffect(() => {
+    latest.current = value
+  })
+  return latest
 }
 
 /** Survives a reload of the page, where the browser lets it. */

@@ -4,9 +4,17 @@ import htm from 'htm'
 import { h } from 'preact'
 import type { VNode } from 'preact'
 
-export { render } from 'preact'
+export { createContext, render } from 'preact'
 export type { ComponentChildren, ComponentType, VNode } from 'preact'
-export { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+export {
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'preact/hooks'
 
 /** One element at the top. */
 export const html = htm.bind(h) as unknown as (

@@ -1,0 +1,73 @@
+// One event stream for the whole page, whatever its parts want to hear: browsers open only six connections to one server.
+
+import type { LiveEvents, Topic } from '../api.ts'
+
+/** `lost`: it does not come just now, and is tried again. */
+export type LinkState = 'opening' | 'open' | 'lost'
+
+export interface Listener<T extends Topic = Topic> {
+  readonly topic: T
+  hear(event: LiveEvents[T]): void
+  told(state: LinkState): void
+}
+
+/** After an answer that is no stream; a broken connection the browser makes again by itself. */
+const RETRY_MS = 3_000
+
+export class Live {
+  readonly #listeners = new Set<Listener>()
+  #state: LinkState = 'opening'
+  #source: EventSource | null = null
+  /** What the source was opened with. */
+  #topics = ''
+  #timer: ReturnType<typeof setTimeout> | null = null
+
+  /** Until what it returns is called. */
+  add<T extends Topic>(listener: Listener<T>): () => void {
+    const one = listener as Listener
+    this.#listeners.add(one)
+    one.told(this.#state)
+    this.#soon(0)
+    return () => {
+      this.#listeners.delete(one)
+      this.#soon(0)
+    }
+  }
+
+  /** Not at once: a page that goes and one that comes are one change. */
+  #soon(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#connect()
+    }, ms)
+  }
+
+  #connect(): void {
+    const wanted = [...new Set([...this.#listeners].map(({ topic }) => topic))].sort()
+    const topics = wanted.join()
+    if (topics === this.#topics && this.#source?.readyState !== EventSource.CLOSED) return
+    this.#source?.close()
+    this.#source = null
+    this.#topics = topics
+    if (topics === '') return
+    const source = new EventSource(`/api/live?topics=${topics}`)
+    this.#source = source
+    source.onopen = () => this.#tell('open')
+    source.onerror = () => {
+      this.#tell('lost')
+      if (source.readyState === EventSource.CLOSED) this.#soon(RETRY_MS)
+    }
+    for (const topic of wanted)
+      source.addEventListener(topic, ({ data }: MessageEvent<string>) => {
+        const event = JSON.parse(data) as LiveEvents[Topic]
+        for (const one of this.#listeners)
+          if (one.topic === topic) (one.hear as (event: unknown) => void)(event)
+      })
+  }
+
+  #tell(state: LinkState): void {
+    this.#state = state
+    for (const one of this.#listeners) one.told(state)
+  }
+}
