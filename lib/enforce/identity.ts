@@ -2,10 +2,10 @@
 // beside the plans, so that a reload fetches nothing and checks no token anew.
 
 import type { TokenRules } from '../base/config/auth-types.ts'
+import { fetcher } from '../base/fetch-text.ts'
+import type { Fetch } from '../base/fetch-text.ts'
 import type { Log } from '../base/log.ts'
 import { Passwords } from './basic-auth/passwords.ts'
-import { fetcher } from './fetch-text.ts'
-import type { Fetch } from './fetch-text.ts'
 import { Documents } from './oauth/documents.ts'
 import { fixedKeys, KeySets } from './token/key-sets.ts'
 import { TokenVerifier } from './token/token-verifier.ts'

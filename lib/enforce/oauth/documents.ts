@@ -1,10 +1,10 @@
 // Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
+import type { Fetch } from '../../base/fetch-text.ts'
+import { objectIn } from '../../base/json/object-in.ts'
 import type { Log } from '../../base/log.ts'
-import type { Fetch } from '../fetch-text.ts'
 import { shownUrl } from '../shown-url.ts'
 import type { Clock } from '../token/remote-keys.ts'
-import { objectIn } from './json-object.ts'
 import type { Metadata } from './types.ts'
 
 const FRESH_MS = 60_000

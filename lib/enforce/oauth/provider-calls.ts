@@ -1,9 +1,9 @@
 // Requests of clients that are handed on to an identity provider, and what of its answers is meant for them.
 
+import type { Fetch, Fetched } from '../../base/fetch-text.ts'
 import type { Log } from '../../base/log.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply } from '../../base/types.ts'
-import type { Fetch, Fetched } from '../fetch-text.ts'
 import { downReply, errorReply } from './replies.ts'
 
 /** Calls under way at once: they need no token, so they must not pile up before a provider that hangs. */

@@ -2,10 +2,10 @@
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
 import type { Exchange } from '../../base/exchange.ts'
+import { objectIn } from '../../base/json/object-in.ts'
 import { readWhole } from '../../base/read-whole.ts'
 import type { Reply } from '../../base/types.ts'
 import type { Documents } from './documents.ts'
-import { objectIn } from './json-object.ts'
 import type { ProviderCalls } from './provider-calls.ts'
 import { isRedirectUri } from './redirect-uri.ts'
 import { downReply, errorReply, jsonReply } from './replies.ts'

@@ -1,8 +1,8 @@
 // Every key set in use: those of a URL are shared by all policies that name it.
 
 import type { PublicKey } from '../../base/config/auth-types.ts'
+import type { Fetch } from '../../base/fetch-text.ts'
 import type { Log } from '../../base/log.ts'
-import type { Fetch } from '../fetch-text.ts'
 import { Keys } from './keys.ts'
 import { RemoteKeys } from './remote-keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'

@@ -1,9 +1,9 @@
 // A provider's key set: fetched when first needed and when it has grown old, or when a token names a key that is not in
 // it. The last good set stays in use while the provider is down.
 
+import type { Fetch } from '../../base/fetch-text.ts'
+import { objectIn } from '../../base/json/object-in.ts'
 import type { Log } from '../../base/log.ts'
-import type { Fetch } from '../fetch-text.ts'
-import { objectIn } from '../oauth/json-object.ts'
 import { shownUrl } from '../shown-url.ts'
 import { Keys } from './keys.ts'
 

@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fetcher } from '../../../lib/enforce/fetch-text.ts'
-import type { Fetch } from '../../../lib/enforce/fetch-text.ts'
+import { fetcher } from '../../../lib/base/fetch-text.ts'
+import type { Fetch } from '../../../lib/base/fetch-text.ts'
 import { MAX_CALLS, ProviderCalls } from '../../../lib/enforce/oauth/provider-calls.ts'
 import type { Reply } from '../../../lib/base/types.ts'
 import { deadline } from '../../support/deadline.ts'

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fetcher } from '../../../lib/enforce/fetch-text.ts'
+import { fetcher } from '../../../lib/base/fetch-text.ts'
 import { KeySets, fixedKeys } from '../../../lib/enforce/token/key-sets.ts'
 import type { Keys } from '../../../lib/enforce/token/keys.ts'
 import { RemoteKeys } from '../../../lib/enforce/token/remote-keys.ts'
