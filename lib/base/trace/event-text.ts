@@ -5,8 +5,9 @@ import type { TraceEvent } from './events.ts'
 export function eventText(event: TraceEvent): string {
   const { message } = event
   if (message.type !== 'bodySnapshot') return JSON.stringify(event)
-  const { type, stage, body, bytes, truncated } = message
-  const text = JSON.stringify({ ...event, message: { type, stage, body: '', bytes, truncated } })
+  const { body, type, stage, bytes, truncated, arrivals, arrivalStep } = message
+  const others = { bytes, truncated, arrivals, arrivalStep }
+  const text = JSON.stringify({ ...event, message: { type, stage, body: '', ...others } })
   // Base64 has nothing to escape: to look for it in megabytes would take longer than all else.
   return text.replace('"body":""', () => `"body":"${body}"`)
 }

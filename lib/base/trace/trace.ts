@@ -213,10 +213,11 @@ export class Trace implements CallOwner {
 
   /** Keeps a copy of the answer's body as it passes, and shows it when that has ended. */
   body(): Tap {
-    this.#answer = new BodyCopy(this.maxBodyBytes, (copy) => {
+    const done = (copy: BodyCopy): void => {
       const snapshot = copy.snapshot('response', this.hidden.parameters)
       if (snapshot.bytes > 0) this.emit(snapshot)
-    })
+    }
+    this.#answer = new BodyCopy(this.maxBodyBytes, done, this.#exchange.started)
     return this.#answer
   }
 
