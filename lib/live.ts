@@ -4,7 +4,7 @@ import type { Listener } from './accept/listener.ts'
 import type { Budget } from './base/budget.ts'
 import type { Phase } from './base/exchange.ts'
 import { isStream } from './base/live.ts'
-import type { HeldView, Live } from './base/live.ts'
+import type { HeldView, Live, Pulse } from './base/live.ts'
 import type { Watchers } from './base/trace/watchers.ts'
 import type { Ports } from './ports.ts'
 import type { Standing } from './plan.ts'
@@ -32,6 +32,20 @@ export function liveOf(sources: LiveSources): Live {
     held: { llm: heldOf(held), mcp: heldOf(groups.bodies) },
     watchers: watchers.count,
   }
+}
+
+export function pulseOf(listeners: readonly Listener[]): Pulse {
+  const { requests, streams } = requestsOf(listeners)
+  let connections = 0
+  let bytesIn = 0
+  let bytesOut = 0
+  for (const { counts } of listeners) {
+    connections += counts.open
+    bytesIn += counts.bytesIn
+    bytesOut += counts.bytesOut
+  }
+  const open = requests.choose + requests.forward + requests.relay
+  return { connections, requests: open, streams, bytesIn, bytesOut }
 }
 
 /** All of them are looked at, and none is kept. */

@@ -8,7 +8,7 @@ import type { Exchange } from '../base/exchange.ts'
 import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
 import type { PortLimits } from '../base/limits.ts'
 import { someOf } from '../base/live.ts'
-import type { ListenerView } from '../base/live.ts'
+import type { ListenerCounts, ListenerView } from '../base/live.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Steps } from '../base/types.ts'
 import { Wire } from '../base/wire/socket.ts'
@@ -122,7 +122,7 @@ export class Listener implements Door {
     this.#bytesOut += bytesOut
   }
 
-  describe(now: number): ListenerView {
+  get counts(): ListenerCounts {
     let bytesIn = this.#bytesIn
     let bytesOut = this.#bytesOut
     const { members } = this.connections
@@ -137,8 +137,13 @@ export class Listener implements Door {
       open: members.size,
       bytesIn,
       bytesOut,
-      connections: someOf(members, (connection) => connection.describe(now)),
     }
+  }
+
+  describe(now: number): ListenerView {
+    const { members } = this.connections
+    const connections = someOf(members, (connection) => connection.describe(now))
+    return { ...this.counts, connections }
   }
 
   #createServer(): Server {

@@ -52,7 +52,7 @@ export interface ConnectionView {
   readonly exchanges: Some<ExchangeView>
 }
 
-export interface ListenerView {
+export interface ListenerCounts {
   readonly bind: string
   readonly state: 'open' | 'draining' | 'closed'
   /** Since it was opened. */
@@ -60,6 +60,9 @@ export interface ListenerView {
   readonly open: number
   readonly bytesIn: number
   readonly bytesOut: number
+}
+
+export interface ListenerView extends ListenerCounts {
   readonly connections: Some<ConnectionView>
 }
 
@@ -107,6 +110,16 @@ export interface GroupView {
 export interface HeldView {
   readonly used: number
   readonly most: number
+}
+
+/** How much there is just now: cheap enough to be asked for every second. */
+export interface Pulse {
+  readonly connections: number
+  readonly requests: number
+  readonly streams: number
+  /** On the ports that are open. */
+  readonly bytesIn: number
+  readonly bytesOut: number
 }
 
 /** Everything that runs. */

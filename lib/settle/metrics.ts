@@ -1,10 +1,13 @@
 // What every exchange adds to the statistics when it is settled: a few look-ups and sums, and no new object once its
 // route, status and backend were seen before.
 
-import type { McpFacts } from '../base/cel/facts.ts'
+import type { LlmFacts, McpFacts } from '../base/cel/facts.ts'
 import type { Exchange } from '../base/exchange.ts'
+import { soundTokens } from '../base/limit/sound-tokens.ts'
 import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
 import type { Family, Labels } from '../base/metrics.ts'
+import { Totals } from '../base/totals.ts'
+import type { Counts } from '../base/totals.ts'
 import { LlmMetrics } from './llm-metrics.ts'
 
 /** Series of requests, over all routes; whatever comes above is counted together. */
@@ -48,13 +51,16 @@ interface Row {
 }
 
 /** One route, or a listener for what no route took. */
-class Place {
+class Place implements Counts {
   readonly labels: Labels
   /** By backend, then by status and the like as one number. */
   readonly rows = new Map<string, Map<number, Row>>()
   readonly duration = new Histogram(SECONDS)
   readonly processing = new Histogram(SECONDS)
   readonly backend = new Histogram(SECONDS)
+  requests = 0
+  errors = 0
+  refused = 0
   bytes = 0
   retries = 0
 
@@ -67,6 +73,7 @@ class Place {
 const MOST_REASONS = 128
 
 export class Metrics {
+  readonly totals = new Totals()
   /** By route; by listener, where there is none. */
   readonly #places = new Map<string, Place>()
   readonly #others = new Place(OTHER, OTHER)
@@ -82,6 +89,9 @@ export class Metrics {
     const place = this.#placeOf(exchange)
     this.#rowOf(exchange, place).count++
     place.duration.add((now - started) / 1000)
+    this.totals.durations.add(now - started)
+    countEnd(this.totals, exchange)
+    countEnd(place, exchange)
     if (asked > 0) {
       place.processing.add((asked - started) / 1000)
       if (answered > 0) place.backend.add((answered - asked) / 1000)
@@ -90,7 +100,14 @@ export class Metrics {
     place.retries += exchange.retries
     if (facts === null) return
     if (facts.mcp?.methodName !== undefined) this.#countMcp(facts.mcp.methodName, facts.mcp)
-    if (facts.llm !== undefined) this.#llm.count(facts.llm, (now - started) / 1000)
+    if (facts.llm === undefined) return
+    this.#llm.count(facts.llm, (now - started) / 1000)
+    this.#countTokens(facts.llm)
+  }
+
+  /** By key of the route; of a listener, for what no route took. */
+  get traffic(): ReadonlyMap<string, Readonly<Counts>> {
+    return this.#places
   }
 
   collect(): Family[] {
@@ -136,6 +153,13 @@ export class Metrics {
       ]),
       ...this.#llm.collect(),
     ]
+  }
+
+  #countTokens({ inputTokens = 0, outputTokens = 0, timeToFirstToken }: LlmFacts): void {
+    const { totals } = this
+    totals.tokensIn += soundTokens(inputTokens)
+    totals.tokensOut += soundTokens(outputTokens)
+    if (timeToFirstToken !== undefined) totals.firstTokens.add(parseFloat(timeToFirstToken) * 1000)
   }
 
   #placeOf({ route, listener }: Exchange): Place {
@@ -200,6 +224,15 @@ export class Metrics {
     }
     row.count++
   }
+}
+
+/** A client that leaves is nobody's fault: streams end so. */
+function countEnd(counts: Counts, { status, outcome }: Exchange): void {
+  counts.requests++
+  if (status >= 500) counts.errors++
+  else if (outcome === 'client_closed') return
+  else if (status >= 400) counts.refused++
+  else if (status === 0 || outcome !== 'complete') counts.errors++
 }
 
 function protocolOf(facts: Exchange['facts']): number {

@@ -147,4 +147,41 @@ counting('statuses, methods and backends without end fill a bounded table', () =
   )
 })
 
+counting('sums of everything, and of each route: errors, refusals, tokens, times', () => {
+  const metrics = new Metrics()
+  metrics.count(settled({}))
+  metrics.count(settled({ status: 503, outcome: 'backend_reset' }))
+  metrics.count(settled({ status: 200, outcome: 'backend_reset' }))
+  metrics.count(settled({ status: 0, outcome: 'shutdown' }))
+  metrics.count(settled({ status: 429, route: 'other' }))
+  metrics.count(settled({ status: 400, outcome: 'client_error', route: '' }))
+  // Whoever leaves has had enough.
+  metrics.count(settled({ status: 200, outcome: 'client_closed' }))
+  metrics.count(settled({ status: 0, outcome: 'client_closed' }))
+  const { requests, errors, refused } = metrics.totals
+  assert.equal([requests, errors, refused], [8, 3, 2])
+  const traffic = (key: string) => {
+    const { requests: all, errors: bad, refused: no } = metrics.traffic.get(key)!
+    return [all, bad, no]
+  }
+  assert.equal(traffic('r'), [6, 3, 0])
+  assert.equal(traffic('other'), [1, 0, 1])
+  assert.equal(traffic('gateway/default'), [1, 0, 1])
+})
+
+counting('tokens that a provider made up leave sums that are numbers', () => {
+  const metrics = new Metrics()
+  const timeToFirstToken = '0.250000s'
+  const llm = (inputTokens: number, outputTokens: number) =>
+    metrics.count(settled({ facts: { llm: { inputTokens, outputTokens, timeToFirstToken } } }))
+  llm(3, 4)
+  llm(NaN, -7)
+  const { tokensIn, tokensOut, firstTokens } = metrics.totals
+  assert.equal([tokensIn, tokensOut], [3, 4])
+  assert.is(
+    firstTokens.counts.reduce((sum, count) => sum + count),
+    2,
+  )
+})
+
 counting.run()

@@ -1,0 +1,131 @@
+// What happened, second by second, for the last five minutes: differences of running totals, so that no request pays for it.
+
+import type { Pulse } from '../base/live.ts'
+import { LatestTimes } from '../base/fine-histogram.ts'
+import type { Totals } from '../base/totals.ts'
+import type { Sample } from './api.ts'
+
+export const SAMPLE_MS = 1_000
+export const MAX_SAMPLES = 300
+
+export interface SampleSource {
+  readonly totals: Totals
+  readonly pulse: () => Pulse
+}
+
+/** What a sample needs of the machine. */
+export interface Machine {
+  /** Milliseconds that never go back. */
+  readonly now: () => number
+  /** Milliseconds since 1970. */
+  readonly time: () => number
+  /** Bytes that are resident. */
+  readonly rss: () => number
+  /** Milliseconds of the processor so far. */
+  readonly cpu: () => number
+}
+
+const MACHINE: Machine = {
+  now: () => performance.now(),
+  time: () => Date.now(),
+  rss: () => process.memoryUsage.rss(),
+  cpu: () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
+  },
+}
+
+/** Running sums as they were at the last sample. */
+interface Sums {
+  readonly at: number
+  readonly cpu: number
+  readonly requests: number
+  readonly errors: number
+  readonly refused: number
+  readonly tokensIn: number
+  readonly tokensOut: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
+export class Sampler {
+  readonly #source: SampleSource
+  readonly #machine: Machine
+  readonly #durations: LatestTimes
+  readonly #firstTokens: LatestTimes
+  readonly #samples: Sample[] = []
+  readonly #heard: ((sample: Sample) => void)[] = []
+  #before: Sums
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(source: SampleSource, machine = MACHINE) {
+    this.#source = source
+    this.#machine = machine
+    this.#durations = new LatestTimes(source.totals.durations)
+    this.#firstTokens = new LatestTimes(source.totals.firstTokens)
+    this.#before = this.#sums(source.pulse())
+  }
+
+  /** The oldest first. */
+  get samples(): readonly Sample[] {
+    return this.#samples
+  }
+
+  /** Calls back with every sample. */
+  onSample(act: (sample: Sample) => void): void {
+    this.#heard.push(act)
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => this.take(), SAMPLE_MS).unref()
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = null
+  }
+
+  take(): void {
+    const pulse = this.#source.pulse()
+    const before = this.#before
+    const sums = this.#sums(pulse)
+    this.#before = sums
+    this.#durations.look()
+    this.#firstTokens.look()
+    const span = sums.at - before.at
+    const sample: Sample = {
+      at: this.#machine.time(),
+      span: Math.round(span),
+      requests: sums.requests - before.requests,
+      errors: sums.errors - before.errors,
+      refused: sums.refused - before.refused,
+      p50: rounded(this.#durations.quantile(0.5)),
+      p99: rounded(this.#durations.quantile(0.99)),
+      firstToken: rounded(this.#firstTokens.quantile(0.5)),
+      tokensIn: sums.tokensIn - before.tokensIn,
+      tokensOut: sums.tokensOut - before.tokensOut,
+      // A port that is closed takes its bytes along.
+      bytesIn: Math.max(0, sums.bytesIn - before.bytesIn),
+      bytesOut: Math.max(0, sums.bytesOut - before.bytesOut),
+      openRequests: pulse.requests,
+      openStreams: pulse.streams,
+      connections: pulse.connections,
+      rss: this.#machine.rss(),
+      cpu: span > 0 ? Math.round(((sums.cpu - before.cpu) / span) * 1000) / 1000 : 0,
+    }
+    if (this.#samples.push(sample) > MAX_SAMPLES) this.#samples.shift()
+    for (const act of this.#heard) act(sample)
+  }
+
+  #sums({ bytesIn, bytesOut }: Pulse): Sums {
+    const { requests, errors, refused, tokensIn, tokensOut } = this.#source.totals
+    const { now, cpu } = this.#machine
+    const counts = { requests, errors, refused, tokensIn, tokensOut }
+    return { at: now(), cpu: cpu(), ...counts, bytesIn, bytesOut }
+  }
+}
+
+/** Microseconds are enough. */
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 1000) / 1000
+}
