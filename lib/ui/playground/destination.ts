@@ -1,0 +1,59 @@
+// The listener that a request of the playground goes to, over loopback: this process talks to itself, so that policies,
+// traces and logs see what they see of any client.
+
+import { isIP } from 'node:net'
+import { isPathOf } from '../mcp-places.ts'
+import type { McpPlace } from '../mcp-places.ts'
+
+export interface Destination {
+  readonly protocol: 'http:' | 'https:'
+  readonly address: string
+  readonly port: number
+  /** What it says as Host. */
+  readonly authority: string
+  /** What it asks for in TLS; '' for nothing. */
+  readonly servername: string
+}
+
+/** More than any route needs, less than a regex of the configuration is judged for. */
+const MAX_PATH = 1_024
+
+const DOCUMENTS = [
+  '/.well-known/oauth-protected-resource',
+  '/.well-known/oauth-authorization-server',
+]
+
+/** No query, no fragment, nothing to be decoded into a way up or out. */
+const PLAIN_PATH = /^\/(?!\/)[\w\-.~!$&'()*+,;=:@/]*$/
+const GOES_UP = /(?:^|\/)\.{1,2}(?:\/|$)/
+
+export function destinationOf({ gateway, listener, hostname }: McpPlace): Destination {
+  const { port, address } = gateway
+  const protocol = listener.protocol === 'HTTPS' ? 'https:' : 'http:'
+  const name = hostname === '' ? 'localhost' : hostname
+  return {
+    protocol,
+    address: reached(address),
+    port,
+    authority: `${name}:${port}`,
+    servername: isIP(name) === 0 ? name : '',
+  }
+}
+
+export function isPlainPath(path: string): boolean {
+  return path.length <= MAX_PATH && PLAIN_PATH.test(path) && !GOES_UP.test(path)
+}
+
+/** The paths that the playground may ask for at this place. */
+export function mayAsk(place: McpPlace, path: string): boolean {
+  return isPlainPath(path) && (isDocument(path) || isPathOf(place, path))
+}
+
+export function isDocument(path: string): boolean {
+  return DOCUMENTS.some((root) => path === root || path.startsWith(`${root}/`))
+}
+
+/** Where a listener that is bound to everything is to be had: `::` takes both kinds. */
+function reached(address: string): string {
+  return address === '::' || address === '0.0.0.0' ? '127.0.0.1' : address
+}
