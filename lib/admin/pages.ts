@@ -1,4 +1,4 @@
-// The pages for people: an index of what can be asked, and the place of the web UI.
+// The page for people who look for something: an index of what can be asked.
 
 import { VERSION } from '../base/version.ts'
 import { answer, answerPage } from './server.ts'
@@ -14,22 +14,14 @@ const ROWS: readonly (readonly [path: string, methods: string, words: string])[]
   ['/debug/pprof/heap', 'GET', 'heap profile of what is alive'],
   ['/debug/tasks', 'GET', 'what runs now: connections, requests, sessions, child processes'],
   ['/quitquitquit', 'POST', 'graceful shutdown'],
-  ['/ui', 'GET', 'the web UI'],
+  ['/ui', 'GET', 'the web UI: all of this, and the traffic, to look at'],
 ]
 
 /** Without those that this machine does not have. */
 export function pageEndpoints(others: Endpoints): Endpoints {
   const rows = ROWS.filter(([path]) => path === '/ui' || others[path] !== undefined)
   const index = pageOf('gateway', `<p>Admin interface of gateway ${VERSION}.</p>\n${tableOf(rows)}`)
-  const ui = pageOf(
-    'gateway: web UI',
-    `<p>This version has no web UI yet. Everything it will show is there as data:</p>\n${tableOf(rows)}`,
-  )
-  return {
-    '/': { GET: (_request, response) => answerPage(response, index) },
-    '/ui': { GET: (_request, response) => answerPage(response, ui) },
-    '/ui/': { GET: (_request, response) => answerPage(response, ui) },
-  }
+  return { '/': { GET: (_request, response) => answerPage(response, index) } }
 }
 
 /** Graceful shutdown, once the answer is out or nobody waits for it. */

@@ -17,6 +17,9 @@ export type Handler = (
 /** By path, then by method. */
 export type Endpoints = Readonly<Record<string, Readonly<Record<string, Handler>>>>
 
+/** Asked about every path that no endpoint has; false for one that is not its own either. */
+export type Fallback = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean
+
 /** What it is called, and the setting that says where it is. */
 export interface Place {
   readonly name: string
@@ -50,13 +53,20 @@ export class AdminServer {
   readonly #endpoints: Endpoints
   readonly #troubled: (message: string) => void
   readonly #place: Place
+  readonly #fallback: Fallback
   readonly #servers: Server[] = []
 
   /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
-  constructor(endpoints: Endpoints, troubled: (message: string) => void, place = ADMIN) {
+  constructor(
+    endpoints: Endpoints,
+    troubled: (message: string) => void,
+    place = ADMIN,
+    fallback: Fallback = () => false,
+  ) {
     this.#endpoints = endpoints
     this.#place = place
     this.#troubled = troubled
+    this.#fallback = fallback
   }
 
   /** Where it listens, for the log; nowhere when it is off. Throws when it cannot, and listens nowhere. */
@@ -116,19 +126,25 @@ export class AdminServer {
     const refusal = refusalOf(request.headers, exposure, this.#place.name)
     if (refusal !== null) return answer(response, 403, refusal)
     const url = urlOf(request)
-    const methods = url === null ? undefined : this.#endpoints[url.pathname]
-    if (url === null || methods === undefined) return answer(response, 404, 'not found')
-    const handler = methods[request.method ?? '']
-    if (handler === undefined) {
-      response.setHeader('allow', Object.keys(methods).join(', '))
-      return answer(response, 405, '')
-    }
+    if (url === null) return answer(response, 404, 'not found')
     try {
-      await handler(request, response, url)
+      await this.#handle(request, response, url)
     } catch (error) {
       if (response.headersSent) response.destroy()
       else answer(response, 500, error instanceof Error ? error.message : 'error')
     }
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const methods = this.#endpoints[url.pathname]
+    if (methods === undefined) {
+      if (!this.#fallback(request, response, url)) answer(response, 404, 'not found')
+      return
+    }
+    const handler = methods[request.method ?? '']
+    if (handler !== undefined) return handler(request, response, url)
+    response.setHeader('allow', Object.keys(methods).join(', '))
+    answer(response, 405, '')
   }
 }
 

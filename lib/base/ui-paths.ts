@@ -1,0 +1,22 @@
+// Where the web UI is, wherever it is served.
+
+/** The page, and all that it is made of below. */
+export const UI_PATH = '/ui'
+
+/** What the page reads; each name is one of the read API's under /api. */
+export const UI_PARTS = [
+  'runtime',
+  'map',
+  'limits',
+  'logs',
+  'mcp',
+  'config',
+  'trace',
+  'live',
+] as const
+
+export type UiPart = (typeof UI_PARTS)[number]
+
+export function partPath(part: UiPart): string {
+  return `/api/${part}`
+}
