@@ -37,6 +37,17 @@ export interface LogOptions {
   write?: (text: string, done: () => void) => void
 }
 
+/** A line as it was given, before it became a text. */
+export interface WrittenLine {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly level: Level
+  readonly module: Module
+  readonly message: string
+  /** Name, value, name, value …; undefined ones are left out of the text. */
+  readonly fields: readonly Value[]
+}
+
 /** How long lines gather. */
 const FLUSH_MS = 20
 /** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
@@ -47,6 +58,8 @@ export class Log {
   readonly #format: 'text' | 'json'
   readonly #write: (text: string, done: () => void) => void
   readonly #first: Filter
+  /** Hears of every line that is written; null while nobody wants to. */
+  tap: ((line: WrittenLine) => void) | null = null
   #filter: Filter
   /** The most that any module says: nearly all lines that are not wanted are known by this alone. */
   #most = 0
@@ -90,6 +103,7 @@ export class Log {
   line(level: Level, module: Module, message: string, fields: readonly Value[]): void {
     if (!this.allows(level, module)) return
     const time = this.#time()
+    this.tap?.({ at: this.#stamped, level, module, message, fields })
     this.#append(
       this.#format === 'json'
         ? jsonLine(time, level, message, fields)

@@ -5,7 +5,7 @@ import type { AddressInfo, NetConnectOpts } from 'node:net'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import type { Live } from '../../lib/base/live.ts'
 import { Log } from '../../lib/base/log.ts'
-import type { Level, Value } from '../../lib/base/log.ts'
+import type { Level, Module, Value } from '../../lib/base/log.ts'
 import type { Family } from '../../lib/base/metrics.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
@@ -25,11 +25,12 @@ export class Ear extends Log {
   readonly #hear: (line: Line) => void
 
   constructor(hear: (line: Line) => void) {
-    super({ level: 'info', format: 'json' })
+    super({ level: 'info', format: 'json', write: (_text, done) => done() })
     this.#hear = hear
   }
 
-  override line(level: Level, _module: string, message: string, fields: readonly Value[]): void {
+  override line(level: Level, module: Module, message: string, fields: readonly Value[]): void {
+    super.line(level, module, message, fields)
     const line: Line = { level, message }
     for (let i = 0; i < fields.length; i += 2)
       if (fields[i + 1] !== undefined) line[String(fields[i])] = fields[i + 1]
