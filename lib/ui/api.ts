@@ -288,6 +288,8 @@ export interface OAuthStart {
   readonly backend: string
   /** Where the provider sends the browser back: `<origin>/ui/signed-in`. */
   readonly redirectUri: string
+  /** Of a public client, where the provider registers none: then this is asked for with 422. */
+  readonly clientId?: string
 }
 
 export interface OAuthStarted {

@@ -1,0 +1,119 @@
+// The playground on the admin interface: requests to MCP backends, and logins at their providers. Nowhere else: it talks
+// to listeners as somebody on this machine.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { fetcher } from '../../base/fetch-text.ts'
+import { objectIn } from '../../base/json/object-in.ts'
+import { hostOf, isLoopback } from '../../base/loopback.ts'
+import type { OAuthFinish, OAuthStart } from '../api.ts'
+import type { McpPlace } from '../mcp-places.ts'
+import { LoginProblem } from './login-problem.ts'
+import type { ProblemKind } from './login-problem.ts'
+import { Logins } from './logins.ts'
+import { Relay } from './relay.ts'
+import { isJson, refuse, reply } from './replies.ts'
+import type { Members } from './web.ts'
+
+type Handler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+) => void | Promise<void>
+
+export interface Playground {
+  /** By path, then by method. */
+  readonly endpoints: Readonly<Record<string, Readonly<Record<string, Handler>>>>
+  readonly close: () => void
+}
+
+/** Of what a page sends about a login. */
+const MAX_ASKED_BYTES = 65_536
+
+/** Logins that ask their provider just now. */
+const MAX_UNDER_WAY = 4
+
+const SIGNED_IN = '/ui/signed-in'
+
+const STATUSES: Readonly<Record<ProblemKind, number>> = { provider: 502, request: 400, client: 422 }
+
+type Places = () => readonly McpPlace[]
+
+/** `places`: those of the configuration in force. */
+export function playground(places: Places): Playground {
+  const theirs = fetcher()
+  const ours = fetcher('ours')
+  const logins = new Logins({ theirs: theirs.fetch, ours: ours.fetch })
+  const relay = new Relay(places)
+  const hand: Handler = (request, response, url) => relay.serve(request, response, url)
+  const oauth = oauthHandlers(logins, places)
+  return {
+    endpoints: {
+      '/api/playground': { GET: hand, POST: hand, DELETE: hand },
+      '/api/oauth/start': { POST: oauth.start },
+      '/api/oauth/finish': { POST: oauth.finish },
+    },
+    close: () => {
+      theirs.close()
+      ours.close()
+    },
+  }
+}
+
+function oauthHandlers(logins: Logins, places: Places): Record<'start' | 'finish', Handler> {
+  let underWay = 0
+  const answering =
+    (work: (asked: Members, request: IncomingMessage) => Promise<unknown>): Handler =>
+    async (request, response) => {
+      if (underWay >= MAX_UNDER_WAY) return refuse(response, 503, 'too many logins at once')
+      underWay++
+      try {
+        reply(response, 200, await work(await askedIn(request), request))
+      } catch (error) {
+        if (!(error instanceof LoginProblem)) throw error
+        refuse(response, STATUSES[error.kind], error.message)
+      } finally {
+        underWay--
+      }
+    }
+  return {
+    start: answering((asked, { headers: { host = '' } }) => {
+      const start = startOf(asked, host)
+      const place = places().find(({ backend }) => backend.key === start.backend)
+      if (place === undefined) throw new LoginProblem('no such MCP backend', 'request')
+      return logins.start(place, start)
+    }),
+    finish: answering((asked) => logins.finish(finishOf(asked))),
+  }
+}
+
+/** A login ends on the very page that began it, and on this machine: the code is in that address. */
+function startOf({ backend, redirectUri, clientId }: Members, host: string): OAuthStart {
+  if (typeof backend !== 'string' || typeof redirectUri !== 'string')
+    throw new LoginProblem('backend and redirectUri are texts', 'request')
+  if (!isLoopback(hostOf(host)))
+    throw new LoginProblem(
+      'open this page by a loopback name to sign in, or paste a token',
+      'request',
+    )
+  if (redirectUri !== `http://${host}${SIGNED_IN}`)
+    throw new LoginProblem(`redirectUri is not ${SIGNED_IN} of this page`, 'request')
+  const hasClient = typeof clientId === 'string' && clientId !== ''
+  return { backend, redirectUri, ...(hasClient ? { clientId } : {}) }
+}
+
+function finishOf({ state, code, iss }: Members): OAuthFinish {
+  if (typeof state !== 'string' || typeof code !== 'string')
+    throw new LoginProblem('state and code are texts', 'request')
+  return { state, code, iss: typeof iss === 'string' ? iss : null }
+}
+
+async function askedIn(request: IncomingMessage): Promise<Members> {
+  const { headers } = request
+  const length = Number(headers['content-length'] ?? NaN)
+  if (!isJson(headers) || !(length <= MAX_ASKED_BYTES))
+    throw new LoginProblem('expected a small JSON body of known length', 'request')
+  const asked = objectIn((await buffer(request)).toString())
+  if (asked === null) throw new LoginProblem('expected a JSON object', 'request')
+  return asked
+}

@@ -1,0 +1,162 @@
+// Logins of the playground at the providers of MCP backends: authorization code with PKCE, as any MCP client does it. What
+// belongs to one is kept here until it comes back, and its token goes to the page that asked, nowhere else.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { objectIn } from '../../base/json/object-in.ts'
+import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../api.ts'
+import type { McpPlace } from '../mcp-places.ts'
+import { destinationOf } from './destination.ts'
+import { LoginProblem } from './login-problem.ts'
+import { metadataOf } from './oauth-metadata.ts'
+import type { ServerMetadata } from './oauth-metadata.ts'
+import { Web } from './web.ts'
+import type { Fetches, Members, Told } from './web.ts'
+
+/** People look for their password, but not for longer. */
+const LOGIN_MS = 600_000
+const MAX_LOGINS = 16
+
+/** Letters of a provider's words that are shown. */
+const MAX_WORDS = 300
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+const JSON_BODY = { 'content-type': 'application/json', accept: 'application/json' }
+
+interface Login {
+  readonly at: number
+  readonly web: Web
+  readonly server: ServerMetadata
+  readonly resource: string
+  readonly redirectUri: string
+  readonly clientId: string
+  readonly verifier: string
+}
+
+export class Logins {
+  readonly #fetches: Fetches
+  readonly #clock: Pick<typeof Date, 'now'>
+  /** By state, the oldest first. */
+  readonly #open = new Map<string, Login>()
+
+  constructor(fetches: Fetches, clock: Pick<typeof Date, 'now'> = Date) {
+    this.#fetches = fetches
+    this.#clock = clock
+  }
+
+  /** Throws a LoginProblem. `redirectUri` is one of the page's own. */
+  async start(place: McpPlace, { redirectUri, clientId }: OAuthStart): Promise<OAuthStarted> {
+    const config = place.route.policies.mcpAuthentication
+    if (config === null) throw new LoginProblem('this backend has no mcpAuthentication', 'request')
+    const { resource } = config.resourceMetadata
+    const web = new Web(this.#fetches, destinationOf(place), resource)
+    const server = await metadataOf(config, web)
+    const client = clientId ?? (await registered(server, redirectUri, web))
+    const verifier = randomText()
+    const state = randomText()
+    const at = this.#clock.now()
+    this.#keep(state, { at, web, server, resource, redirectUri, clientId: client, verifier })
+    const url = new URL(server.authorization)
+    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    const parameters = {
+      response_type: 'code',
+      client_id: client,
+      redirect_uri: redirectUri,
+      state,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      resource,
+      ...(server.scopes.length === 0 ? {} : { scope: server.scopes.join(' ') }),
+    }
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    return { url: url.href, state }
+  }
+
+  /** Throws a LoginProblem. Each login comes back once. */
+  async finish({ state, code, iss }: OAuthFinish): Promise<OAuthFinished> {
+    const login = this.#take(state)
+    const { web, server, resource, redirectUri, clientId, verifier } = login
+    if (server.namesItself && iss !== server.issuer)
+      throw new LoginProblem('the answer comes from another authorization server')
+    const form = new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirectUri,
+      client_id: clientId,
+      code_verifier: verifier,
+      resource,
+    })
+    const asked = { method: 'POST', headers: FORM, body: form.toString() } as const
+    const given = membersOf(await web.ask(server.token, asked), 'no token')
+    const { access_token: token, token_type: type, expires_in: seconds, scope } = given
+    if (typeof token !== 'string' || token === '')
+      throw new LoginProblem('the provider gave no access token')
+    if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
+      throw new LoginProblem('the provider gave a token of another kind than Bearer')
+    return {
+      accessToken: token,
+      expiresIn: typeof seconds === 'number' ? seconds : null,
+      scope: typeof scope === 'string' ? scope : null,
+    }
+  }
+
+  #keep(state: string, login: Login): void {
+    this.#forget()
+    const [oldest] = this.#open.keys()
+    if (this.#open.size >= MAX_LOGINS && oldest !== undefined) this.#open.delete(oldest)
+    this.#open.set(state, login)
+  }
+
+  #take(state: string): Login {
+    this.#forget()
+    const login = this.#open.get(state)
+    if (login === undefined)
+      throw new LoginProblem('no such login: it was finished, or took too long', 'request')
+    this.#open.delete(state)
+    return login
+  }
+
+  #forget(): void {
+    const oldest = this.#clock.now() - LOGIN_MS
+    for (const [state, { at }] of this.#open) if (at < oldest) this.#open.delete(state)
+  }
+}
+
+async function registered(
+  { registration, scopes }: ServerMetadata,
+  redirectUri: string,
+  web: Web,
+): Promise<string> {
+  if (registration === null)
+    throw new LoginProblem(
+      'the provider registers no clients: give the id of a public client that has this redirect URI',
+      'client',
+    )
+  const client = {
+    client_name: 'gateway playground',
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+  }
+  const body = JSON.stringify(client)
+  const answer = await web.ask(registration, { method: 'POST', headers: JSON_BODY, body })
+  const { client_id: id } = membersOf(answer, 'no registration')
+  if (typeof id !== 'string' || id === '') throw new LoginProblem('no registration: no client_id')
+  return id
+}
+
+/** Throws with the provider's own words where it refuses (RFC 6749 5.2, RFC 7591 3.2.2). */
+function membersOf({ status, text }: Told, what: string): Members {
+  const members = objectIn(text) ?? {}
+  if (status === 200 || status === 201) return members
+  const words = [members['error'], members['error_description']].filter(
+    (one) => typeof one === 'string',
+  )
+  const reason = words.join(': ').slice(0, MAX_WORDS) || `status ${status}`
+  throw new LoginProblem(`${what}: ${reason}`)
+}
+
+function randomText(): string {
+  return randomBytes(32).toString('base64url')
+}

@@ -1,0 +1,67 @@
+// How a login asks the gateway and its provider. What is the gateway's own goes over loopback to its listener: its public
+// name need not lead there from here.
+
+import type { Fetch, FetchOptions } from '../../base/fetch-text.ts'
+import { objectIn } from '../../base/json/object-in.ts'
+import { isDocument } from './destination.ts'
+import type { Destination } from './destination.ts'
+import { LoginProblem } from './login-problem.ts'
+
+export interface Fetches {
+  readonly theirs: Fetch
+  readonly ours: Fetch
+}
+
+export interface Told {
+  readonly status: number
+  readonly text: string
+}
+
+export type Members = Readonly<Record<string, unknown>>
+
+export class Web {
+  readonly #fetches: Fetches
+  readonly #own: Destination
+  /** Of the resource: what the gateway calls itself. */
+  readonly #origin: string
+
+  constructor(fetches: Fetches, own: Destination, resource: string) {
+    this.#fetches = fetches
+    this.#own = own
+    this.#origin = new URL(resource).origin
+  }
+
+  /** The first of these that is there. */
+  async document(urls: readonly string[]): Promise<Members> {
+    let reason = ''
+    for (const url of urls) {
+      const { status, text } = await this.ask(url, { headers: { accept: 'application/json' } })
+      const found = status === 200 ? objectIn(text) : null
+      if (found !== null) return found
+      const what = status === 200 ? 'no JSON object' : `status ${status}`
+      reason = `${new URL(url).host} answers with ${what}`
+    }
+    throw new LoginProblem(`no metadata: ${reason}`)
+  }
+
+  /** Never follows a redirect. */
+  async ask(url: string, options: FetchOptions): Promise<Told> {
+    const { origin, host, pathname } = new URL(url)
+    const isOurs = origin === this.#origin && isDocument(pathname)
+    const ask = isOurs ? this.#fetchOurs : this.#fetches.theirs
+    try {
+      const { status, text } = await ask(url, options)
+      return { status, text: text() }
+    } catch {
+      throw new LoginProblem(`${host} does not answer, or not in a way that can be read`)
+    }
+  }
+
+  readonly #fetchOurs: Fetch = (url, options) => {
+    const { protocol, address, port, authority } = this.#own
+    const host = address.includes(':') ? `[${address}]` : address
+    const { pathname } = new URL(url)
+    const headers = { ...options?.headers, host: authority }
+    return this.#fetches.ours(`${protocol}//${host}:${port}${pathname}`, { ...options, headers })
+  }
+}
