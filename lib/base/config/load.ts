@@ -109,6 +109,7 @@ function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
     wire: wireLimitsOf(parts.frontendPolicies ?? {}),
     gateways,
     ui,
+    places: context.places,
     warnings: [...context.warnings],
   }
 }

@@ -34,6 +34,11 @@ export interface Config {
   /** Also those of the sections `mcp` and `llm` that have a port of their own. */
   readonly gateways: readonly GatewayConfig[]
   readonly ui: UiConfig | null
+  /**
+   * Where parts were written, as `file:line:column`: by `bind/<port>` for gateways, by their key for listeners, routes
+   * and backends, by its name for `ui`.
+   */
+  readonly places: ReadonlyMap<string, string>
   /** What is allowed but can hardly be meant, each with its place. */
   readonly warnings: readonly string[]
   /** Policy resources as they were written, each with its status. */

@@ -18,6 +18,8 @@ export class Context {
   readonly files = new Set<string>()
   /** What is allowed but can hardly be meant; a line each. */
   readonly warnings = new Set<string>()
+  /** Where parts were written, by key: `file:line:column`. */
+  readonly places = new Map<string, string>()
   readonly #problems: Problems
 
   constructor(source: Source, problems: Problems) {
@@ -31,6 +33,13 @@ export class Context {
 
   warn(path: Path, message: string): void {
     this.warnings.add(lineOf(this.source.problem(path, message)))
+  }
+
+  /** Remembers where the part of this key was written: at its name or, in a list, at its beginning. */
+  mark(key: string, path: Path): void {
+    const part = typeof path.at(-1) === 'number' ? 'value' : 'key'
+    const { file, line, column } = this.source.problem(path, '', part)
+    this.places.set(key, `${file}:${line}:${column}`)
   }
 
   /** The text of a file named relative to the configuration's folder; '' when it cannot be read. */

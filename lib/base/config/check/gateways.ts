@@ -37,6 +37,7 @@ export function checkGateways(
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue
     const { port, address = ANY_ADDRESS } = shape
+    context.mark(`bind/${port}`, ['gateways', name])
     const listeners = listenersOf(context, name, shape)
     gateways.push({ name, port, address, listeners, limits: [] })
   }
@@ -111,6 +112,7 @@ function listenerOf(
   names: { key: string; name: string },
 ): OpenListener {
   const { tls, hostname = '' } = shape
+  context.mark(names.key, path)
   const protocol = shape.protocol ?? (tls === undefined ? 'HTTP' : 'HTTPS')
   if (protocol === 'HTTP' && tls !== undefined)
     context.problem(path, 'protocol HTTP cannot set tls')

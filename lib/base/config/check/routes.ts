@@ -97,11 +97,13 @@ export function hang(
       path,
       `got a second route named '${route.name}' on ${listener.key}, expected names to differ`,
     )
-  const own = backends.map(({ target, weight }, at) => ({
-    ...target,
-    key: `${key}/backend${at}`,
-    weight,
-  }))
+  context.mark(key, path)
+  const own = backends.map(({ target, weight }, at) => {
+    const one = `${key}/backend${at}`
+    // A section is its own backend.
+    context.mark(one, path[0] === 'routes' ? [...path, 'backends', at] : path)
+    return { ...target, key: one, weight }
+  })
   listener.routes.push({ key, ...route, backends: own })
 }
 

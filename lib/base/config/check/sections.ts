@@ -87,11 +87,13 @@ function place(
   const listener = ownListener(context, name)
   hang(context, path, route, listener, route.name)
   const { port: usual } = SECTIONS[name]
+  context.mark(`bind/${port ?? usual}`, path)
   return { name, port: port ?? usual, address, listeners: [listener], limits: [] }
 }
 
 function ownListener(context: Context, name: Name): OpenListener {
   const policies = gatewayPoliciesOf(context, [], {})
+  context.mark(name, [name])
   return { key: name, name, hostname: '', protocol: 'HTTP', tls: null, policies, routes: [] }
 }
 
