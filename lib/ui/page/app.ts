@@ -1,17 +1,22 @@
 // The frame around every page: where one can go, what is served, and light or dark.
 
-import { html, useEffect, useState } from './view.ts'
+import { html, useEffect, useRef, useState } from './view.ts'
 import type { VNode } from './view.ts'
+import { Badge } from './parts/badge.ts'
 import { PAGES } from './pages.ts'
 import { useKept, useLive, useLoaded } from './use.ts'
+import type { LinkState } from './live.ts'
 import type { Runtime } from '../api.ts'
 
 export function App(): VNode {
   const place = usePlace()
   const page = PAGES.find(({ path }) => path === place.path) ?? PAGES[0]!
+  const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${page.title} · gateway`
-    document.getElementById('content')?.focus()
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
+    if (!isFirst.current) document.getElementById('content')?.focus()
+    isFirst.current = false
   }, [page])
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
@@ -20,7 +25,11 @@ export function App(): VNode {
       <nav aria-label="Pages">
         ${PAGES.map(
           ({ path, title }) => html`
-            <a href=${`#/${path}`} aria-current=${path === page.path ? 'page' : undefined}>
+            <a
+              key=${path}
+              href=${`#/${path}`}
+              aria-current=${path === page.path ? 'page' : undefined}
+            >
               ${title}
             </a>
           `,
@@ -63,21 +72,43 @@ function skip(event: Event): void {
   document.getElementById('content')?.focus()
 }
 
+const WORDS: Readonly<Record<LinkState, string>> = {
+  opening: 'connecting',
+  open: 'live',
+  lost: 'not connected',
+}
+
 /** Whether what is shown is live, and whether the last reload was refused. */
 function Status(): VNode {
   const [runtime, again] = useLoaded<Runtime>('/api/runtime')
   const [refused, setRefused] = useState(false)
-  const link = useLive('config', ({ isRefused }) => {
+  const known = useRef(0)
+  const link = useLive('config', ({ generation, isRefused }) => {
     setRefused(isRefused)
-    again()
+    if (generation !== known.current) again()
+    known.current = generation
   })
-  const words = { opening: 'connecting', open: 'live', lost: 'not connected' }
+  const facts = runtime.state === 'ready' ? runtime.value : null
   return html`
-    <div class="status" role="status">
-      ${refused && html`<a class="bad" href="#/config">reload refused</a>`}
-      <span class=${`link ${link}`}>${words[link]}</span>
-      ${runtime.state === 'ready' && html`<span class="dim">${runtime.value.version}</span>`}
+    <div class="status">
+      ${refused && html`<a href="#/config"><${Badge} tone="bad">reload refused<//></a>`}
+      ${
+        facts !== null &&
+        facts.readiness !== 'ready' &&
+        html`<${Badge} tone="warn">${facts.readiness}<//>`
+      }
+      <span class=${`link ${link}`} role="status">${WORDS[link]}</span>
+      ${facts !== null && html`<span class="dim version">${facts.version}</span>`}
     </div>
+    ${
+      link === 'lost' &&
+      html`
+        <div class="toast" role="alert">
+          <strong>The connection to the gateway is lost.</strong> What is shown is as it was last;
+          it is tried again by itself.
+        </div>
+      `
+    }
   `
 }
 

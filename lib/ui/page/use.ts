@@ -66,6 +66,15 @@ export function useLive<T extends Topic>(
   return state
 }
 
+/** Acts when the connection is there again: what passed meanwhile was not heard. */
+export function useReturn(link: LinkState, act: () => void): void {
+  const before = useRef(link)
+  useEffect(() => {
+    if (link === 'open' && before.current === 'lost') act()
+    before.current = link
+  }, [link])
+}
+
 /** What was drawn last, for what outlives a drawing. */
 export function useLatest<T>(value: T): { readonly current: T } {
   const latest = useRef(value)
