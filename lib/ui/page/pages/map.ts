@@ -1,8 +1,243 @@
-// TODO by its helper.
+// Gateways, routes, policies and backends as they hang together, with their traffic and what is wrong with them.
 
-import { html } from '../view.ts'
+import { html, useEffect, useMemo, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
+import type { PageProps } from '../pages.ts'
+import { GraphDrawing } from '../parts/graph-draw.ts'
+import { besideOf, findBox } from '../parts/graph-find.ts'
+import type { PolicyForm } from '../parts/graph-layout.ts'
+import { FIRST_ROUTES, MOST_PROBLEMS, MOST_ROUTES } from '../parts/graph-model.ts'
+import { graphOf, keyOf, problemsOf, routeId } from '../parts/graph-model.ts'
+import type { Choice, FoundProblem, Graph } from '../parts/graph-model.ts'
+import { GraphPanel } from '../parts/graph-panel.ts'
+import { GraphTree } from '../parts/graph-tree.ts'
+import { useMap, usePaces, useWidth } from '../parts/graph-use.ts'
+import { some, wholeText } from '../parts/graph-words.ts'
+import { Await, Empty } from '../parts/loading.ts'
+import type { MapView } from '../../api.ts'
 
-export function MapPage(): VNode {
-  return html`<p>…</p>`
+/** Narrower places have the tree. */
+const LEAST_WIDTH = 720
+/** With more routes than these, policies are counted at first. */
+const MANY_ROUTES = 60
+
+const CHOICES: Readonly<Record<Choice, string>> = {
+  all: 'All routes',
+  problems: 'With problems',
+  errors: 'With errors',
+  traffic: 'With traffic',
+}
+
+export function MapPage({ query }: PageProps): VNode {
+  const [loaded, again] = useMap()
+  return html`
+    <div class="map">
+      <${Await} of=${loaded} again=${again}>
+        ${(view: MapView) => html`<${Shown} view=${view} route=${query.get('route')} />`}
+      <//>
+    </div>
+  `
+}
+
+function Shown({ view, route }: { readonly view: MapView; readonly route: string | null }): VNode {
+  const [words, setWords] = useState('')
+  const [choice, setChoice] = useState<Choice>('all')
+  const [most, setMost] = useState(FIRST_ROUTES)
+  const [form, setForm] = useState<PolicyForm | null>(null)
+  const [opened, open] = useOpened(route)
+  const paces = usePaces(view)
+  const graph = useMemo(
+    () => graphOf(view, { words, choice, most, keep: opened.keep }),
+    [view, words, choice, most, opened.keep],
+  )
+  const shownForm = form ?? (graph.routes > MANY_ROUTES ? 'counts' : 'names')
+  const found = opened.id === null ? null : findBox(graph, opened.id)
+  const panel =
+    found &&
+    html`<${GraphPanel} opened=${found} paces=${paces} open=${open} close=${() => open(null)} />`
+  return html`
+    <div>
+      <${ProblemList} of=${problemsOf(view)} open=${open} />
+      <div class="row map-tools">
+        <label class="grow">
+          <span class="unseen">Search</span>
+          <input
+            type="search"
+            placeholder="Search names, paths, policies, backends"
+            value=${words}
+            onInput=${(event: Event) => setWords((event.target as HTMLInputElement).value)}
+          />
+        </label>
+        <${Select} name="Show" value=${choice} of=${CHOICES} set=${setChoice} />
+        <${Select}
+          name="Policies"
+          value=${shownForm}
+          of=${{ names: 'Policies by name', counts: 'Policies counted' }}
+          set=${setForm}
+        />
+      </div>
+      <${Told}
+        graph=${graph}
+        more=${view.more}
+        draw=${() => setMost(Math.min(most * 2, MOST_ROUTES))}
+        most=${most}
+      />
+      ${route !== null && opened.id === routeId(route) && found === null && html`<p class="note warn" role="status">There is no route <code>${route}</code> here, or not any more.</p>`}
+      <${Body}
+        graph=${graph}
+        form=${shownForm}
+        paces=${paces}
+        opened=${opened.id}
+        open=${open}
+        panel=${panel}
+      />
+    </div>
+  `
+}
+
+interface OpenedBox {
+  readonly id: string | null
+  /** Key of a route that stays drawn. */
+  readonly keep: string | null
+}
+
+type Open = (id: string | null, keep?: string | null) => void
+
+/** The address names the route that is open, so that it can be sent to somebody. */
+function useOpened(route: string | null): readonly [OpenedBox, Open] {
+  const named = { id: route === null ? null : routeId(route), keep: route }
+  const [opened, set] = useState<OpenedBox>(named)
+  useEffect(() => set(named), [route])
+  const open: Open = (id, keep = opened.keep) => {
+    const key = id === null ? null : keyOf(id)
+    set({ id, keep: key ?? keep })
+    const query = key === null ? '' : `?route=${encodeURIComponent(key)}`
+    history.replaceState(null, '', `#/map${query}`)
+  }
+  return [opened, open]
+}
+
+function Select<T extends string>(props: {
+  readonly name: string
+  readonly value: T
+  readonly of: Readonly<Record<T, string>>
+  readonly set: (value: T) => void
+}): VNode {
+  return html`
+    <label>
+      <span class="unseen">${props.name}</span>
+      <select
+        value=${props.value}
+        onChange=${(event: Event) => props.set((event.target as HTMLSelectElement).value as T)}
+      >
+        ${Object.entries<string>(props.of).map(([value, text]) => html`<option value=${value}>${text}</option>`)}
+      </select>
+    </label>
+  `
+}
+
+/** How much of it all is drawn. */
+function Told(props: {
+  readonly graph: Graph
+  readonly more: number
+  readonly most: number
+  readonly draw: () => void
+}): VNode {
+  const { graph, more, most, draw } = props
+  const { drawn, fitting, routes } = graph
+  const left = fitting - drawn
+  return html`
+    <p class="dim map-told" role="status">
+      ${fitting === routes ? some(routes, 'route') : `${wholeText(fitting)} of ${some(routes, 'route')} found`}
+      ${left > 0 && `, the first ${wholeText(drawn)} drawn `}
+      ${left > 0 && most < MOST_ROUTES && html`<button type="button" class="plain link" onClick=${draw}>Draw more</button>`}
+      ${left > 0 && most >= MOST_ROUTES && ': search to see others'}
+      ${more > 0 && `, ${wholeText(more)} more that this page is not told of`}
+      <span class="legend" aria-hidden="true">
+        <i class="wire-key" /> as wide as the requests since the start
+        <i class="wire-key live" /> in the last seconds <i class="wire-key failing" /> with errors
+      </span>
+    </p>
+  `
+}
+
+function ProblemList(props: {
+  readonly of: readonly FoundProblem[]
+  readonly open: Open
+}): unknown {
+  const { of, open } = props
+  if (of.length === 0) return null
+  return html`
+    <section class="note bad map-problems" aria-label="Problems">
+      <h2>${some(of.length, 'problem')}</h2>
+      <ul>
+        ${of.slice(0, MOST_PROBLEMS).map(
+          ({ id, route, where, reason }) => html`
+            <li>
+              ${
+                id !== null &&
+                html`<button type="button" class="plain link" onClick=${() => open(id, route)}>
+                  ${where}
+                </button>`
+              }
+              <span class="bad mono">${reason}</span>
+            </li>
+          `,
+        )}
+        ${of.length > MOST_PROBLEMS && html`<li class="dim">… ${of.length - MOST_PROBLEMS} more</li>`}
+      </ul>
+    </section>
+  `
+}
+
+function Body(props: {
+  readonly graph: Graph
+  readonly form: PolicyForm
+  readonly paces: ReturnType<typeof usePaces>
+  readonly opened: string | null
+  readonly open: Open
+  readonly panel: VNode | null
+}): VNode {
+  const { graph, opened, open, panel, ...rest } = props
+  const [whole, wholeWidth] = useWidth()
+  const [place, width] = useWidth()
+  const lastOpened = useRef<string | null>(null)
+  useEffect(() => {
+    const id = opened ?? lastOpened.current
+    lastOpened.current = opened
+    if (id === null) return
+    const box = whole.current?.querySelector<HTMLElement>(`[data-box="${CSS.escape(id)}"]`)
+    if (opened === null) box?.focus()
+    else box?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [opened, width])
+  const isTree = wholeWidth < LEAST_WIDTH
+  const parts = { graph, opened, open, ...rest }
+  const isBeside = panel !== null && !isTree
+  return html`
+    <div
+      ref=${whole}
+      class=${`map-body ${isBeside ? 'beside' : ''}`}
+      onKeyDown=${(event: KeyboardEvent) => press(event, opened === null ? null : open)}
+    >
+      <div class="map-place" ref=${place}>
+        ${graph.drawn === 0 && graph.routes > 0 && html`<${Empty} title="No route fits." />`}
+        ${graph.gateways.length === 0 && graph.routes === 0 && html`<${Empty} title="There is nothing to serve yet." />`}
+        ${wholeWidth > 0 && (isTree ? html`<${GraphTree} ...${parts} panel=${panel} />` : html`<${GraphDrawing} ...${parts} width=${Math.max(width, LEAST_WIDTH)} />`)}
+      </div>
+      ${isBeside && panel}
+    </div>
+  `
+}
+
+/** Escape closes the panel; arrow keys go from box to box. */
+function press(event: KeyboardEvent, open: Open | null): void {
+  if (event.key === 'Escape' && open !== null) return open(null)
+  const from = event.target as HTMLElement
+  if (from.dataset['box'] === undefined) return
+  const boxes = [...(event.currentTarget as Element).querySelectorAll<HTMLElement>('[data-box]')]
+  const rects = boxes.map((box) => box.getBoundingClientRect())
+  const next = besideOf(event.key, from.getBoundingClientRect(), rects)
+  if (next === null) return
+  event.preventDefault()
+  boxes[next]!.focus()
 }

@@ -1,0 +1,111 @@
+// How the lines of the map run between its boxes. Pure.
+
+import type { ListenerBox, RouteBox, Use } from './graph-model.ts'
+
+export interface Rect {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+type Rects = ReadonlyMap<string, Rect>
+
+export interface Line {
+  readonly id: string
+  readonly from: string
+  readonly to: string
+  /** Of an SVG path. */
+  readonly path: string
+  /** Keys of the routes whose requests it carries. */
+  readonly routes: readonly string[]
+  /** Of those requests. */
+  readonly share: number
+  /** Where its weight can be written. */
+  readonly middle: readonly [x: number, y: number]
+}
+
+/** Of listeners under a gateway that has several. */
+export const INDENT = 16
+const CORNER = 8
+/** Of the line of the busiest route, in pixels. */
+const WIDEST = 6
+const THINNEST = 1.25
+
+/** Of the frame around a route's policies. */
+export const policiesId = ({ route }: RouteBox): string => `policies ${route.key}`
+
+export function linesFrom({ id, routes }: ListenerBox, rects: Rects): Line[] {
+  const from = rects.get(id)!
+  return routes.map(({ id: to, route }) => {
+    const target = rects.get(to)!
+    const start = [from.x + from.width, from.y + Math.min(from.height, target.height) / 2] as const
+    const end = [target.x, target.y + target.height / 2] as const
+    const path = elbow(start, end)
+    return { id: `${id} > ${to}`, from: id, to, path, routes: [route.key], share: 1, middle: end }
+  })
+}
+
+/** Down the left side, from a gateway to one of its listeners. */
+export function groupLine(id: string, box: ListenerBox, rects: Rects): Line {
+  const [from, to] = [rects.get(id)!, rects.get(box.id)!]
+  const [x, y] = [from.x + INDENT / 2, to.y + to.height / 2]
+  const path = `M${x} ${from.y + from.height}V${y - 4}Q${x} ${y} ${x + 4} ${y}H${to.x}`
+  const routes = box.routes.map(({ route }) => route.key)
+  return { id: `${id} > ${box.id}`, from: id, to: box.id, path, routes, share: 1, middle: [x, y] }
+}
+
+export function linesOf(box: RouteBox, rects: Rects): Line[] {
+  const { id, route, uses } = box
+  const own = rects.get(id)!
+  const frame = rects.get(policiesId(box))
+  const middle = own.y + own.height / 2
+  const lines: Line[] = []
+  let [from, start] = [id, own.x + own.width]
+  if (frame !== undefined) {
+    const to = policiesId(box)
+    const path = `M${start} ${middle}H${frame.x}`
+    const at = [(start + frame.x) / 2, middle] as const
+    lines.push({ id: `${id} > ${to}`, from, to, path, routes: [route.key], share: 1, middle: at })
+    ;[from, start] = [to, frame.x + frame.width]
+  }
+  for (const use of uses) lines.push(useLine(use, from, [start, middle], rects.get(use.to)!))
+  return lines
+}
+
+function useLine(use: Use, from: string, start: Place, target: Rect): Line {
+  const { to, route, backend, share } = use
+  const end = [target.x, clamp(start[1], target.y + 10, target.y + target.height - 10)] as const
+  const path = curve(start, end)
+  const middle = [(start[0] + end[0]) / 2, (start[1] + end[1]) / 2] as const
+  return { id: `${from} > ${backend.key}`, from, to, path, routes: [route.key], share, middle }
+}
+
+type Place = readonly [x: number, y: number]
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
+}
+
+function curve([x, y]: Place, [toX, toY]: Place): string {
+  const bend = Math.round((toX - x) * 0.5)
+  return `M${x} ${y}C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}`
+}
+
+/** Right, down or up, right: what goes to many shares one trunk. */
+function elbow([x, y]: Place, [toX, toY]: Place): string {
+  const trunk = Math.round(x + (toX - x) / 2)
+  if (Math.abs(toY - y) < 1) return `M${x} ${y}H${toX}`
+  const corner = Math.min(CORNER, Math.abs(toY - y) / 2)
+  const turn = toY > y ? corner : -corner
+  return (
+    `M${x} ${y}H${trunk - corner}Q${trunk} ${y} ${trunk} ${y + turn}` +
+    `V${toY - turn}Q${trunk} ${toY} ${trunk + corner} ${toY}H${toX}`
+  )
+}
+
+/** A busy route is a strong line; one of a thousandth of its traffic is still told from an idle one. */
+export function strength(requests: number, most: number): number {
+  const share = Math.log1p(requests) / Math.log1p(Math.max(most, requests, 1))
+  return Math.round((THINNEST + share * (WIDEST - THINNEST)) * 10) / 10
+}

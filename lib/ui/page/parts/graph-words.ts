@@ -1,0 +1,157 @@
+// The words on the boxes of the map: how many and how fast, and what a backend is made of. Pure.
+
+import type { BackendNode, PolicyNode, RouteNode, RouteTraffic } from '../../api.ts'
+
+/** Of one backend. */
+const MOST_PARTS = 200
+
+/** A target of an MCP backend; a provider or model of an LLM backend. */
+export interface Part {
+  readonly name: string
+  /** What it is, in a word or two. */
+  readonly note: string
+}
+
+/** Requests of the last seconds. */
+export interface Pace {
+  /** In a second. */
+  readonly requests: number
+  readonly errors: number
+}
+
+const WHOLE = new Intl.NumberFormat('en-US')
+
+/** `120,331`: to the last one. */
+export function wholeText(count: number): string {
+  return WHOLE.format(count)
+}
+
+/** `1 route`, `2 routes` */
+export function some(count: number, one: string, several = `${one}s`): string {
+  return `${wholeText(count)} ${count === 1 ? one : several}`
+}
+
+export function paceText(perSecond: number): string {
+  return `${perSecond < 10 ? Number(perSecond.toFixed(1)) : wholeText(Math.round(perSecond))}/s`
+}
+
+export const errorShare = ({ requests, errors }: RouteTraffic): number =>
+  requests === 0 ? 0 : errors / requests
+
+/** Of several routes together. */
+export function sumOf(routes: readonly RouteTraffic[]): RouteTraffic {
+  const sum = { key: '', requests: 0, errors: 0, refused: 0 }
+  for (const { requests, errors, refused } of routes) {
+    sum.requests += requests
+    sum.errors += errors
+    sum.refused += refused
+  }
+  return sum
+}
+
+/** What two looks at the counts, some time apart, tell; null when the counts began anew between them. */
+export function paceBetween(before: RouteTraffic, now: RouteTraffic, time: number): Pace | null {
+  if (time <= 0 || now.requests < before.requests || now.errors < before.errors) return null
+  const perSecond = (more: number): number => (more * 1000) / time
+  return {
+    requests: perSecond(now.requests - before.requests),
+    errors: perSecond(now.errors - before.errors),
+  }
+}
+
+/** The first match, with the host it is for. */
+export function matchText({ hostnames, matches }: RouteNode): string {
+  const [host] = hostnames
+  const [match = 'any request'] = matches
+  const more = Math.max(hostnames.length, 1) * Math.max(matches.length, 1) - 1
+  const first = host === undefined ? match : `${host} ${match}`
+  return more > 0 ? `${first} +${more}` : first
+}
+
+export const KINDS: Readonly<Record<BackendNode['kind'], string>> = {
+  host: 'host',
+  mcp: 'MCP',
+  ai: 'LLM',
+  llm: 'models',
+}
+
+/** What the parts of a backend are called. */
+export const PART_WORDS: Readonly<Record<BackendNode['kind'], string>> = {
+  host: 'part',
+  mcp: 'target',
+  ai: 'provider',
+  llm: 'model',
+}
+
+/** The kinds, each once with how often it is there: `rateLimit ×2`. */
+export function kindsText(policies: readonly PolicyNode[]): string {
+  const counts = new Map<string, number>()
+  for (const { kind } of policies) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return [...counts].map(([kind, count]) => (count > 1 ? `${kind} ×${count}` : kind)).join(', ')
+}
+
+/** Read from the config as it is shown; what looks otherwise has no parts. */
+export function partsOf({ kind, config }: BackendNode): Part[] {
+  if (kind === 'mcp') return listAt(config, 'targets').map(targetPart)
+  if (kind === 'ai') return providersIn(config).map(providerPart)
+  if (kind === 'llm')
+    return [
+      ...listAt(config, 'models').map(modelPart),
+      ...listAt(config, 'virtualModels').map((model) => ({
+        name: textAt(model, 'name'),
+        note: 'virtual',
+      })),
+    ]
+  return []
+}
+
+function targetPart(target: unknown): Part {
+  const name = textAt(target, 'name')
+  const kind = ['stdio', 'mcp', 'sse'].find((word) => at(target, word) !== undefined)
+  const inner = kind === undefined ? target : at(target, kind)
+  const host = textAt(inner, 'host')
+  const port = at(inner, 'port')
+  const where = typeof port === 'number' && !host.includes(':') ? `${host}:${port}` : host
+  const words = [kind ?? textAt(target, 'kind'), textAt(inner, 'cmd') || where]
+  return { name, note: words.filter(Boolean).join(' ') }
+}
+
+function providersIn(config: unknown): unknown[] {
+  const groups = listAt(config, 'groups')
+  if (groups.length === 0) return at(config, 'provider') === undefined ? [] : [config]
+  return groups
+    .flatMap((group) => (Array.isArray(group) ? (group as unknown[]) : listAt(group, 'providers')))
+    .slice(0, MOST_PARTS)
+}
+
+function providerPart(entry: unknown): Part {
+  const provider = at(entry, 'provider')
+  const kind = typeof provider === 'string' ? provider : textAt(provider, 'kind') || keyOf(provider)
+  const model = textAt(provider, 'model') || textAt(at(provider, kind), 'model')
+  return { name: textAt(entry, 'name') || kind, note: [kind, model].filter(Boolean).join(' ') }
+}
+
+function modelPart(model: unknown): Part {
+  const { note } = providerPart(at(model, 'entry') ?? model)
+  return { name: textAt(model, 'name'), note }
+}
+
+function keyOf(value: unknown): string {
+  return typeof value === 'object' && value !== null ? (Object.keys(value)[0] ?? '') : ''
+}
+
+function at(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+  return (value as Record<string, unknown>)[name]
+}
+
+function textAt(value: unknown, name: string): string {
+  const found = at(value, name)
+  return typeof found === 'string' ? found : ''
+}
+
+/** Of the value, or of the one part it has: a config may stand under the name of its kind. */
+function listAt(value: unknown, name: string): unknown[] {
+  const found = at(value, name) ?? at(at(value, keyOf(value)), name)
+  return Array.isArray(found) ? (found as unknown[]).slice(0, MOST_PARTS) : []
+}
