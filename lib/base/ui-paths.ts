@@ -20,3 +20,5 @@ export type UiPart = (typeof UI_PARTS)[number]
 export function partPath(part: UiPart): string {
   return `/api/${part}`
 }
+
+export const UI_PATHS: readonly string[] = [UI_PATH, ...UI_PARTS.map(partPath)]

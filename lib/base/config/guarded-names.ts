@@ -15,8 +15,9 @@ import type {
 type AnyPolicies = Partial<GatewayPolicies & RoutePolicies & BackendPolicies>
 
 /** In lower case. */
-export function guardedNames({ gateways }: Config): ReadonlySet<string> {
+export function guardedNames({ gateways, ui }: Config): ReadonlySet<string> {
   const names = new Set<string>()
+  if (ui !== null) addNames(names, ui.policies)
   for (const { listeners } of gateways)
     for (const { policies, routes } of listeners) {
       addNames(names, policies)

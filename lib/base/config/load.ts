@@ -13,7 +13,8 @@ import {
   wireLimitsOf,
 } from './check/process.ts'
 import { checkRoutes } from './check/routes.ts'
-import { checkSections, uiOf } from './check/sections.ts'
+import { checkSections } from './check/sections.ts'
+import { uiOf } from './check/ui.ts'
 import { documentsOf } from './documents.ts'
 import { ConfigError } from './error.ts'
 import type { Environment } from './expand.ts'

@@ -9,7 +9,6 @@ const POLICIES = ['csrf', 'delay', 'requestMirror']
 
 /** Paths by part; a star is any name or index. */
 const ROWS: readonly string[] = [
-  'ui',
   ...POLICIES.map((name) => `*.policies.${name}`),
   ...POLICIES.map((name) => `routes.*.policies.${name}`),
 ]

@@ -19,13 +19,13 @@ routes:
   backends: [{ host: "a:1", policies: { backendAuth: { key: k } } }]
 mcp: { gateways: default, targets: [{ name: a, stdio: { cmd: x } }], policies: { csrf: {} } }
 llm: { port: 3, models: [{ name: m, provider: mock }] }
-ui: {}
+ui: { policies: { csrf: {} } }
 `
   assert.equal(ungatedProblems(text), [])
   assert.equal(problemsOf(text), [
     `c.yaml:7:15: routes[0].policies.csrf: ${WHY}`,
     `c.yaml:10:82: mcp.policies.csrf: ${WHY}`,
-    `c.yaml:12:1: ui: ${WHY}`,
+    `c.yaml:12:19: ui.policies.csrf: ${WHY}`,
   ])
 })
 

@@ -17,7 +17,7 @@ const SAME = {
 export function checkLevels(
   context: Context,
   path: Path,
-  policies: RoutePolicies,
+  policies: Pick<RoutePolicies, keyof typeof SAME>,
   listener: Pick<ListenerConfig, 'key' | 'policies'>,
 ): void {
   for (const name of ['jwtAuth', 'mcpAuthentication', 'apiKey', 'basicAuth'] as const) {

@@ -1,12 +1,9 @@
-// `mcp`, `llm` and `ui` → routes on a port of their own, or on the gateways they are attached to.
+// `mcp` and `llm` → routes on a port of their own, or on the gateways they are attached to.
 
-import type { z } from 'zod'
 import type { Path } from '../error.ts'
 import type { Parts } from '../shape/file.ts'
 import type { PoliciesShape } from '../shape/policies.ts'
 import { ANY_REQUEST } from '../shape/route.ts'
-import type { UI } from '../shape/ui.ts'
-import type { UiConfig } from '../types.ts'
 import { refuseUnread } from './ai.ts'
 import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
 import type { Attachments } from './attach.ts'
@@ -111,29 +108,5 @@ function routeOf(context: Context, name: Name, section: Section, target: Target)
     policies,
     limits: limitsOf(context, path, written),
     backends: [{ target, weight: 1 }],
-  }
-}
-
-export function uiOf(
-  context: Context,
-  shape: z.output<typeof UI> | undefined,
-  to: Attachments,
-): UiConfig | null {
-  if (shape === undefined) return null
-  const { gateways, policies = {} } = shape
-  const { transformations: _none, ...checked } = gatewayPoliciesOf(
-    context,
-    ['ui', 'policies'],
-    policies,
-  )
-  const listeners = new Set<OpenListener>()
-  if (gateways === undefined && !to.names.includes(DEFAULT_GATEWAY))
-    context.problem(['ui'], 'ui.gateways must be set')
-  else
-    for (const one of listenersFor(context, ['ui', 'gateways'], gateways ?? DEFAULT_GATEWAY, to))
-      listeners.add(one)
-  return {
-    listeners: [...listeners].map(({ key }) => key),
-    policies: { ...checked, csrf: policies.csrf ?? null },
   }
 }

@@ -21,4 +21,6 @@ export const UI = z
       .optional()
       .describe('Who may see it'),
   })
-  .describe('The web page on a gateway, beside the admin address')
+  .describe(
+    'The web UI on gateways, beside the admin address: the page and what it reads, nothing that changes something',
+  )
