@@ -17,3 +17,12 @@ export function bytesText(bytes: number): string {
   }
   return `${unit === 0 ? left : left.toFixed(1)} ${UNITS[unit]}`
 }
+
+/** Of whole seconds: `12 s`, `59 min 55 s`, `3 h 20 min`. */
+export function spanWords(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60)]
+  if (hours > 0) return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`
+  const rest = Math.floor(seconds % 60)
+  if (minutes === 0) return `${rest} s`
+  return rest === 0 ? `${minutes} min` : `${minutes} min ${rest} s`
+}

@@ -24,6 +24,12 @@ export function members(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
+/** Any value in one line; `-` for none. */
+export function valueText(value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 function valueOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,7 +1,7 @@
 // What an event is called in the list, and what it says in one line.
 
 import { timeText } from './amounts.ts'
-import { members } from './step.ts'
+import { members, valueText } from './step.ts'
 import type { ShownEvent } from './step.ts'
 
 type Message = ShownEvent['message']
@@ -39,44 +39,45 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   requestStarted: () => 'request accepted',
   requestSnapshot: ({ stage, requestState }) => {
     const { method, uri, path } = members(members(requestState)['request'])
-    return `${text(stage)}: ${text(method)} ${text(uri ?? path)}`
+    return `${valueText(stage)}: ${valueText(method)} ${valueText(uri ?? path)}`
   },
   responseSnapshot: ({ stage, requestState }) =>
-    `${text(stage)}: ${text(members(members(requestState)['response'])['code'])}`,
+    `${valueText(stage)}: ${valueText(members(members(requestState)['response'])['code'])}`,
   bodySnapshot: ({ stage, bytes, body, truncated }) => {
-    const size = bytes ?? bytesIn(text(body))
-    return `${text(stage)}: ${text(size)} bytes${truncated === true ? ', cut' : ''}`
+    const size = bytes ?? bytesIn(valueText(body))
+    return `${valueText(stage)}: ${valueText(size)} bytes${truncated === true ? ', cut' : ''}`
   },
   routeSelection: ({ selectedRoute, evaluatedRoutes }) => {
     const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
     if (selectedRoute === null || selectedRoute === undefined)
       return `no route matched, ${count} looked at`
-    return `${text(selectedRoute)}, of ${count}`
+    return `${valueText(selectedRoute)}, of ${count}`
   },
-  policySelection: ({ phase, effectivePolicy }) => `${text(phase)}: ${namesIn(effectivePolicy)}`,
+  policySelection: ({ phase, effectivePolicy }) =>
+    `${valueText(phase)}: ${namesIn(effectivePolicy)}`,
   policy: ({ kind, result }) => {
     const { type, reason, details, snapshot } = members(result)
-    if (type === 'skip') return `${text(kind)} skipped: ${text(reason)}`
+    if (type === 'skip') return `${valueText(kind)} skipped: ${valueText(reason)}`
     const changed = typeof snapshot === 'object' && snapshot !== null ? ', changed the request' : ''
-    return `${text(kind)}: ${text(details)}${changed}`
+    return `${valueText(kind)}: ${valueText(details)}${changed}`
   },
-  policyEvent: ({ kind, details }) => `${text(kind)}: ${text(details)}`,
-  authorizationResult: ({ result, rules }) => `${text(result)}: ${rulesOf(rules)}`,
-  cel: ({ expr, result }) => `${text(expr)}: ${text(members(result)['error'] ?? result)}`,
+  policyEvent: ({ kind, details }) => `${valueText(kind)}: ${valueText(details)}`,
+  authorizationResult: ({ result, rules }) => `${valueText(result)}: ${rulesOf(rules)}`,
+  cel: ({ expr, result }) => `${valueText(expr)}: ${valueText(members(result)['error'] ?? result)}`,
   rateLimit: ({ rule, counts, bucket, decision, limit, remaining, error }) => {
-    const whose = bucket === null || bucket === undefined ? '' : ` for ${text(bucket)}`
-    const left = `${text(remaining)} of ${text(limit)} ${text(counts ?? '')}`.trim()
-    return `${text(decision)}: ${text(rule)}${whose}, ${text(error ?? `${left} left`)}`
+    const whose = bucket === null || bucket === undefined ? '' : ` for ${valueText(bucket)}`
+    const left = `${valueText(remaining)} of ${valueText(limit)} ${valueText(counts ?? '')}`.trim()
+    return `${valueText(decision)}: ${valueText(rule)}${whose}, ${valueText(error ?? `${left} left`)}`
   },
-  llmRouteResolved: ({ provider, routeType }) => `${text(provider)} ${text(routeType)}`,
+  llmRouteResolved: ({ provider, routeType }) => `${valueText(provider)} ${valueText(routeType)}`,
   llmRequestDetected: ({ inputFormat, requestModel, streaming }) =>
-    `${text(inputFormat)} ${text(requestModel)}${streaming === true ? ', streamed' : ''}`,
+    `${valueText(inputFormat)} ${valueText(requestModel)}${streaming === true ? ', streamed' : ''}`,
   llmUsage: ({ usage }) => pairs(members(usage)),
-  mcpMessage: ({ method, target }) => `${text(method)} → ${text(target)}`,
-  backendCallStart: ({ target }) => text(target),
+  mcpMessage: ({ method, target }) => `${valueText(method)} → ${valueText(target)}`,
+  backendCallStart: ({ target }) => valueText(target),
   backendCallResult: (message, { eventStart, eventEnd }) =>
     outcome(message, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`),
-  eventsDropped: ({ count }) => `${text(count)} events were not shown`,
+  eventsDropped: ({ count }) => `${valueText(count)} events were not shown`,
   requestFinished: (message, { eventEnd }) => outcome(message, ` after ${timeText(eventEnd)}`),
 })
 
@@ -97,8 +98,8 @@ function mapOf<T>(entries: Readonly<Record<string, T>>): ReadonlyMap<string, T> 
 }
 
 function outcome({ status, error }: Message, time: string): string {
-  const code = status === null || status === undefined ? 'failed' : text(status)
-  return `${code}${time}${error === null || error === undefined ? '' : `: ${text(error)}`}`
+  const code = status === null || status === undefined ? 'failed' : valueText(status)
+  return `${code}${time}${error === null || error === undefined ? '' : `: ${valueText(error)}`}`
 }
 
 /** Those that are there: what is not set is null or an empty list. */
@@ -113,19 +114,17 @@ function rulesOf(rules: unknown): string {
   if (!Array.isArray(rules) || rules.length === 0) return 'no rules'
   return rules
     .map(members)
-    .map(({ mode, name, matched }) => `${text(mode)} ${text(name)} ${matched === true ? '✓' : '✗'}`)
+    .map(
+      ({ mode, name, matched }) =>
+        `${valueText(mode)} ${valueText(name)} ${matched === true ? '✓' : '✗'}`,
+    )
     .join('; ')
 }
 
 function pairs(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
-    .map(([name, value]) => `${name}=${text(value)}`)
+    .map(([name, value]) => `${name}=${valueText(value)}`)
     .join(' ')
-}
-
-function text(value: unknown): string {
-  if (value === undefined || value === null) return '-'
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Of what is written as base64. */

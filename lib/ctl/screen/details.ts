@@ -4,7 +4,7 @@
 import { stringify } from 'yaml'
 import { showBody } from './body.ts'
 import { diffLines } from '../../base/reading/diff.ts'
-import { members } from '../../base/reading/step.ts'
+import { factsOf, snapshotAt, snapshotName, stateOf } from '../../base/reading/snapshots.ts'
 import type { Step } from '../../base/reading/step.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
@@ -34,30 +34,14 @@ function linesOf(steps: readonly Step[], at: number, mode: Mode, format: Format)
   if (now < 0) return ['There is no snapshot up to this step.']
   if (mode === 'snapshot') {
     if (step.event.message.type === 'bodySnapshot') return bodyLines(steps, at)
-    return [`# ${nameOf(steps, now)}`, ...render(stateOf(steps[now]!), format)]
+    return [`# ${snapshotName(steps, now)}`, ...render(stateOf(steps[now]!), format)]
   }
   const before = snapshotAt(steps, now - 1)
-  if (before < 0) return [`# ${nameOf(steps, now)}: the first snapshot, nothing to compare with`]
+  if (before < 0)
+    return [`# ${snapshotName(steps, now)}: the first snapshot, nothing to compare with`]
   const changes = diffLines(stateOf(steps[before]!), stateOf(steps[now]!))
-  const title = `# ${nameOf(steps, before)} → ${nameOf(steps, now)}`
+  const title = `# ${snapshotName(steps, before)} → ${snapshotName(steps, now)}`
   return changes.length === 0 ? [title, 'no changes'] : [title, ...changes.map(cut)]
-}
-
-/** The last one up to this step, or -1. */
-function snapshotAt(steps: readonly Step[], at: number): number {
-  return steps.findLastIndex(
-    (step, index) => index <= at && members(stateOf(step)) === stateOf(step),
-  )
-}
-
-function nameOf(steps: readonly Step[], at: number): string {
-  const { stage, kind, phase } = steps[at]!.event.message
-  return `${String(stage ?? kind ?? phase)} (step ${at + 1})`
-}
-
-/** A policy that changed the request tells how it looks behind it. */
-function stateOf({ event: { message } }: Step): unknown {
-  return message['requestState'] ?? members(message['result'])['snapshot']
 }
 
 function eventOf({ text }: Step): unknown {
@@ -78,28 +62,12 @@ function render(value: unknown, format: Format): string[] {
 }
 
 function bodyLines(steps: readonly Step[], at: number): string[] {
-  const { type, stage, body, truncated } = steps[at]!.event.message
+  const { type, body, truncated } = steps[at]!.event.message
   if (type !== 'bodySnapshot' || typeof body !== 'string') return []
   const bytes = Buffer.from(body, 'base64')
-  const { kind, lines } = showBody(bytes, factsOf(steps, at, stage))
+  const { kind, lines } = showBody(bytes, factsOf(steps, at))
   const note = truncated === true ? `, the first ${bytes.length} bytes` : ''
   return [`# body, decoded: ${kind}${note}`, ...lines.map(cut)]
-}
-
-/** From the head that the snapshot before it has. */
-function factsOf(
-  steps: readonly Step[],
-  at: number,
-  stage: unknown,
-): { type: string; encoding: string } {
-  const snapshot = steps[snapshotAt(steps, at)]
-  const state = members(snapshot === undefined ? null : stateOf(snapshot))
-  const headers = members(members(state[stage === 'response' ? 'response' : 'request'])['headers'])
-  const read = (name: string): string => {
-    const value = headers[name]
-    return typeof value === 'string' ? value : ''
-  }
-  return { type: read('content-type'), encoding: read('content-encoding') }
 }
 
 function shorten(value: unknown): unknown {

@@ -3,6 +3,7 @@
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import { checkedLine } from '../../base/reading/jsonl.ts'
 import { EventReader } from '../../base/sse/reader.ts'
 import { bodyOf, open, statusText, told } from '../admin.ts'
 import type { Target } from '../target.ts'
@@ -106,7 +107,7 @@ async function* savedLines(stream: Readable, file: string): AsyncGenerator<strin
   try {
     for await (const line of splitLines(stream)) {
       number++
-      if (line.trim() !== '') yield checked(line)
+      if (line.trim() !== '') yield checkedLine(line)
     }
   } catch (error) {
     const place = number === 0 ? '' : ` line ${number}`
@@ -114,13 +115,6 @@ async function* savedLines(stream: Readable, file: string): AsyncGenerator<strin
       cause: error,
     })
   }
-}
-
-function checked(line: string): string {
-  const event: unknown = JSON.parse(line)
-  const message = (event as { message?: { type?: unknown } } | null)?.message
-  if (typeof message?.type !== 'string') throw new Error('it is no trace event')
-  return line
 }
 
 async function* splitLines(stream: Readable): AsyncGenerator<string> {
