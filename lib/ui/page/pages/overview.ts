@@ -60,8 +60,8 @@ function Facts(props: { readonly runtime: Runtime }): VNode {
       <a href="#/config" title=${`${file}, loaded ${dateText(loadedAt)}`}>
         configuration ${generation}
       </a>
-      <span>node ${node}</span>
-      <span>charts: the last 5 minutes</span>
+      <span class="minor">node ${node}</span>
+      <span class="minor">charts: the last 5 minutes</span>
     </p>
   `
 }
