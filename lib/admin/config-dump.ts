@@ -1,20 +1,19 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
-import type { WireLimits } from '../base/limits.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
+import { ShownParts } from '../base/config/shown-parts.ts'
+import type { Addresses } from '../base/config/shown-parts.ts'
 import type {
-  AdminAddress,
   BackendConfig,
   Config,
   GatewayConfig,
   ListenerConfig,
-  ProcessConfig,
   RouteConfig,
-  RouteMatch,
 } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import { VERSION } from '../base/version.ts'
-import { addressText, Showing } from '../base/config/show.ts'
+import { addressText } from '../base/config/show.ts'
+import type { Showing } from '../base/config/show.ts'
 
 /** Which keys tokens are checked by, and how old they are. */
 export interface KeySetStatus {
@@ -28,8 +27,7 @@ export interface DumpSource {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
-  /** Where the interfaces beside the traffic are: the environment may say something else than the file. */
-  readonly addresses: Pick<ProcessConfig, 'admin' | 'stats' | 'readiness'>
+  readonly addresses: Addresses
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
   readonly limits: readonly LimitStatus[]
@@ -42,10 +40,12 @@ export function configDump(source: DumpSource): unknown {
 }
 
 class Dump {
+  readonly #parts: ShownParts
   readonly #showing: Showing
 
-  constructor({ process: { sensitiveHeaders } }: Config) {
-    this.#showing = new Showing(sensitiveHeaders)
+  constructor(config: Config) {
+    this.#parts = new ShownParts(config)
+    this.#showing = this.#parts.showing
   }
 
   whole(source: DumpSource): unknown {
@@ -69,8 +69,8 @@ class Dump {
       keySets: this.#showing.show(keySets),
       limits: limits.map((limit) => this.#limit(limit)),
       version: { version: VERSION, node: process.version },
-      config: this.#process(config, addresses),
-      frontendPolicies: this.#frontend(config.wire),
+      config: this.#parts.process(config, addresses),
+      frontendPolicies: this.#parts.frontend(config.wire),
     }
   }
 
@@ -94,7 +94,7 @@ class Dump {
       gatewayNamespace: 'default',
       listenerName: name,
       hostname,
-      protocol: tls === null ? protocol : { [protocol]: this.#showing.fields({ ...tls }) },
+      protocol: tls === null ? protocol : { [protocol]: this.#parts.tls(tls) },
       routes: byKey(routes, (route) => this.#route(route)),
       inlinePolicies: this.#policies(policies, []),
     }
@@ -107,14 +107,15 @@ class Dump {
       name,
       namespace: 'default',
       hostnames,
-      matches: matches.map((match) => this.#match(match)),
+      matches: matches.map((match) => this.#parts.match(match)),
       backends: backends.map((backend) => ({ weight: backend.weight, backend: backend.key })),
       inlinePolicies: this.#policies(policies, limits),
     }
   }
 
   /** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
-  #limit({ key, keys, shared, tightest, ...limit }: LimitStatus): unknown {
+  #limit(status: LimitStatus): unknown {
+    const { id: _id, decisions: _decisions, key, keys, shared, tightest, ...limit } = status
     const { remaining, reset } = shared
     if (key === null) return this.#showing.fields({ ...limit, remaining, reset })
     const values = tightest.map((one) => ({
@@ -125,18 +126,9 @@ class Dump {
     return { ...shown, remaining: { shared: remaining, tightest: values } }
   }
 
-  #match({ path, method, headers, query }: RouteMatch): unknown {
-    return {
-      path: { [path.kind === 'prefix' ? 'pathPrefix' : path.kind]: path.value },
-      ...(method !== '' && { method }),
-      headers: this.#showing.show(headers),
-      query: this.#showing.show(query),
-    }
-  }
-
   #backend(backend: BackendConfig): unknown {
-    const { kind, key, weight: _weight, policies, ...rest } = backend
-    const target = this.#showing.show(Object.values(rest)[0])
+    const { kind, key, policies } = backend
+    const target = this.#parts.target(backend)
     return {
       backend: { [kind]: { name: key, namespace: 'default', target } },
       inlinePolicies: this.#policies(policies, []),
@@ -144,49 +136,10 @@ class Dump {
   }
 
   #policies(policies: object, limits: readonly LimitConfig[]): unknown[] {
-    const shown = Object.entries(this.#showing.fields({ ...policies }))
-    const local = limits.map(({ name, counts, amount, most, interval, key }) =>
-      this.#showing.fields({ name, [counts]: amount, burst: most - amount, interval, key }),
-    )
-    if (local.length > 0) shown.push(['rateLimit', { local }])
+    const shown = Object.entries(this.#parts.policies(policies))
+    if (limits.length > 0) shown.push(['rateLimit', { local: this.#parts.limits(limits) }])
     return shown.map(([kind, policy]) => ({ [kind]: policy }))
   }
-
-  /** By the names of the file, as below. */
-  #process(config: Config, { admin, stats, readiness }: DumpSource['addresses']): unknown {
-    const { terminationDeadline, logging, sensitiveHeaders, maxTracedBytes } = config.process
-    const { backend, mcp, llm } = config
-    return this.#showing.fields({
-      file: config.file,
-      adminAddr: placeText(admin),
-      statsAddr: placeText(stats),
-      readinessAddr: placeText(readiness),
-      logging,
-      sensitiveHeaders,
-      trace: { maxBodyBytes: maxTracedBytes },
-      connectionTerminationDeadline: terminationDeadline,
-      backend,
-      mcp,
-      llm,
-    })
-  }
-
-  #frontend(wire: WireLimits): unknown {
-    const { maxHeaders, keepAliveTimeout, maxStreams, handshakeTimeout, ...http } = wire
-    return this.#showing.show({
-      http: {
-        ...http,
-        http1MaxHeaders: maxHeaders,
-        http1IdleTimeout: keepAliveTimeout,
-        http2MaxStreams: maxStreams,
-      },
-      tls: { handshakeTimeout },
-    })
-  }
-}
-
-function placeText(address: AdminAddress): string {
-  return address.kind === 'off' ? 'off' : addressText({ ...address })
 }
 
 function byKey<T extends { readonly key: string }>(

@@ -1,6 +1,8 @@
 // Every live limit, by who has it. It lives beside the plans: a limit that a reload leaves as it was keeps its counts.
 
+import { hash } from 'node:crypto'
 import type { LimitConfig } from '../base/config/limit-types.ts'
+import { MAX_KEYED_BUCKETS } from '../base/limit/keyed-buckets.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
@@ -10,7 +12,13 @@ import type { Labels } from '../base/metrics.ts'
 /** Keys of one rule that its status names. */
 export const MAX_KEYS_SHOWN = 20
 
+/** Of those used last, where many are looked at every second. */
+export const KEYS_GLANCED_AT = 1_024
+
+const ID_LETTERS = 16
+
 interface Entry {
+  readonly id: string
   readonly owner: string
   readonly rule: Rule
 }
@@ -26,11 +34,12 @@ export class Limits {
   /** One and the same for the same words; a limit that was changed starts anew. */
   of(owner: string, config: LimitConfig): Rule {
     const { name, counts, amount, most, interval, key } = config
-    const id = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
-    let entry = this.#entries.get(id)
+    const whole = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
+    let entry = this.#entries.get(whole)
     if (entry === undefined) {
-      entry = { owner, rule: new Rule(config, this.#now) }
-      this.#entries.set(id, entry)
+      const id = hash('sha256', whole, 'base64url').slice(0, ID_LETTERS)
+      entry = { id, owner, rule: new Rule(config, this.#now) }
+      this.#entries.set(whole, entry)
     }
     return entry.rule
   }
@@ -56,8 +65,29 @@ export class Limits {
   }
 
   status(): LimitStatus[] {
+    return [...this.#entries.values()].map((entry) => this.#statusOf(entry, MAX_KEYED_BUCKETS))
+  }
+
+  /** One after the other, and of each only keys that were used lately: for those who look often. */
+  *glance(): Generator<LimitStatus> {
+    for (const entry of this.#entries.values()) yield this.#statusOf(entry, KEYS_GLANCED_AT)
+  }
+
+  /** What is left of the tightest bucket of each. */
+  *tightest(): Generator<{ readonly id: string; readonly remaining: number }> {
     const now = this.#now()
-    return [...this.#entries.values()].map(({ owner, rule: { config, shared, keyed } }) => ({
+    for (const { id, rule } of this.#entries.values()) {
+      const [first] = rule.keyed?.tightest(1, now, KEYS_GLANCED_AT) ?? []
+      const remaining = rule.shared.remaining(now)
+      yield { id, remaining: Math.min(remaining, first?.remaining ?? remaining) }
+    }
+  }
+
+  #statusOf({ id, owner, rule }: Entry, among: number): LimitStatus {
+    const now = this.#now()
+    const { config, shared, keyed, decisions } = rule
+    return {
+      id,
       name: config.name,
       owner,
       counts: config.counts,
@@ -66,7 +96,8 @@ export class Limits {
       key: config.key,
       keys: keyed?.size ?? 0,
       shared: shared.allowance(now),
-      tightest: keyed?.tightest(MAX_KEYS_SHOWN, now) ?? [],
-    }))
+      tightest: keyed?.tightest(MAX_KEYS_SHOWN, now, among) ?? [],
+      decisions,
+    }
   }
 }

@@ -172,6 +172,8 @@ const NAME = 'routes[0].policies.rateLimit.local[0]'
 function limitDump(key: string, tightest: { key: string; remaining: number }[]): unknown {
   const source = sourceOf(`${GATEWAY}routes: [{ ${HOST} }]\n`)
   const status = {
+    id: 'x',
+    decisions: { allow: 1, deny: 2, failed: 3 },
     key: key === '' ? null : compile(key, 'requestLimitKey'),
     name: NAME,
     owner: 'route/route0',

@@ -60,10 +60,15 @@ export class Showing {
   }
 
   /** What an expression came to, unless it reads something that is not to be shown. */
-  valueOf({ source }: Expression, value: string): unknown {
+  valueOf(expression: Expression, value: string): unknown {
+    return this.valuesOf(expression)(value)
+  }
+
+  /** The same for many values. */
+  valuesOf({ source }: Expression): (value: string) => unknown {
     const words = source.match(WORDS) ?? []
     const isHidden = COMPUTED.test(source) || words.some((word) => this.#isSecret(word))
-    return isHidden ? REDACTED : textOf(value, '')
+    return isHidden ? () => REDACTED : (value) => textOf(value, '')
   }
 
   #isSecret(name: string): boolean {

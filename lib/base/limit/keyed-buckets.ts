@@ -52,10 +52,16 @@ export class KeyedBuckets {
     return known
   }
 
-  /** Those with the least left, the tightest first. */
-  tightest(count: number, now: number): { key: string; remaining: number }[] {
+  /** Those with the least left, the tightest first, among so many that were used last. */
+  tightest(
+    count: number,
+    now: number,
+    among = MAX_KEYED_BUCKETS,
+  ): { key: string; remaining: number }[] {
     const found: { key: string; remaining: number }[] = []
-    for (const bucket of this.#buckets.values()) {
+    let left = among
+    for (let bucket = this.#newest; bucket !== null && left > 0; bucket = bucket.older) {
+      left--
       const remaining = bucket.remaining(now)
       if (found.length === count && remaining >= found[count - 1]!.remaining) continue
       if (found.length === count) found.pop()

@@ -2,8 +2,11 @@
 
 import type { LimitConfig } from '../config/limit-types.ts'
 import type { Allowance } from '../types.ts'
+import type { Decisions } from './decisions.ts'
 
 export interface LimitStatus {
+  /** Unlike that of any other, and the same as long as the limit is the same. */
+  readonly id: string
   /** Where it is written. */
   readonly name: string
   /** The route or gateway whose traffic it counts. */
@@ -19,4 +22,5 @@ export interface LimitStatus {
   readonly shared: Allowance
   /** Those with the least left. */
   readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
+  readonly decisions: Readonly<Decisions>
 }

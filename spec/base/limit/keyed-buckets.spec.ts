@@ -123,17 +123,27 @@ keyed('does not hold on to the text its keys were cut out of', () => {
   assert.is(buckets.size, 2000)
 })
 
-keyed('names those with the least left, the tightest first', () => {
+keyed('names those with the least left, the tightest first, of two the one used last', () => {
   const buckets = new KeyedBuckets(TERMS)
   used(buckets, 'a', 'b', 'b', 'b', 'c', 'c', 'd', 'd')
   buckets.of('full', 0)
   assert.equal(buckets.tightest(3, 0), [
     { key: 'b', remaining: 0 },
-    { key: 'c', remaining: 1 },
     { key: 'd', remaining: 1 },
+    { key: 'c', remaining: 1 },
   ])
   assert.is(buckets.tightest(100, 0).length, 5)
-  assert.equal(buckets.tightest(1, 1000), [{ key: 'a', remaining: 3 }])
+  assert.equal(buckets.tightest(1, 1000), [{ key: 'full', remaining: 3 }])
+})
+
+keyed('looks at so many that were used last, for those who are in a hurry', () => {
+  const buckets = new KeyedBuckets(TERMS)
+  used(buckets, 'a', 'a', 'a', 'b', 'c', 'd')
+  const names = (among: number) => buckets.tightest(2, 0, among).map(({ key }) => key)
+  assert.equal(names(4), ['a', 'd'])
+  assert.equal(names(3), ['d', 'c'])
+  assert.equal(names(1), ['d'])
+  assert.equal(names(0), [])
 })
 
 keyed.run()
