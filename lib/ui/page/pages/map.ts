@@ -1,7 +1,7 @@
 // Gateways, routes, policies and backends as they hang together, with their traffic and what is wrong with them.
 
 import { html, useEffect, useMemo, useRef, useState } from '../view.ts'
-import type { VNode } from '../view.ts'
+import type { ComponentChildren, VNode } from '../view.ts'
 import type { PageProps } from '../pages.ts'
 import { GraphDrawing } from '../parts/graph-draw.ts'
 import { besideOf, findBox } from '../parts/graph-find.ts'
@@ -16,6 +16,8 @@ import { some, wholeText } from '../parts/graph-words.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import type { MapView } from '../../api.ts'
 
+/** That are listed at first. */
+const FIRST_PROBLEMS = 5
 /** Narrower places have the tree. */
 const LEAST_WIDTH = 720
 /** With more routes than these, policies are counted at first. */
@@ -150,7 +152,7 @@ function Told(props: {
     <p class="dim map-told" role="status">
       ${fitting === routes ? some(routes, 'route') : `${wholeText(fitting)} of ${some(routes, 'route')} found`}
       ${left > 0 && `, the first ${wholeText(drawn)} drawn `}
-      ${left > 0 && most < MOST_ROUTES && html`<button type="button" class="plain link" onClick=${draw}>Draw more</button>`}
+      ${left > 0 && most < MOST_ROUTES && html`<button type="button" class="plain go" onClick=${draw}>Draw more</button>`}
       ${left > 0 && most >= MOST_ROUTES && ': search to see others'}
       ${more > 0 && `, ${wholeText(more)} more that this page is not told of`}
       <span class="legend" aria-hidden="true">
@@ -164,28 +166,23 @@ function Told(props: {
 function ProblemList(props: {
   readonly of: readonly FoundProblem[]
   readonly open: Open
-}): unknown {
+}): ComponentChildren {
   const { of, open } = props
+  const [most, setMost] = useState(FIRST_PROBLEMS)
   if (of.length === 0) return null
+  const left = Math.min(of.length, MOST_PROBLEMS) - most
   return html`
     <section class="note bad map-problems" aria-label="Problems">
       <h2>${some(of.length, 'problem')}</h2>
       <ul>
-        ${of.slice(0, MOST_PROBLEMS).map(
-          ({ id, route, where, reason }) => html`
-            <li>
-              ${
-                id !== null &&
-                html`<button type="button" class="plain link" onClick=${() => open(id, route)}>
-                  ${where}
-                </button>`
-              }
-              <span class="bad mono">${reason}</span>
-            </li>
-          `,
-        )}
-        ${of.length > MOST_PROBLEMS && html`<li class="dim">… ${of.length - MOST_PROBLEMS} more</li>`}
+        ${of.slice(0, most).map(({ id, route, where, reason }) => {
+          const to = html`<button type="button" class="plain go" onClick=${() => open(id, route)}>
+            ${where}
+          </button>`
+          return html`<li>${id !== null && to} <span class="bad mono">${reason}</span></li>`
+        })}
       </ul>
+      ${left > 0 && html`<button type="button" class="plain go" onClick=${() => setMost(MOST_PROBLEMS)}>Show ${left} more</button>`}
     </section>
   `
 }

@@ -7,7 +7,16 @@ import type { Tone } from './badge.ts'
 import type { BackendBox, GatewayBox, ListenerBox, PolicyBox, RouteBox } from './graph-model.ts'
 import { allProblems } from './graph-model.ts'
 import { MOST_LISTED } from './graph-layout.ts'
-import { KINDS, errorShare, kindsText, matchText, paceText, partsOf, some } from './graph-words.ts'
+import {
+  KINDS,
+  errorShare,
+  backendNotes,
+  kindsText,
+  matchText,
+  paceText,
+  partsOf,
+  some,
+} from './graph-words.ts'
 import type { Pace } from './graph-words.ts'
 import { shareText } from './words.ts'
 
@@ -137,7 +146,7 @@ export function BackendFace(props: { readonly box: BackendBox }): VNode {
   const { backend } = uses[0]!
   const parts = partsOf(backend)
   const left = parts.length - MOST_LISTED
-  const routes = new Set(uses.map(({ route }) => route.key)).size
+  const notes = backendNotes(uses)
   return html`
     <span class="lines">
       <span class="head">
@@ -152,25 +161,10 @@ export function BackendFace(props: { readonly box: BackendBox }): VNode {
           `,
         )}
       ${left > 0 && html`<span class="dim">… ${left} more</span>`}
-      <span class="cut dim">${backendNotes(props.box, routes).join(' · ')}</span>
+      ${notes !== '' && html`<span class="cut dim">${notes}</span>`}
       ${problems.length > 0 && html`<span class="cut bad">${problems[0]}</span>`}
     </span>
   `
-}
-
-function backendNotes({ uses }: BackendBox, routes: number): string[] {
-  const notes: string[] = []
-  const pools = uses.flatMap(({ backend }) => backend.pool ?? [])
-  if (routes > 1) notes.push(some(routes, 'route'))
-  if (pools.length > 0) {
-    const open = pools.reduce((sum, pool) => sum + pool.open, 0)
-    const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0)
-    notes.push(some(open, 'connection'))
-    if (waiting > 0) notes.push(`${waiting} waiting`)
-  }
-  const { policies } = uses[0]!.backend
-  if (policies.length > 0) notes.push(kindsText(policies))
-  return notes.length > 0 ? notes : ['one route']
 }
 
 export const routeIsBad = ({ route }: RouteBox): boolean => route.problems.length > 0

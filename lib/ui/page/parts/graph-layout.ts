@@ -5,7 +5,7 @@ import { INDENT, groupLine, linesFrom, linesOf, policiesId } from './graph-lines
 import type { Line, Rect } from './graph-lines.ts'
 import { routeId } from './graph-model.ts'
 import type { BackendBox, Graph, ListenerBox, RouteBox } from './graph-model.ts'
-import { partsOf } from './graph-words.ts'
+import { backendNotes, partsOf } from './graph-words.ts'
 
 /** `names`: every policy is a box; `counts`: one box says how many there are. */
 export type PolicyForm = 'names' | 'counts'
@@ -22,38 +22,39 @@ export interface Layout {
 /** Policies and parts of a backend that have a line of their own. */
 export const MOST_LISTED = 6
 /** Of text in a box. */
-export const LINE_HEIGHT = 17
+const LINE_HEIGHT = 17
 /** Above and below the text of a box, its border included. */
 const PADDING = 13
 const ROW_GAP = 12
 const GROUP_GAP = 28
 /** Of the width; the rest lies between the columns. */
-const SHARES = [0.19, 0.28, 0.2, 0.21] as const
-/** Column widths from which policies stand in two rows beside each other. */
+const SHARES = [0.18, 0.27, 0.2, 0.21] as const
+/** More policies than these stand two beside each other, where a column is as wide as this. */
+const MANY = 4
 const TWO_ABREAST = 236
 
-export const heightOf = (lines: number): number => lines * LINE_HEIGHT + PADDING
+const heightOf = (lines: number): number => lines * LINE_HEIGHT + PADDING
 
 /** Name, match and traffic; the first problem below them. */
-export const routeLines = ({ route }: RouteBox): number => 3 + Number(route.problems.length > 0)
+const routeLines = ({ route }: RouteBox): number => 3 + Number(route.problems.length > 0)
 
-export const listenerLines = ({ listener }: ListenerBox): number =>
+const listenerLines = ({ listener }: ListenerBox): number =>
   2 + Number(listener.policies.length > 0)
 
-export function backendLines({ uses, problems }: BackendBox): number {
+function backendLines({ uses, problems }: BackendBox): number {
   const { backend } = uses[0]!
   const parts = partsOf(backend).length
   const listed = Math.min(parts, MOST_LISTED) + Number(parts > MOST_LISTED)
-  return 2 + listed + Number(problems.length > 0)
+  return 1 + listed + Number(backendNotes(uses) !== '') + Number(problems.length > 0)
 }
 
-/** How many policies are beside each other, and in how many rows. */
+/** How many policies are beside each other, and in how many rows; the reason why one is wrong is below them. */
 export function policyGrid(count: number, width: number): { across: number; rows: number } {
-  const across = width >= TWO_ABREAST && count > 2 ? 2 : 1
+  const across = width >= TWO_ABREAST && count > MANY ? 2 : 1
   return { across, rows: Math.ceil(Math.min(count, MOST_LISTED + 1) / across) }
 }
 
-export const POLICY_HEIGHT = 24
+const POLICY_HEIGHT = 24
 
 interface Columns {
   readonly x: readonly [number, number, number, number]
@@ -90,7 +91,8 @@ export function layoutOf(graph: Graph, width: number, form: PolicyForm): Layout 
   }
   const bottom = placeBackends(graph, columns, rects)
   for (const listener of graph.gateways.flatMap(({ listeners }) => listeners))
-    for (const route of listener.routes) lines.push(...linesOf(route, rects))
+    for (const route of listener.routes)
+      lines.push(...linesOf(route, rects, columns.x[2] + columns.width[2]))
   return {
     width,
     height: Math.max(y - GROUP_GAP, bottom, 0) + 2,
@@ -154,7 +156,8 @@ function policyRect({ policies }: RouteBox, columns: Columns, form: PolicyForm):
   const [x, width] = [columns.x[2], columns.width[2]]
   if (policies.length === 0) return { x, y: 0, width, height: 0 }
   const rows = form === 'counts' ? 1 : policyGrid(policies.length, width).rows
-  return { x, y: 0, width, height: rows * POLICY_HEIGHT + 10 }
+  const reason = Number(policies.some(({ policy }) => policy.problems.length > 0))
+  return { x, y: 0, width, height: rows * POLICY_HEIGHT + reason * LINE_HEIGHT + 10 }
 }
 
 const middleOf = ({ y, height }: Rect): number => y + height / 2

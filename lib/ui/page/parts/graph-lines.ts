@@ -21,9 +21,11 @@ export interface Line {
   readonly routes: readonly string[]
   /** Of those requests. */
   readonly share: number
-  /** Where its weight can be written. */
-  readonly middle: readonly [x: number, y: number]
+  /** Where it ends. */
+  readonly end: Place
 }
+
+type Place = readonly [x: number, y: number]
 
 /** Of listeners under a gateway that has several. */
 export const INDENT = 16
@@ -42,7 +44,7 @@ export function linesFrom({ id, routes }: ListenerBox, rects: Rects): Line[] {
     const start = [from.x + from.width, from.y + Math.min(from.height, target.height) / 2] as const
     const end = [target.x, target.y + target.height / 2] as const
     const path = elbow(start, end)
-    return { id: `${id} > ${to}`, from: id, to, path, routes: [route.key], share: 1, middle: end }
+    return { id: `${id} > ${to}`, from: id, to, path, routes: [route.key], share: 1, end }
   })
 }
 
@@ -52,36 +54,41 @@ export function groupLine(id: string, box: ListenerBox, rects: Rects): Line {
   const [x, y] = [from.x + INDENT / 2, to.y + to.height / 2]
   const path = `M${x} ${from.y + from.height}V${y - 4}Q${x} ${y} ${x + 4} ${y}H${to.x}`
   const routes = box.routes.map(({ route }) => route.key)
-  return { id: `${id} > ${box.id}`, from: id, to: box.id, path, routes, share: 1, middle: [x, y] }
+  return { id: `${id} > ${box.id}`, from: id, to: box.id, path, routes, share: 1, end: [to.x, y] }
 }
 
-export function linesOf(box: RouteBox, rects: Rects): Line[] {
+/** `through`: where the column of policies ends, for a route that has none. */
+export function linesOf(box: RouteBox, rects: Rects, through: number): Line[] {
   const { id, route, uses } = box
   const own = rects.get(id)!
   const frame = rects.get(policiesId(box))
-  const middle = own.y + own.height / 2
-  const lines: Line[] = []
-  let [from, start] = [id, own.x + own.width]
-  if (frame !== undefined) {
-    const to = policiesId(box)
-    const path = `M${start} ${middle}H${frame.x}`
-    const at = [(start + frame.x) / 2, middle] as const
-    lines.push({ id: `${id} > ${to}`, from, to, path, routes: [route.key], share: 1, middle: at })
-    ;[from, start] = [to, frame.x + frame.width]
-  }
-  for (const use of uses) lines.push(useLine(use, from, [start, middle], rects.get(use.to)!))
-  return lines
+  const start = [own.x + own.width, own.y + own.height / 2] as const
+  const routes = [route.key]
+  if (frame === undefined)
+    return uses.map((use) => useLine({ use, from: id, start, through }, rects))
+  const to = policiesId(box)
+  const end = [frame.x, start[1]] as const
+  const path = `M${start.join(' ')}H${frame.x}`
+  const first: Line = { id: `${id} > ${to}`, from: id, to, path, routes, share: 1, end }
+  const behind = [frame.x + frame.width, start[1]] as const
+  return [first, ...uses.map((use) => useLine({ use, from: to, start: behind, through }, rects))]
 }
 
-function useLine(use: Use, from: string, start: Place, target: Rect): Line {
+interface Way {
+  readonly use: Use
+  readonly from: string
+  readonly start: Place
+  readonly through: number
+}
+
+function useLine({ use, from, start, through }: Way, rects: Rects): Line {
   const { to, route, backend, share } = use
+  const target = rects.get(to)!
   const end = [target.x, clamp(start[1], target.y + 10, target.y + target.height - 10)] as const
-  const path = curve(start, end)
-  const middle = [(start[0] + end[0]) / 2, (start[1] + end[1]) / 2] as const
-  return { id: `${from} > ${backend.key}`, from, to, path, routes: [route.key], share, middle }
+  // Level as long as boxes of other routes are above and below.
+  const path = `M${start.join(' ')}H${through}${curve([through, start[1]], end)}`
+  return { id: `${from} > ${backend.key}`, from, to, path, routes: [route.key], share, end }
 }
-
-type Place = readonly [x: number, y: number]
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most)
@@ -89,7 +96,7 @@ function clamp(value: number, least: number, most: number): number {
 
 function curve([x, y]: Place, [toX, toY]: Place): string {
   const bend = Math.round((toX - x) * 0.5)
-  return `M${x} ${y}C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}`
+  return `C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}`
 }
 
 /** Right, down or up, right: what goes to many shares one trunk. */

@@ -10,7 +10,7 @@ export const FIRST_ROUTES = 40
 /** A browser stays quick with these. */
 export const MOST_ROUTES = 400
 /** Problems that are listed above the map. */
-export const MOST_PROBLEMS = 20
+export const MOST_PROBLEMS = 100
 
 export type Choice = 'all' | 'problems' | 'errors' | 'traffic'
 

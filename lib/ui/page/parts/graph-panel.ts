@@ -161,7 +161,7 @@ function OfRoute(props: {
           <button type="button" class="plain" onClick=${() => props.open(use.to)}>
             ${use.backend.label}
           </button>
-          <span class="dim">${KINDS[use.backend.kind]}</span>
+          <span class="dim"> ${KINDS[use.backend.kind]}</span>
           ${uses.length > 1 && html` <span class="dim">${shareText(use.share)}</span>`}
         </p>
       `,

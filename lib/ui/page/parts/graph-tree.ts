@@ -10,7 +10,6 @@ import {
   ListenerFace,
   PolicyFace,
   RouteFace,
-  hasBad,
   listenerIsBad,
   routeIsBad,
 } from './graph-box.ts'
@@ -18,7 +17,7 @@ import type { DrawProps } from './graph-draw.ts'
 import { policiesId } from './graph-lines.ts'
 import { firstNamed } from './graph-model.ts'
 import type { BackendBox, GatewayBox, ListenerBox, RouteBox } from './graph-model.ts'
-import { some } from './graph-words.ts'
+import { PolicyCount, reasonOf } from './graph-policies.ts'
 
 interface TreeProps extends DrawProps {
   readonly panel: VNode | null
@@ -126,7 +125,7 @@ function RouteItem(props: Parts & { readonly box: RouteBox }): VNode {
         ${again.map(
           ({ id, uses }) => html`
             <li key=${id}>
-              <button type="button" class="plain cut" onClick=${() => props.open(id)}>
+              <button type="button" class="plain go cut" onClick=${() => props.open(id)}>
                 ${uses[0]!.backend.label} <span class="dim">see above</span>
               </button>
             </li>
@@ -140,15 +139,10 @@ function RouteItem(props: Parts & { readonly box: RouteBox }): VNode {
 function PolicyRow(props: Parts & { readonly box: RouteBox }): ComponentChildren {
   const { box, form, opened, open, panel } = props
   const id = policiesId(box)
+  const reason = reasonOf(box)
   if (form === 'counts')
     return html`
-      <div class="chips">
-        <${GraphBox}
-          ...${{ id, what: '', kind: 'policy', isBad: hasBad(box.policies.map(({ policy }) => policy)), isOpen: opened === id, open }}
-        >
-          ${some(box.policies.length, 'policy', 'policies')}
-        <//>
-      </div>
+      <div class="chips"><${PolicyCount} ...${{ box, opened, open }} /></div>
       ${opened === id && panel}
     `
   return html`
@@ -163,6 +157,7 @@ function PolicyRow(props: Parts & { readonly box: RouteBox }): ComponentChildren
           <//>
         `,
       )}
+      ${reason !== null && html`<span class="cut bad">${reason}</span>`}
     </div>
     ${box.policies.some((policy) => policy.id === opened) && panel}
   `

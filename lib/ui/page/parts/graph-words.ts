@@ -90,6 +90,25 @@ export function kindsText(policies: readonly PolicyNode[]): string {
   return [...counts].map(([kind, count]) => (count > 1 ? `${kind} ×${count}` : kind)).join(', ')
 }
 
+/** One line about a backend; empty when there is nothing to say. */
+export function backendNotes(
+  uses: readonly { readonly backend: BackendNode; readonly route: RouteNode }[],
+): string {
+  const notes: string[] = []
+  const routes = new Set(uses.map(({ route }) => route.key)).size
+  if (routes > 1) notes.push(some(routes, 'route'))
+  const pools = uses.flatMap(({ backend }) => backend.pool ?? [])
+  if (pools.length > 0) {
+    const open = pools.reduce((sum, pool) => sum + pool.open, 0)
+    const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0)
+    notes.push(some(open, 'connection'))
+    if (waiting > 0) notes.push(`${wholeText(waiting)} waiting`)
+  }
+  const policies = uses[0]?.backend.policies ?? []
+  if (policies.length > 0) notes.push(kindsText(policies))
+  return notes.join(' · ')
+}
+
 /** Read from the config as it is shown; what looks otherwise has no parts. */
 export function partsOf({ kind, config }: BackendNode): Part[] {
   if (kind === 'mcp') return listAt(config, 'targets').map(targetPart)
