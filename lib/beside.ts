@@ -6,12 +6,13 @@ import { Profilers } from './admin/pprof/profiler.ts'
 import { metricsEndpoints } from './admin/metrics.ts'
 import { readinessEndpoints } from './admin/readiness.ts'
 import { AdminServer } from './admin/server.ts'
-import type { Endpoints, Place } from './admin/server.ts'
+import type { Endpoints, Fallback, Place } from './admin/server.ts'
 import { addressesOf, isPreset } from './base/config/check/process.ts'
 import type { AdminAddress, Config } from './base/config/types.ts'
 import type { Log } from './base/log.ts'
 import type { Gateway } from './gateway.ts'
 import type { Reloader } from './reload.ts'
+import { answerOverHttp } from './ui/over-http.ts'
 
 export interface BesideOptions {
   readonly config: Config
@@ -74,7 +75,7 @@ export class Beside {
       profiles,
       quit,
     })
-    await this.#serve(ADMIN, address, endpoints)
+    await this.#serve(ADMIN, address, endpoints, (...asked) => answerOverHttp(gateway.ui, ...asked))
   }
 
   /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
@@ -89,11 +90,16 @@ export class Beside {
     }
   }
 
-  async #serve(place: Place, address: AdminAddress, endpoints: Endpoints): Promise<void> {
+  async #serve(
+    place: Place,
+    address: AdminAddress,
+    endpoints: Endpoints,
+    fallback?: Fallback,
+  ): Promise<void> {
     const { log } = this.#options
     const troubled = (message: string): void =>
       log.line('warn', 'admin', 'cannot accept', ['error', message])
-    const server = new AdminServer(endpoints, troubled, place)
+    const server = new AdminServer(endpoints, troubled, place, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address))
       log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, ['address', label])

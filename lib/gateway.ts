@@ -30,6 +30,9 @@ import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
 import { settleCharges } from './settle/charges.ts'
 import { Metrics } from './settle/metrics.ts'
+import { isForUi } from './ui-routes.ts'
+import { uiSourcesOf } from './ui-sources.ts'
+import { UiService } from './ui/service.ts'
 
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
 const SETTLE_DEADLINE = 1_000
@@ -49,6 +52,7 @@ export class Gateway implements PortsOwner {
   /** Exchanges that are over but for being counted. */
   readonly #counting = new Pending()
   #plan: Plan
+  #ui: UiService | null = null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
   constructor(config: Config, log: Log) {
@@ -73,6 +77,7 @@ export class Gateway implements PortsOwner {
       services: this.#services,
       held: this.#held,
       log: this.#log,
+      ui: () => this.ui,
     }
   }
 
@@ -102,6 +107,11 @@ export class Gateway implements PortsOwner {
     return this.#identity.keys.status
   }
 
+  /** The server of the web UI. */
+  get ui(): UiService {
+    return (this.#ui ??= new UiService(uiSourcesOf(this, this.#log)))
+  }
+
   /** How much of each limit is left. */
   get limits(): ReturnType<Limits['status']> {
     return this.#limits.status()
@@ -122,6 +132,8 @@ export class Gateway implements PortsOwner {
     try {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
+      // Who may read them may be others now.
+      this.#ui?.endListeners()
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
@@ -134,6 +146,7 @@ export class Gateway implements PortsOwner {
   async stop(): Promise<void> {
     this.#readiness = 'draining'
     this.#groups.drain()
+    this.#ui?.endListeners()
     await within(this.#plan.config.process.terminationDeadline, this.#ports.drain())
     this.#ports.cut()
     await this.#groups.close()
@@ -151,12 +164,19 @@ export class Gateway implements PortsOwner {
   /** From the head to the point where an answer is awaited. */
   serve(exchange: Exchange, port: number): void {
     try {
-      if (this.watchers.count > 0) this.watchers.watch(exchange)
+      if (this.watchers.count > 0) this.#show(exchange, port)
       const listener = this.#listenerOf(exchange, port)
       enforce(exchange, listener.policies, () => this.#route(exchange, listener))
     } catch (error) {
       exchange.fail(faultOf(error))
     }
+  }
+
+  /** A page that watches is not what it waits for. */
+  #show(exchange: Exchange, port: number): void {
+    const listener = this.#plan.ports.get(port)?.find(exchange.request.authority)
+    if (listener === undefined || !isForUi(exchange.request, listener))
+      this.watchers.watch(exchange)
   }
 
   #route(exchange: Exchange, listener: PlannedListener): void {

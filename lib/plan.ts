@@ -7,6 +7,7 @@ import { isLoopback } from './base/loopback.ts'
 import { DocumentRoutes } from './document-routes.ts'
 import { ListenerTable } from './choose/listener-table.ts'
 import { RouteTable } from './choose/route-table.ts'
+import type { RouteEntry } from './choose/route-table.ts'
 import { Weighted } from './choose/weighted.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { Identity } from './enforce/identity.ts'
@@ -30,6 +31,7 @@ import type {
   RetryConfig,
   RouteConfig,
   RoutePolicies,
+  UiConfig,
 } from './base/config/types.ts'
 import type { Budget } from './base/budget.ts'
 import type { BackendFacts } from './base/cel/facts.ts'
@@ -42,6 +44,9 @@ import type { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { LimitPlanner } from './limit-plan.ts'
 import { LlmPlanner } from './llm-plan.ts'
 import type { Ways } from './llm-plan.ts'
+import { hostsFor, uiEntry, uiKey } from './ui-routes.ts'
+import { UiBackend } from './ui/backend.ts'
+import type { UiService } from './ui/service.ts'
 
 export interface Route {
   readonly key: string
@@ -98,6 +103,8 @@ export interface Standing {
   /** Bytes of LLM requests that are kept for a while. */
   readonly held: Budget
   readonly log: Log
+  /** The server of the web UI, made when it is first asked. */
+  readonly ui: () => UiService
 }
 
 export function planOf(config: Config, standing: Standing, generation: number): Plan {
@@ -127,10 +134,12 @@ class Planner {
   readonly #policies: PolicyMaker
   readonly #ways: Ways
   readonly #showing: Showing
+  readonly #ui: UiConfig | null
 
   constructor(standing: Standing, config: Config) {
     const { identity, limits, services, held, log } = standing
     this.#standing = standing
+    this.#ui = config.ui
     this.#showing = new Showing(config.process.sensitiveHeaders)
     this.#policies = new PolicyMaker(identity)
     this.limits = new LimitPlanner(limits, services, log)
@@ -152,11 +161,13 @@ class Planner {
     const policies = this.#policies.ofListener(listener.policies)
     const documents = new DocumentRoutes(listener.routes)
     const around = { gateway, policies, documents }
-    const entries = listener.routes.map((route) => ({
+    const entries: RouteEntry<Route>[] = listener.routes.map((route) => ({
       ...route,
       matches: [...route.matches, ...documents.matchesOf(route)],
       value: this.#route(route, around),
     }))
+    if (this.#ui?.listeners.includes(key))
+      entries.push(uiEntry(listener, this.#page(this.#ui, listener, around)))
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
     const shown = (): object => this.#showing.fields({ ...listener.policies })
     return { key, hostname, policies, shown, routes: new RouteTable(entries, scheme) }
@@ -197,6 +208,26 @@ class Planner {
       timeout: timeout?.requestTimeout ?? 0,
       retry,
       backends: new Weighted([...made].map(([value, { weight }]) => ({ value, weight }))),
+    }
+  }
+
+  /** The web UI is a route like others, and answered here. */
+  #page({ policies: own }: UiConfig, listener: ListenerConfig, around: Around): Route {
+    const policies = this.#policies.ofListener({ ...own, transformations: null })
+    const hosts = hostsFor(own, listener, around.gateway)
+    const backend = new UiBackend(this.#standing.ui, hosts)
+    const name = uiKey(listener)
+    return {
+      key: name,
+      policies,
+      shown: () => this.#showing.fields({ ...own }),
+      shownOf: () => ({}),
+      factsOf: () => ({ name, type: 'static', protocol: 'http' }),
+      allPolicies: [...around.policies, ...policies],
+      dialect: 'text',
+      timeout: 0,
+      retry: null,
+      backends: new Weighted([{ value: backend, weight: 1 }]),
     }
   }
 

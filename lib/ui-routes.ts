@@ -1,0 +1,67 @@
+// Which requests of a gateway's listener are for the web UI: its page, and what that reads, each by name. Nothing else of
+// the admin interface can be reached from there.
+
+import { asksWho } from './base/config/asks-who.ts'
+import { ANY_REQUEST } from './base/config/shape/route.ts'
+import type {
+  GatewayConfig,
+  ListenerConfig,
+  PathMatch,
+  RouteMatch,
+  UiPolicies,
+} from './base/config/types.ts'
+import { isLoopback } from './base/loopback.ts'
+import { partPath, UI_PARTS, UI_PATH } from './base/ui-paths.ts'
+import type { RequestHead } from './base/wire/head.ts'
+import type { RouteTable } from './choose/route-table.ts'
+import type { RouteEntry } from './choose/route-table.ts'
+import type { Hosts } from './ui/backend.ts'
+
+type Listener = Pick<ListenerConfig, 'key'>
+
+export function uiKey({ key }: Listener): string {
+  return `${key}/ui`
+}
+
+export function uiEntry<T>(listener: ListenerConfig, value: T): RouteEntry<T> {
+  const paths: PathMatch[] = [
+    { kind: 'prefix', value: UI_PATH },
+    ...UI_PARTS.map((part): PathMatch => ({ kind: 'exact', value: partPath(part) })),
+  ]
+  // What the configuration has at the root, for one host or for all, stays there.
+  if (!hasRoot(listener)) paths.push({ kind: 'exact', value: '/' })
+  const matches = paths.map((path): RouteMatch => ({ ...ANY_REQUEST, path }))
+  return { key: uiKey(listener), hostnames: [], matches, value }
+}
+
+/** Whether the web UI is what a request would reach there. */
+export function isForUi(
+  request: RequestHead,
+  listener: Listener & { readonly routes: RouteTable<{ readonly key: string }> },
+): boolean {
+  const { path } = request
+  const isNear = path === '/' || path.startsWith(UI_PATH) || path.startsWith('/api/')
+  return isNear && listener.routes.find(request)?.value.key === uiKey(listener)
+}
+
+/**
+ * Where everybody on this machine may see it, so may every page that a browser here shows, by a name that is pointed
+ * there: only names that mean this machine are answered.
+ */
+export function hostsFor(
+  policies: UiPolicies,
+  listener: ListenerConfig,
+  { address }: GatewayConfig,
+): Hosts {
+  const isKnown = listener.hostname !== '' || asksWho(policies) || asksWho(listener.policies)
+  return isLoopback(address) && !isKnown ? 'loopback' : 'any'
+}
+
+function hasRoot({ routes }: ListenerConfig): boolean {
+  return routes.some(({ matches }) =>
+    matches.some(({ path }) => {
+      if (path.kind === 'regex') return path.regex.test('/')
+      return path.value === '/' || (path.kind === 'prefix' && path.value === '')
+    }),
+  )
+}
