@@ -1,6 +1,6 @@
 // Why a login cannot go on, in words for the page.
 
-/** `client`: the provider registers nobody, so the page must say which client it is. */
+/** `client`: the provider does not register us, so the page must say which client it is. */
 export type ProblemKind = 'provider' | 'request' | 'client'
 
 export class LoginProblem extends Error {

@@ -7,6 +7,7 @@ import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../ap
 import type { McpPlace } from '../mcp-places.ts'
 import { destinationOf } from './destination.ts'
 import { LoginProblem } from './login-problem.ts'
+import type { ProblemKind } from './login-problem.ts'
 import { metadataOf } from './oauth-metadata.ts'
 import type { ServerMetadata } from './oauth-metadata.ts'
 import { Web } from './web.ts'
@@ -86,7 +87,7 @@ export class Logins {
       resource,
     })
     const asked = { method: 'POST', headers: FORM, body: form.toString() } as const
-    const given = membersOf(await web.ask(server.token, asked), 'no token')
+    const given = membersOf(await web.ask(server.token, asked), 'no token', 'provider')
     const { access_token: token, token_type: type, expires_in: seconds, scope } = given
     if (typeof token !== 'string' || token === '')
       throw new LoginProblem('the provider gave no access token')
@@ -141,20 +142,20 @@ async function registered(
   }
   const body = JSON.stringify(client)
   const answer = await web.ask(registration, { method: 'POST', headers: JSON_BODY, body })
-  const { client_id: id } = membersOf(answer, 'no registration')
+  const { client_id: id } = membersOf(answer, 'no registration', 'client')
   if (typeof id !== 'string' || id === '') throw new LoginProblem('no registration: no client_id')
   return id
 }
 
 /** Throws with the provider's own words where it refuses (RFC 6749 5.2, RFC 7591 3.2.2). */
-function membersOf({ status, text }: Told, what: string): Members {
+function membersOf({ status, text }: Told, what: string, kind: ProblemKind): Members {
   const members = objectIn(text) ?? {}
   if (status === 200 || status === 201) return members
   const words = [members['error'], members['error_description']].filter(
     (one) => typeof one === 'string',
   )
   const reason = words.join(': ').slice(0, MAX_WORDS) || `status ${status}`
-  throw new LoginProblem(`${what}: ${reason}`)
+  throw new LoginProblem(`${what}: ${reason}`, kind)
 }
 
 function randomText(): string {
