@@ -1,8 +1,150 @@
-// TODO by its helper.
+// What is in force: the effective YAML, how policy resources fared, and the reload that was refused.
 
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
+import type { PageProps } from '../pages.ts'
+import { Badge } from '../parts/badge.ts'
+import { Await, Empty } from '../parts/loading.ts'
+import { dateText, spanText } from '../parts/words.ts'
+import { YamlView } from '../parts/yaml-view.ts'
+import { useLive, useLoaded } from '../use.ts'
+import type { ConfigView, ResourceState } from '../../api.ts'
 
-export function Configuration(): VNode {
-  return html`<p>…</p>`
+/** Of problems and warnings that are shown. */
+const MOST_SAID = 100
+const MOST_RESOURCES = 200
+
+export function Configuration({ query }: PageProps): VNode {
+  const [config, again] = useLoaded<ConfigView>('/api/config')
+  useLive('config', again)
+  const find = query.get('find') ?? ''
+  return html`
+    <${Await} of=${config} again=${again}>
+      ${(value: ConfigView) => html`
+        <div class="stack">
+          <${Facts} config=${value} />
+          ${value.refusal !== null && html`<${Refusal} refusal=${value.refusal} config=${value} />`}
+          ${value.warnings.length > 0 && html`<${Warnings} warnings=${value.warnings} />`}
+          <${Resources} resources=${value.resources} />
+          <section class="card">
+            <h2>Effective configuration</h2>
+            <p class="dim">
+              What is in force, with defaults and without secrets. Comments say where a part was
+              written.
+            </p>
+            <${YamlView} key=${find} yaml=${value.yaml} find=${find} />
+          </section>
+        </div>
+      `}
+    <//>
+  `
+}
+
+function Facts(props: { readonly config: ConfigView }): VNode {
+  const { generation, loadedAt, file, files } = props.config
+  return html`
+    <p class="facts dim">
+      <${Badge} tone="accent">generation ${generation}<//>
+      <span>loaded ${dateText(loadedAt)}, ${spanText(Date.now() - loadedAt)} ago</span>
+      <span class="mono">${files.length > 0 ? files.join(', ') : file}</span>
+    </p>
+  `
+}
+
+function Refusal(props: {
+  readonly refusal: NonNullable<ConfigView['refusal']>
+  readonly config: ConfigView
+}): VNode {
+  const { refusal, config } = props
+  return html`
+    <section class="note bad" role="alert">
+      <h2>The last reload was refused</h2>
+      <p>
+        At ${dateText(refusal.at)}, ${spanText(Date.now() - refusal.at)} ago. Generation
+        ${' '}${config.generation} stays in force until the file is right:
+      </p>
+      <${Said} lines=${refusal.problems} />
+    </section>
+  `
+}
+
+function Warnings(props: { readonly warnings: readonly string[] }): VNode {
+  const { warnings } = props
+  return html`
+    <section class="note warn">
+      <h2>${warnings.length === 1 ? 'A warning' : `${warnings.length} warnings`}</h2>
+      <${Said} lines=${warnings} />
+    </section>
+  `
+}
+
+function Said(props: { readonly lines: readonly string[] }): VNode {
+  const { lines } = props
+  const more = lines.length - MOST_SAID
+  return html`
+    <ul class="said mono">
+      ${lines.slice(0, MOST_SAID).map((line) => html`<li>${line}</li>`)}
+      ${more > 0 && html`<li class="dim">and ${more} more</li>`}
+    </ul>
+  `
+}
+
+function Resources(props: { readonly resources: readonly ResourceState[] }): VNode {
+  const { resources } = props
+  const more = resources.length - MOST_RESOURCES
+  return html`
+    <section class="card">
+      <h2>Policy resources</h2>
+      ${
+        resources.length === 0
+          ? html`
+              <${Empty} title="There are none.">
+                <p>All policies stand in the routes, listeners and backends themselves.</p>
+              <//>
+            `
+          : html`<${ResourceTable} resources=${resources.slice(0, MOST_RESOURCES)} />`
+      }
+      ${more > 0 && html`<p class="dim">and ${more} more</p>`}
+    </section>
+  `
+}
+
+function ResourceTable(props: { readonly resources: readonly ResourceState[] }): VNode {
+  return html`
+    <table class="resources" role="table">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" scope="col">Resource</th>
+          <th role="columnheader" scope="col">Target</th>
+          <th role="columnheader" scope="col">Condition</th>
+          <th role="columnheader" scope="col">Message</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${props.resources.map(({ name, place, conditions }) =>
+          conditions.map(
+            ({ target, type, status, reason, message }, at) => html`
+              <tr role="row">
+                <td role="cell">
+                  ${
+                    at === 0 &&
+                    html`<strong>${name}</strong>
+                      <div class="mono dim">${place}</div>`
+                  }
+                </td>
+                <td role="cell">${target}</td>
+                <td role="cell">
+                  <${Badge} tone=${status === 'True' ? 'good' : 'bad'}>
+                    ${status === 'True' ? type : `not ${type}`}
+                  <//>
+                  ${reason !== type && html`<span class="dim"> ${reason}</span>`}
+                </td>
+                <td role="cell" class=${status === 'True' ? 'dim' : 'bad'}>${message}</td>
+              </tr>
+            `,
+          ),
+        )}
+      </tbody>
+    </table>
+  `
 }
