@@ -9,6 +9,7 @@ import type {
   GatewayConfig,
   ListenerConfig,
   RouteConfig,
+  UiConfig,
 } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import { VERSION } from '../base/version.ts'
@@ -71,7 +72,12 @@ class Dump {
       version: { version: VERSION, node: process.version },
       config: this.#parts.process(config, addresses),
       frontendPolicies: this.#parts.frontend(config.wire),
+      ...(config.ui !== null && { ui: this.#ui(config.ui) }),
     }
+  }
+
+  #ui({ listeners, policies }: UiConfig): unknown {
+    return { listeners, inlinePolicies: this.#policies(policies, []) }
   }
 
   #bind({ port, address, listeners, name, limits }: GatewayConfig): unknown {

@@ -35,6 +35,17 @@ dumping('tells which one is in force and since when', () => {
   for (const list of ['workloads', 'services', 'policies']) assert.equal(dump[list], [])
 })
 
+dumping('shows where the web UI is, and who may see it', () => {
+  assert.not.ok('ui' in dumpOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`))
+  const dump = dumpOf(
+    `${GATEWAY}ui: { policies: { basicAuth: { htpasswd: 'a:secret', realm: ops } } }\n`,
+  )
+  assert.equal(at(dump, 'ui', 'listeners'), ['gateway/default'])
+  const [policy] = at(dump, 'ui', 'inlinePolicies') as Shown[]
+  assert.is(at(policy!, 'basicAuth', 'realm'), 'ops')
+  assert.not.match(JSON.stringify(dump), 'secret')
+})
+
 dumping('tells why another one was refused', () => {
   const at = new Date('2026-11-15T05:00:00Z')
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
