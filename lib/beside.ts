@@ -12,7 +12,10 @@ import type { AdminAddress, Config } from './base/config/types.ts'
 import type { Log } from './base/log.ts'
 import type { Gateway } from './gateway.ts'
 import type { Reloader } from './reload.ts'
+import { mcpPlaces } from './ui/mcp-places.ts'
 import { answerOverHttp } from './ui/over-http.ts'
+import { playground } from './ui/playground/endpoints.ts'
+import type { Playground } from './ui/playground/endpoints.ts'
 
 export interface BesideOptions {
   readonly config: Config
@@ -32,11 +35,13 @@ export class Beside {
   readonly #options: BesideOptions
   readonly #addresses: DumpSource['addresses']
   readonly #servers: AdminServer[] = []
+  readonly #playground: Playground
 
   /** Throws for an address of the environment that is none. */
   constructor(options: BesideOptions) {
     this.#options = options
     this.#addresses = addressesOf(options.config.process, options.env)
+    this.#playground = playground(() => mcpPlaces(options.gateway.plan.config))
   }
 
   /** Throws when an address that somebody wrote cannot be had. */
@@ -59,6 +64,7 @@ export class Beside {
   /** The files of unix sockets go with it. */
   close(): void {
     for (const server of this.#servers) server.close()
+    this.#playground.close()
   }
 
   async #openAdmin(address: AdminAddress): Promise<void> {
@@ -75,7 +81,8 @@ export class Beside {
       profiles,
       quit,
     })
-    await this.#serve(ADMIN, address, endpoints, (...asked) => answerOverHttp(gateway.ui, ...asked))
+    const all = { ...endpoints, ...this.#playground.endpoints }
+    await this.#serve(ADMIN, address, all, (...asked) => answerOverHttp(gateway.ui, ...asked))
   }
 
   /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
