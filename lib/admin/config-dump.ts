@@ -121,7 +121,8 @@ class Dump {
 
   /** Values of a key are names of users mostly; those of one that reads credentials are credentials. */
   #limit(status: LimitStatus): unknown {
-    const { id: _id, decisions: _decisions, key, keys, shared, tightest, ...limit } = status
+    const { id: _id, amount: _amount, decisions: _decisions, ...told } = status
+    const { key, keys, shared, tightest, ...limit } = told
     const { remaining, reset } = shared
     if (key === null) return this.#showing.fields({ ...limit, remaining, reset })
     const values = tightest.map((one) => ({

@@ -91,6 +91,7 @@ export class Limits {
       name: config.name,
       owner,
       counts: config.counts,
+      amount: config.amount,
       limit: config.most,
       interval: config.interval,
       key: config.key,

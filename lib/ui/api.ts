@@ -173,6 +173,9 @@ export interface LimitRule {
   readonly name: string
   readonly owner: string
   readonly counts: 'requests' | 'tokens'
+  /** Added at the end of each interval. */
+  readonly amount: number
+  /** What a full bucket holds: the amount and the burst. */
   readonly limit: number
   readonly interval: number
   /** The expression that tells buckets apart; null for one bucket. */

@@ -16,12 +16,13 @@ export function limitsView(
 }
 
 function ruleOf(status: LimitStatus, showing: Showing, history: LimitRule['history']): LimitRule {
-  const { id, name, owner, counts, limit, interval, key, keys, shared, decisions } = status
+  const { id, name, owner, counts, amount, limit, interval, key, keys, shared } = status
   return {
     id,
     name,
     owner,
     counts,
+    amount,
     limit,
     interval,
     key: key === null ? null : String(showing.show(key)),
@@ -29,7 +30,7 @@ function ruleOf(status: LimitStatus, showing: Showing, history: LimitRule['histo
     reset: shared.reset,
     keys,
     tightest: tightestOf(status, showing),
-    decisions: { ...decisions },
+    decisions: { ...status.decisions },
     history,
   }
 }

@@ -178,6 +178,7 @@ function limitDump(key: string, tightest: { key: string; remaining: number }[]):
     name: NAME,
     owner: 'route/route0',
     counts: 'requests',
+    amount: 5,
     limit: 5,
     interval: 60_000,
     keys: tightest.length,

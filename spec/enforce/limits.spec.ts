@@ -72,6 +72,7 @@ standing('tells of each limit what is left, and of its keys the tightest', () =>
   assert.is(key!.source, 'jwt.sub')
   assert.equal(rest, {
     ...{ name: 'local[0]', owner: 'route/a', counts: 'tokens', limit: 10, interval: 60_000 },
+    amount: 10,
     keys: 100,
     shared: { limit: 10, remaining: 6, reset: 58 },
     decisions: { allow: 0, deny: 3, failed: 0 },
@@ -82,6 +83,7 @@ standing('tells of each limit what is left, and of its keys the tightest', () =>
   assert.equal(second, {
     id: second!.id,
     ...{ name: 'local[0]', owner: 'gateway/g', counts: 'requests', limit: 15, interval: 60_000 },
+    amount: 10,
     key: null,
     keys: 0,
     shared: { limit: 15, remaining: 15, reset: 58 },

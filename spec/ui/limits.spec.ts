@@ -49,6 +49,7 @@ limiting('tells of each rule what it counts and what is left, in all and of its 
   assert.ok(id !== '')
   assert.equal(told, {
     ...{ name: 'local[0]', owner: 'route/a', counts: 'requests', limit: 12, interval: 60_000 },
+    amount: 10,
     key: 'jwt.sub',
     remaining: 10,
     reset: 60,

@@ -12,6 +12,9 @@ export interface LimitStatus {
   /** The route or gateway whose traffic it counts. */
   readonly owner: string
   readonly counts: LimitConfig['counts']
+  /** Added at the end of each interval. */
+  readonly amount: number
+  /** What a full bucket holds. */
   readonly limit: number
   /** Milliseconds. */
   readonly interval: number
