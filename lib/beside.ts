@@ -10,6 +10,7 @@ import type { Endpoints, Fallback, Place } from './admin/server.ts'
 import { addressesOf, isPreset } from './base/config/check/process.ts'
 import type { AdminAddress, Config } from './base/config/types.ts'
 import type { Log } from './base/log.ts'
+import { UI_PATH } from './base/ui-paths.ts'
 import type { Gateway } from './gateway.ts'
 import type { Reloader } from './reload.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
@@ -109,7 +110,12 @@ export class Beside {
     const server = new AdminServer(endpoints, troubled, place, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address))
-      log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, ['address', label])
+      log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, [
+        'address',
+        label,
+        'ui',
+        fallback === undefined ? undefined : pageUrl(label),
+      ])
   }
 
   #dump(): DumpSource {
@@ -118,4 +124,9 @@ export class Beside {
     const { refusal } = reloader
     return { ...plan, addresses: this.#addresses, keySets, limits, refusal }
   }
+}
+
+/** §4.2: the log line tells it. No browser opens a unix socket. */
+function pageUrl(label: string): string | undefined {
+  return label.startsWith('unix:') ? undefined : `http://${label}${UI_PATH}`
 }

@@ -39,7 +39,9 @@ async function addressOf(url: string): Promise<unknown> {
 admin('is where the file says', async () => {
   const port = await freePort()
   const program = await start(undefined, `localhost:${port}`)
-  await program.prints(/serving admin interface address=127\.0\.0\.1:\d+\n[^]*started bind/)
+  await program.prints(
+    /serving admin interface address=(127\.0\.0\.1:\d+) ui=http:\/\/\1\/ui\n[^]*started bind/,
+  )
   assert.is(await addressOf(`http://localhost:${port}/config_dump`), `localhost:${port}`)
   assert.is(await addressOf(`http://127.0.0.1:${port}/config_dump`), `localhost:${port}`)
 })

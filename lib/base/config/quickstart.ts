@@ -82,5 +82,6 @@ export const QUICKSTART_HINTS = [
   '  npx @modelcontextprotocol/inspector --cli http://127.0.0.1:3000/mcp --transport http --method tools/list',
   "  curl -i http://127.0.0.1:3000/v1/chat/completions -H 'content-type: application/json' \\",
   `    -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
+  'watch it: open http://127.0.0.1:15000/ui (ADMIN_ADDR moves it)',
   'then: gateway -f config.yaml',
 ].join('\n')
