@@ -31,7 +31,7 @@ export interface LineParts {
 }
 
 const PARTS =
-  /^(?<lead>\s*(?:- )*-?)(?<name>(?:"(?:[^"\\]|\\.)*"|[^\s"#:][^:#]*):(?= |$))?(?<value> ?"(?:[^"\\]|\\.)*"|.*?)?(?<comment>(?:^|\s)\s*#.*)?$/
+  /^(?<lead>\s*(?:- )*-?)(?<name>(?:"(?:[^"\\]|\\.)*"|[^\s"#:][^:#]*):(?= |$))?(?<value> ?"(?:[^"\\]|\\.)*"|.*?)(?<comment>(?:^|\s)\s*#.*)?$/
 
 /** All of them joined are the line again. */
 export function partsOf(line: string): LineParts {

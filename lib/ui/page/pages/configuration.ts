@@ -116,35 +116,46 @@ function ResourceTable(props: { readonly resources: readonly ResourceState[] }):
         <tr role="row">
           <th role="columnheader" scope="col">Resource</th>
           <th role="columnheader" scope="col">Target</th>
-          <th role="columnheader" scope="col">Condition</th>
-          <th role="columnheader" scope="col">Message</th>
+          <th role="columnheader" scope="col">Conditions</th>
         </tr>
       </thead>
       <tbody role="rowgroup">
         ${props.resources.map(({ name, place, conditions }) =>
-          conditions.map(
-            ({ target, type, status, reason, message }, at) => html`
-              <tr role="row">
+          targetsOf(conditions).map(
+            (target, at) => html`
+              <tr role="row" key=${`${name} ${place} ${target}`}>
                 <td role="cell">
-                  ${
-                    at === 0 &&
-                    html`<strong>${name}</strong>
-                      <div class="mono dim">${place}</div>`
-                  }
+                  ${at === 0 && html`<strong>${name}</strong> <span class="mono dim">${place}</span>`}
                 </td>
                 <td role="cell">${target}</td>
                 <td role="cell">
-                  <${Badge} tone=${status === 'True' ? 'good' : 'bad'}>
-                    ${status === 'True' ? type : `not ${type}`}
-                  <//>
-                  ${reason !== type && html`<span class="dim"> ${reason}</span>`}
+                  ${conditions
+                    .filter((one) => one.target === target)
+                    .map((one) => html`<${ConditionLine} condition=${one} />`)}
                 </td>
-                <td role="cell" class=${status === 'True' ? 'dim' : 'bad'}>${message}</td>
               </tr>
             `,
           ),
         )}
       </tbody>
     </table>
+  `
+}
+
+type Condition = ResourceState['conditions'][number]
+
+function targetsOf(conditions: readonly Condition[]): readonly string[] {
+  return [...new Set(conditions.map(({ target }) => target))]
+}
+
+function ConditionLine(props: { readonly condition: Condition }): VNode {
+  const { type, status, reason, message } = props.condition
+  const isTrue = status === 'True'
+  return html`
+    <div>
+      <${Badge} tone=${isTrue ? 'good' : 'bad'}>${isTrue ? type : `not ${type}`}<//>
+      ${reason !== type && html`<span class=${isTrue ? 'dim' : 'bad'}> ${reason}:</span>`}
+      <span class=${isTrue ? 'dim' : 'bad'}> ${message}</span>
+    </div>
   `
 }

@@ -9,6 +9,7 @@ import { useLogTail } from '../log-lines.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import { LogLevel } from '../parts/log-level.ts'
 import { LogList } from '../parts/log-list.ts'
+import { useKept } from '../use.ts'
 import type { LogLine, Logs as LogsView } from '../../api.ts'
 
 /** Of lines in the page. */
@@ -58,6 +59,7 @@ function Tail(props: {
   })
   const [held, setHeld] = useState<readonly LogLine[] | null>(null)
   const [cleared, setCleared] = useState(0)
+  const [ends, setEnds] = useKept('log-ends', 'cut')
   const last = lines.at(-1)?.number ?? 0
   const shown = useMemo(() => {
     // A gateway that began anew counts anew.
@@ -73,6 +75,13 @@ function Tail(props: {
           ${held === null ? 'Pause' : 'Resume'}
         </button>
         <button type="button" onClick=${() => setCleared(last)}>Clear</button>
+        <label>
+          <input
+            type="checkbox"
+            checked=${ends === 'wrapped'}
+            onChange=${() => setEnds(ends === 'cut' ? 'wrapped' : 'cut')}
+          />${' '}Wrap
+        </label>
         <span class="dim" role="status">
           ${shown.length} of ${(held ?? lines).length} lines ${held !== null && `, ${newer} newer`}
           ${dropped > 0 && html`<span class="warn">, ${dropped} came too fast to be shown</span>`}
@@ -80,7 +89,7 @@ function Tail(props: {
       </div>
       ${
         shown.length > 0
-          ? html`<${LogList} lines=${shown} />`
+          ? html`<${LogList} lines=${shown} ends=${ends} />`
           : html`<${NoLines} isFiltered=${lines.length > 0 && cleared < last} />`
       }
     </section>
