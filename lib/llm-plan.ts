@@ -1,5 +1,6 @@
 // LLM backends made live: for each provider a way through the pools, for each model the providers that have it.
 
+import type { Behind } from './behind.ts'
 import type { Budget } from './base/budget.ts'
 import { SYSTEM_TLS } from './base/config/check/backend-policies.ts'
 import type { AiEntry, AiPolicyConfig, LlmModel, VirtualModel } from './base/config/llm-types.ts'
@@ -49,7 +50,9 @@ export interface Ways {
   readonly held: Budget
   readonly limits: LlmLimits
   readonly log: Log
-  pool(endpoint: Endpoint, tls: BackendTlsConfig | null): Pool
+  readonly behind: Behind
+  /** For a backend, by its key. */
+  pool(backend: string, endpoint: Endpoint, tls: BackendTlsConfig | null): Pool
 }
 
 type Ai = Extract<BackendConfig, { kind: 'ai' }>
@@ -118,6 +121,7 @@ export class LlmPlanner {
       tls: null,
     }
     const candidate = this.#candidateOf(entry, plain, policy)
+    this.#ways.behind.addCandidate(backend.key, candidate)
     const catalogue = new OpenCatalogue([[{ candidate, weight: 1 }]], {})
     const llm = this.#backend(backend, policy, catalogue, editedBy([policy]))
     return new MeteredBackend(plain, llm, looksLikeLlm(new FormatTable(policy.routes), scope))
@@ -174,7 +178,8 @@ export class LlmPlanner {
     const way = new ProviderBackend(this.#way(backend, entry), entry.provider, auth)
     const policies = this.#ways.policies.ofProvider({ auth: entry.auth, ...dress })
     const policed = policies.length === 0 ? way : new PolicedBackend(way, policies, enforce)
-    return this.#candidateOf(entry, policed, dress.policy)
+    const candidate = this.#candidateOf(entry, policed, dress.policy)
+    return this.#ways.behind.addCandidate(backend.key, candidate)
   }
 
   #candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): Candidate {
@@ -196,7 +201,7 @@ export class LlmPlanner {
     }
   }
 
-  #way({ policies }: Ai | Llm, { provider, endpoint, tls }: AiEntry): Backend {
+  #way({ key, policies }: Ai | Llm, { provider, endpoint, tls }: AiEntry): Backend {
     const route = this.#route.policies
     const where = endpoint ?? ownHost(provider)
     if (where === null) {
@@ -205,7 +210,7 @@ export class LlmPlanner {
     }
     const secured = tls ?? policies.backendTLS ?? route.backendTLS
     // Real providers speak TLS only; whoever names a host says so himself.
-    const pool = this.#ways.pool(where, secured ?? (endpoint === null ? SYSTEM_TLS : null))
+    const pool = this.#ways.pool(key, where, secured ?? (endpoint === null ? SYSTEM_TLS : null))
     return new HttpBackend(pool, route.timeout?.backendRequestTimeout ?? 0)
   }
 }

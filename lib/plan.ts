@@ -1,5 +1,6 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
+import { Behind } from './behind.ts'
 import { guardedNames } from './base/config/guarded-names.ts'
 import { Showing } from './base/config/show.ts'
 import type { PortLimits } from './base/limits.ts'
@@ -91,6 +92,7 @@ export interface Plan {
   /** The limits it counts, and the services it asks. */
   readonly rules: ReadonlySet<Rule>
   readonly services: ReadonlySet<RateLimitService>
+  readonly behind: Behind
 }
 
 /** What lives beside the plans, and outlasts them. */
@@ -112,11 +114,12 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   const ports = new Map(
     config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
   )
-  const { origins, groups } = planner
+  const { origins, groups, behind } = planner
   const { rules, services } = planner.limits
   const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
-  return { config, generation, loadedAt, limits, ports, origins, groups, rules, services }
+  const called = { origins, groups, rules, services, behind }
+  return { config, generation, loadedAt, limits, ports, ...called }
 }
 
 /** What a listener has for its routes. */
@@ -129,6 +132,7 @@ interface Around {
 class Planner {
   readonly origins = new Set<string>()
   readonly groups = new Set<Group>()
+  readonly behind = new Behind()
   readonly limits: LimitPlanner
   readonly #standing: Standing
   readonly #policies: PolicyMaker
@@ -148,7 +152,8 @@ class Planner {
       held,
       limits: config.llm,
       log,
-      pool: (endpoint, tls) => this.#pool(endpoint, tls),
+      behind: this.behind,
+      pool: (key, endpoint, tls) => this.#pool(key, endpoint, tls),
     }
   }
 
@@ -237,7 +242,8 @@ class Planner {
   }
 
   #host(backend: Extract<BackendConfig, { kind: 'host' }>, { policies }: RouteConfig): HttpBackend {
-    const pool = this.#pool(backend.endpoint, backend.policies.backendTLS ?? policies.backendTLS)
+    const tls = backend.policies.backendTLS ?? policies.backendTLS
+    const pool = this.#pool(backend.key, backend.endpoint, tls)
     return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
   }
 
@@ -251,7 +257,7 @@ class Planner {
     const remotes = mcp.targets.flatMap((target) => {
       if (target.kind === 'stdio') return []
       const { host, port, tls } = target
-      return [this.#pool({ kind: 'tcp', host, port }, tls)]
+      return [this.#pool(key, { kind: 'tcp', host, port }, tls)]
     })
     const [pool] = remotes
     const auth = policies.backendAuth ?? route.policies.backendAuth
@@ -273,10 +279,10 @@ class Planner {
     })
   }
 
-  #pool(endpoint: Endpoint, tls: BackendTlsConfig | null): Pool {
+  #pool(backend: string, endpoint: Endpoint, tls: BackendTlsConfig | null): Pool {
     const origin = originOf(endpoint, tls)
     this.origins.add(origin.key)
-    return this.#standing.pools.of(origin)
+    return this.behind.addPool(backend, this.#standing.pools.of(origin))
   }
 }
 

@@ -1,15 +1,11 @@
 // /debug/tasks: the live tree of the process: who is connected, what each request waits for, which sessions and child
 // processes there are.
 
-import { readFileSync } from 'node:fs'
+import { childState } from '../base/child-state.ts'
 import type { ChildView, ConnectionView, GroupView, ListenerView, Live } from '../base/live.ts'
 import { MAX_SHOWN, someOf } from '../base/live.ts'
 import { answerJson } from './server.ts'
 import type { Endpoints } from './server.ts'
-
-/** What a child said last: so many lines, and so much of each. */
-const STDERR_LINES = 5
-const STDERR_LETTERS = 300
 
 export function tasksEndpoints(live: () => Live): Endpoints {
   return {
@@ -89,29 +85,9 @@ function groupOf({ backend, open, sessions }: GroupView, children: readonly Chil
 
 type Child = ReturnType<typeof childOf>
 
-function childOf({ pid, target, session, age, state, lastStderr }: ChildView) {
-  return {
-    pid,
-    target,
-    session,
-    state,
-    age_ms: age,
-    rss_bytes: rssOf(pid),
-    last_stderr: lastStderr()
-      .slice(-STDERR_LINES)
-      .map((line) => line.slice(0, STDERR_LETTERS)),
-  }
-}
-
-/** Null where the system does not tell, or the process has just gone. */
-function rssOf(pid: number): number | null {
-  if (process.platform !== 'linux') return null
-  try {
-    const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))
-    return found === null ? null : Number(found[1]) * 1024
-  } catch {
-    return null
-  }
+function childOf(view: ChildView) {
+  const { age, rss, lastStderr, ...child } = childState(view)
+  return { ...child, age_ms: age, rss_bytes: rss, last_stderr: lastStderr }
 }
 
 function resources(): Record<string, number> {

@@ -78,6 +78,13 @@ export interface PoolView {
   readonly waiting: number
 }
 
+/** What is known of a backend by those who call it. */
+export interface BehindView {
+  /** Of all connections there; null where it has none. */
+  readonly pool: Pick<PoolView, 'open' | 'idle' | 'waiting'> | null
+  readonly problems: readonly string[]
+}
+
 export interface ChildView {
   readonly pid: number
   readonly target: string
@@ -85,8 +92,8 @@ export interface ChildView {
   readonly session: string
   readonly age: number
   readonly state: string
-  /** Without what looks like a credential, which takes a while to look for. */
-  readonly lastStderr: () => readonly string[]
+  /** So many lines, or all that are kept; without what looks like a credential, which takes a while to look for. */
+  readonly lastStderr: (lines?: number) => readonly string[]
 }
 
 export interface SessionView {
@@ -100,9 +107,16 @@ export interface SessionView {
   readonly targets: readonly { readonly name: string; readonly state: string }[]
 }
 
+/** Why a target is not there, where it could not be had when it was last wanted. */
+export interface TargetFault {
+  readonly target: string
+  readonly reason: string
+}
+
 export interface GroupView {
   readonly backend: string
   readonly open: number
+  readonly faults: readonly TargetFault[]
   readonly sessions: Some<SessionView>
 }
 

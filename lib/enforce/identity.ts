@@ -1,17 +1,30 @@
 // What the gateway knows of identity providers: their keys, their documents, and the tokens it has checked. It lives
 // beside the plans, so that a reload fetches nothing and checks no token anew.
 
-import type { TokenRules } from '../base/config/auth-types.ts'
+import type {
+  JwtAuthConfig,
+  McpAuthenticationConfig,
+  TokenRules,
+} from '../base/config/auth-types.ts'
 import { fetcher } from '../base/fetch-text.ts'
 import type { Fetch } from '../base/fetch-text.ts'
 import type { Log } from '../base/log.ts'
 import { Passwords } from './basic-auth/passwords.ts'
 import { Documents } from './oauth/documents.ts'
+import { providerOf } from './oauth/provider-of.ts'
 import { fixedKeys, KeySets } from './token/key-sets.ts'
 import { TokenVerifier } from './token/token-verifier.ts'
 
 /** Sets of rules whose tokens are remembered; more than any configuration has. */
 const MAX_VERIFIERS = 256
+
+/** What asks for tokens. */
+export interface TokenPolicies {
+  readonly jwtAuth: JwtAuthConfig | null
+  readonly mcpAuthentication: McpAuthenticationConfig | null
+}
+
+type Asked = readonly [rules: TokenRules, derived: string]
 
 export class Identity {
   readonly keys: KeySets
@@ -45,20 +58,34 @@ export class Identity {
     const key = JSON.stringify([issuer, audiences, jwks, requiredClaims, leeway, derived])
     let verifier = this.#verifiers.get(key)
     if (verifier !== undefined) return verifier
-    const source =
-      jwks.kind === 'keys'
-        ? fixedKeys(jwks.keys)
-        : this.keys.at(jwks.kind === 'url' ? jwks.url : derived)
+    const url = keysUrl(rules, derived)
+    const source = jwks.kind === 'keys' ? fixedKeys(jwks.keys) : this.keys.at(url)
     verifier = new TokenVerifier(rules, source)
     if (this.#verifiers.size >= MAX_VERIFIERS) this.#verifiers.clear()
     this.#verifiers.set(key, verifier)
     return verifier
   }
 
+  /** Why these policies have no keys to check tokens by: one line for each provider. */
+  faultsOf({ jwtAuth, mcpAuthentication: mcp }: TokenPolicies): string[] {
+    const urls = (jwtAuth?.providers ?? []).map((rules): Asked => [rules, derivedUrl(rules.issuer)])
+    if (mcp !== null) urls.push([mcp, providerOf(mcp).keysUrl(mcp.issuer)])
+    return urls.flatMap(([rules, derived]) => {
+      const fault = this.keys.faultAt(keysUrl(rules, derived))
+      return fault === null ? [] : [`cannot fetch the keys of ${rules.issuer}: ${fault}`]
+    })
+  }
+
   close(): void {
     for (const close of this.#closes) close()
     this.passwords.close()
   }
+}
+
+/** '' where they stand in the configuration. */
+function keysUrl({ jwks }: TokenRules, derived: string): string {
+  if (jwks.kind === 'keys') return ''
+  return jwks.kind === 'url' ? jwks.url : derived
 }
 
 /** Where providers that are nothing special have them. */

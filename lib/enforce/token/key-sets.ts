@@ -32,6 +32,11 @@ export class KeySets {
     return keys
   }
 
+  /** Why the keys of a URL cannot be had, as far as the last try tells; null when they can, or nobody has asked for them. */
+  faultAt(url: string): string | null {
+    return this.#remote.get(url)?.status.error ?? null
+  }
+
   /** What is known of those that were fetched. */
   get status(): RemoteKeys['status'][] {
     return [...this.#remote.values()].map((keys) => keys.status)

@@ -16,8 +16,8 @@ export interface Dial {
   readonly alpn: readonly string[]
   readonly timeout: number
   secured(socket: TLSSocket): void
-  /** Nothing came of it; the call hears by itself. */
-  failed(): void
+  /** Nothing came of it, for this reason if it was not given up; the call hears by itself. */
+  failed(error: GatewayError | null): void
 }
 
 export class TlsDial implements Carrier {
@@ -49,19 +49,19 @@ export class TlsDial implements Carrier {
   }
 
   abort(): void {
-    this.#stop()
+    this.#stop(null)
     this.#socket.destroy()
   }
 
   #fail(error: GatewayError): void {
-    if (this.#stop()) this.#dial.call.failed(error)
+    if (this.#stop(error)) this.#dial.call.failed(error)
   }
 
-  #stop(): boolean {
+  #stop(error: GatewayError | null): boolean {
     if (this.#state === 'over') return false
     this.#state = 'over'
     clearTimeout(this.#timer)
-    this.#dial.failed()
+    this.#dial.failed(error)
     return true
   }
 }

@@ -49,7 +49,8 @@ export interface Home {
   readonly limits: BackendLimits
   readonly clock: Clock
   free(connection: Http1Backend): void
-  gone(connection: Http1Backend): void
+  /** Its socket is closed, by this error if by one. */
+  gone(connection: Http1Backend, error: Error | null): void
   /** Carries a call whose connection died before a byte of the answer was there. */
   again(call: HttpCall, parts: readonly (string | Buffer)[]): void
 }
@@ -85,6 +86,11 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#reader.attach(wire)
     this.#writer.attach(wire)
     return this
+  }
+
+  /** It was ended because its time was over. */
+  get isLate(): boolean {
+    return this.#timedOut !== null
   }
 
   /** Its socket is on its way out. */
@@ -145,7 +151,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     const isReplayed = isOpen && parts !== null && parts.length > 0
     // Before this connection is counted out, so that nobody takes its place.
     if (isReplayed) this.#home.again(call, parts)
-    this.#home.gone(this)
+    this.#home.gone(this, error)
     this.#reader.takeSink()?.cut(this.#timedOut ?? 'backend_reset')
     if (isOpen && !isReplayed) call.failed(this.#faultOf(error))
   }

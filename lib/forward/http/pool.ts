@@ -10,11 +10,14 @@ import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
 import { TlsDial, contextOf } from './dial-tls.ts'
+import { backendFault } from './fault.ts'
 import { Http1Backend } from './http1.ts'
 import type { Home } from './http1.ts'
 import { Http2Backend } from './http2.ts'
 import type { SessionHome } from './http2.ts'
 import type { Origin } from './origin.ts'
+
+const LATE = 'connect timed out'
 
 export class Pool implements Home, SessionHome, Carrier {
   readonly limits: BackendLimits
@@ -30,6 +33,10 @@ export class Pool implements Home, SessionHome, Carrier {
   /** Connections of either kind, and those under way. */
   #open = 0
   #state: 'open' | 'closed' = 'open'
+  /** Plain connections that are not there yet. */
+  readonly #dialling = new Set<Http1Backend>()
+  /** Why the last connection did not come about; '' when it did. */
+  #fault = ''
   #context: SecureContext | null = null
 
   constructor(
@@ -43,6 +50,11 @@ export class Pool implements Home, SessionHome, Carrier {
     this.limits = limits
     this.clock = sweeper
     this.#sweeper = sweeper
+  }
+
+  /** Why it cannot be connected to, as far as the last try tells; null when it can. */
+  get fault(): string | null {
+    return this.#fault === '' ? null : this.#fault
   }
 
   describe(): PoolView {
@@ -100,8 +112,12 @@ export class Pool implements Home, SessionHome, Carrier {
     else this.#idle.push(connection)
   }
 
-  gone(connection: Http1Backend): void {
+  gone(connection: Http1Backend, error: Error | null): void {
     this.#sweeper.delete(connection)
+    if (this.#dialling.delete(connection)) {
+      if (error !== null) this.#failed(backendFault('BACKEND_CONNECT', error))
+      else if (connection.isLate) this.#failed(backendFault('CONNECT_TIMEOUT', LATE))
+    }
     const at = this.#idle.lastIndexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
     this.#left()
@@ -150,9 +166,21 @@ export class Pool implements Home, SessionHome, Carrier {
     const { origin } = this
     const context = (this.#context ??= contextOf(origin.tls!))
     this.#open++
-    const failed = (): void => this.#left()
+    const failed = (error: GatewayError | null): void => {
+      if (error !== null) this.#failed(error)
+      this.#left()
+    }
     const timeout = this.limits.connectTimeout
-    new TlsDial({ origin, context, call, alpn, timeout, secured, failed })
+    const taken = (socket: TLSSocket): void => {
+      this.#fault = ''
+      secured(socket)
+    }
+    new TlsDial({ origin, context, call, alpn, timeout, secured: taken, failed })
+  }
+
+  /** For whoever looks at it; the call hears by itself. */
+  #failed({ message }: GatewayError): void {
+    this.#fault = message.replace(/^upstream call failed: /, '')
   }
 
   #session(socket: TLSSocket, call: HttpCall): void {
@@ -182,9 +210,13 @@ export class Pool implements Home, SessionHome, Carrier {
     const connection = new Http1Backend(this)
     this.#open++
     this.#sweeper.add(connection)
-    return connection.attach(
-      Wire.dial(this.origin.connect, connection, () => connection.connected()),
-    )
+    this.#dialling.add(connection)
+    const connected = (): void => {
+      this.#dialling.delete(connection)
+      this.#fault = ''
+      connection.connected()
+    }
+    return connection.attach(Wire.dial(this.origin.connect, connection, connected))
   }
 }
 

@@ -44,6 +44,8 @@ export class Group implements SessionOwner {
   readonly isRemote: boolean
   readonly #around: Surroundings
   readonly #sessions = new Map<string, Session>()
+  /** Why targets are not there, by name, since they were last seen to be. */
+  readonly #faults = new Map<string, string>()
   readonly #children: number
   #state: 'named' | 'retired' = 'named'
 
@@ -68,8 +70,18 @@ export class Group implements SessionOwner {
     return {
       backend: this.key,
       open: this.#sessions.size,
+      faults: [...this.#faults].map(([target, reason]) => ({ target, reason })),
       sessions: someOf(this.sessions, (session) => sessionView(session, now)),
     }
+  }
+
+  /** A target went down, or did not come up, in one of the sessions. */
+  blame(target: string, reason: string): void {
+    this.#faults.set(target, reason)
+  }
+
+  forgive(target: string): void {
+    this.#faults.delete(target)
   }
 
   /** A session its client may use. */

@@ -325,6 +325,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
       heard: (target, message, number) => this.#ear.heard(target, message, number),
       cameBack: (target) => this.#ear.cameBack(target),
       wentDown: (target, reason) => this.#wentDown(target, reason),
+      cameUp: (target) => this.group.forgive(target.name),
       broke: (error) => this.#broke(error),
     }
   }
@@ -337,6 +338,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
 
   #wentDown(target: Target, reason: string): void {
     if (this.#state === 'ended') return
+    this.group.blame(target.name, reason)
     this.#say('warn', 'target down', ['target', target.name, 'reason', reason])
     this.#ear.forget(target)
     const isLost = this.targets.every(({ state }) => state === 'lost')

@@ -33,6 +33,8 @@ export interface TargetOwner {
   /** It answered `initialize` after it had been gone. */
   cameBack(target: Target): void
   wentDown(target: Target, reason: string): void
+  /** It answered `initialize`. */
+  cameUp(target: Target): void
   /** Something went wrong that should not. */
   broke(error: unknown): void
 }
@@ -272,6 +274,7 @@ export class Target {
     this.#profile = profile
     this.#since = performance.now()
     this.#move('ready')
+    this.#owner.cameUp(this)
     if (waiter === null) this.#owner.cameBack(this)
     else waiter.answered(message)
     if (this.#listening !== null) this.#link?.listen(this.#listening)

@@ -86,8 +86,8 @@ export class Child implements Link, LineOwner {
   }
 
   /** What it said last on its standard error. */
-  get lastStderr(): string[] {
-    return this.#stderr.last
+  lastStderr(lines?: number): string[] {
+    return this.#stderr.last(lines)
   }
 
   send({ bytes, number }: Outgoing): void {

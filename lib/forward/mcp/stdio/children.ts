@@ -87,7 +87,7 @@ export class Children implements ChildHome, Iterable<ChildView> {
     const now = performance.now()
     for (const child of this.#alive) {
       const { pid, target, label: session, since, state } = child
-      const lastStderr = (): readonly string[] => child.lastStderr
+      const lastStderr = (lines?: number): readonly string[] => child.lastStderr(lines)
       yield { pid, target, session, age: Math.round(now - since), state, lastStderr }
     }
   }

@@ -14,12 +14,17 @@ const STDERR_WINDOW_MS = 1_000
 /** Lines kept for whoever asks later what it said last. */
 export const LAST_LINES = 20
 
+/** As bytes, for nearly all of them are never looked at; `text` once one was. */
+interface Kept {
+  readonly bytes: Buffer
+  text: string | null
+}
+
 export class Stderr implements LineOwner {
   readonly #log: Log
   readonly #whose: readonly Value[]
   readonly #lines = new Lines(this, MAX_STDERR_LINE)
-  /** As bytes, for nearly all of them are never looked at. */
-  readonly #last: Buffer[] = []
+  readonly #last: Kept[] = []
   #logged = 0
   #dropped = 0
   /** Runs while the window of the last logged line is open; unref'd, as it only counts. */
@@ -30,8 +35,10 @@ export class Stderr implements LineOwner {
     this.#whose = whose
   }
 
-  get last(): string[] {
-    return this.#last.map((bytes) => shownLine(bytes.toString('utf8')))
+  last(lines = LAST_LINES): string[] {
+    return this.#last
+      .slice(-lines)
+      .map((kept) => (kept.text ??= shownLine(kept.bytes.toString('utf8'))))
   }
 
   push(chunk: Buffer): void {
@@ -54,7 +61,7 @@ export class Stderr implements LineOwner {
   }
 
   #keep(bytes: Buffer): void {
-    this.#last.push(bytes)
+    this.#last.push({ bytes, text: null })
     if (this.#last.length > LAST_LINES) this.#last.shift()
   }
 

@@ -26,7 +26,7 @@ test('says what is known of each, and logs its start and its end', async (family
   const [early] = [...family.children]
   assert.is(early!.state, 'starting')
   await owner.messageCount(1)
-  await until(() => link.lastStderr.length === 2, 'both lines')
+  await until(() => link.lastStderr().length === 2, 'both lines')
   const { pid, target, age, state, lastStderr } = [...family.children][0]!
   assert.equal([pid, target, state], [link.pid, 'one', 'running'])
   assert.is(lastStderr()[0], 'line 0 of 1')

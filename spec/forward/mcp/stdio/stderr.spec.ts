@@ -34,8 +34,8 @@ stderr('logs each line under the target and keeps the last ones', () => {
   machine.end()
   assert.is(log.lines.length, 31)
   assert.is(log.lines[0], 'info mcp stderr target one pid 7 line line 0')
-  assert.is(machine.last.length, LAST_LINES)
-  assert.equal([machine.last[0], machine.last.at(-1)], ['line 11', 'without an end \ufffd'])
+  assert.is(machine.last().length, LAST_LINES)
+  assert.equal([machine.last()[0], machine.last().at(-1)], ['line 11', 'without an end \ufffd'])
 })
 
 stderr('cuts a line that is too long, and says so', () => {
@@ -49,7 +49,7 @@ stderr('cuts a line that is too long, and says so', () => {
     `info mcp stderr line ${beginning} cut true`,
     'info mcp stderr line next',
   ])
-  assert.equal(machine.last, [beginning, 'next'])
+  assert.equal(machine.last(), [beginning, 'next'])
 })
 
 stderr('logs so many lines in a second, and the number of the others', async () => {
@@ -70,9 +70,9 @@ test('a child that floods its standard error is read, and works', async (family)
   const link = family.open(owner, 'stderr', '100000')
   await owner.messageCount(1)
   const [view] = [...family.children]
-  await until(() => link.lastStderr.at(-1)!.startsWith('é'), 'the last line')
+  await until(() => link.lastStderr().at(-1)!.startsWith('é'), 'the last line')
   assert.is(view!.lastStderr().length, LAST_LINES)
-  assert.is(link.lastStderr[0], 'line 99981 of 100000')
+  assert.is(link.lastStderr()[0], 'line 99981 of 100000')
   link.close()
   await family.logged('stderr lines dropped')
   assert.match(

@@ -1,0 +1,100 @@
+// How backends are, as those who call them have seen it last.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { BehindView } from '../lib/base/live.ts'
+import { Backend } from './support/backend.ts'
+import type { Step } from './support/backend.ts'
+import { deadline } from './support/deadline.ts'
+import { McpClient, mcpText, puppet, server } from './forward/mcp/mcp-client.ts'
+import { Folder } from './support/folder.ts'
+import { Stage } from './support/gateway.ts'
+import type { RunningGateway } from './support/gateway.ts'
+import { answers, chatOf, LlmBackend } from './support/llm-backend.ts'
+import { chatAsking, post } from './support/llm/asking.ts'
+import { CERT, KEY } from './support/tls-pair.ts'
+
+const behind = suite('behind')
+const stage = new Stage()
+behind.after.each(() => stage.clear())
+
+const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const SERVE: Step[] = [{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }]
+
+function viewOf({ plan }: RunningGateway): BehindView {
+  return plan.behind.of('gateway/default/default/all/backend0')
+}
+
+function toHost(host: string, policies = ''): string {
+  return `routes: [{ name: all, backends: [{ host: "${host}" }], policies: { ${policies} } }]\n`
+}
+
+async function ask(gateway: RunningGateway): Promise<string> {
+  const client = await stage.client(gateway)
+  client.send(GET)
+  return client.until(/\r\n\r\n[^]+$/)
+}
+
+behind('a host that cannot be connected to is told of until it can be', async () => {
+  const folder = stage.add(new Folder())
+  const path = `${folder.path}/s`
+  const gateway = await stage.gateway(toHost(`unix:${path}`))
+  assert.equal(viewOf(gateway), { pool: { open: 0, idle: 0, waiting: 0 }, problems: [] })
+  assert.match(await ask(gateway), '503')
+  assert.equal(viewOf(gateway).problems, [`cannot connect to unix:${path}: no such socket`])
+  stage.add(await Backend.startAt({ path }, SERVE))
+  assert.match(await ask(gateway), '200')
+  assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
+})
+
+behind('a host whose certificate nobody vouches for is told of', async () => {
+  const backend = stage.add(await Backend.startAt({ tls: { cert: CERT, key: KEY } }, SERVE))
+  const host = `127.0.0.1:${backend.port}`
+  const gateway = await stage.gateway(toHost(host, 'backendTLS: {}'))
+  assert.match(await ask(gateway), '503')
+  assert.match(viewOf(gateway).problems[0]!, `cannot connect to ${host}: `)
+  const other = await stage.gateway(toHost(host, 'backendTLS: { insecure: true }'))
+  assert.match(await ask(other), '200')
+  assert.equal(viewOf(other).problems, [])
+})
+
+behind('a provider that failed is told of while it is left alone', async () => {
+  const down = stage.add(await LlmBackend.start(answers.fails(500)))
+  const up = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
+  const group = (name: string, { port }: LlmBackend) =>
+    `{ providers: [{ name: ${name}, provider: { openAI: {} }, hostOverride: "127.0.0.1:${port}" }] }`
+  const gateway = await stage.gateway(
+    `routes: [{ name: all, backends: [{ ai: { groups: [${group('one', down)}, ${group('two', up)}] } }] }]`,
+  )
+  assert.equal(viewOf(gateway).problems, [])
+  assert.is((await post(gateway, chatAsking())).status, 200)
+  const { pool, problems } = viewOf(gateway)
+  assert.ok(pool!.open >= 1)
+  assert.is(problems.length, 1)
+  assert.match(problems[0]!, /^provider 'one' failed, and is left alone for \d+ s$/)
+})
+
+behind('MCP targets that did not come up are told of until they do', async () => {
+  const dead = '{ name: dead, stdio: { cmd: no-such-program-here } }'
+  const gateway = await stage.gateway(mcpText({ targets: [server('one'), dead] }))
+  const client = await McpClient.open(stage, gateway)
+  const [group] = gateway.live.groups
+  assert.is(group!.faults.length, 1)
+  assert.is(group!.faults[0]!.target, 'dead')
+  assert.match(group!.faults[0]!.reason, /could not be started/)
+  await deadline(client.delete(), 5000, 'the end of a session')
+  assert.is(gateway.live.groups[0]!.faults.length, 1)
+})
+
+behind('a target that came back is forgiven', async () => {
+  const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
+  const client = await McpClient.open(stage, gateway)
+  assert.equal(gateway.live.groups[0]!.faults, [])
+  await (await client.call('say', { code: 3 })).whole()
+  assert.match(gateway.live.groups[0]!.faults[0]!.reason, 'doll')
+  await McpClient.open(stage, gateway)
+  assert.equal(gateway.live.groups[0]!.faults, [])
+})
+
+behind.run()
