@@ -24,16 +24,16 @@ export function curlOf(steps: readonly Step[]): CurlCommand | null {
   const { method, uri, headers } = request
   if (typeof method !== 'string' || typeof uri !== 'string') return null
   const notes: string[] = []
-  const words = ['curl', quote(uri)]
+  const words = ['curl', shellWord(uri)]
   if (/[[\]{}]/.test(uri)) words.push('--globoff')
   if (/\/\.\.?(?:\/|$)/.test(uri)) words.push('--path-as-is')
   if (uri.includes(REDACTED)) notes.push('A value in the URL was hidden: fill it in.')
   const body = bodyOf(steps, notes)
-  if (method !== (body === null ? 'GET' : 'POST')) words.push(`-X ${quote(method)}`)
+  if (method !== (body === null ? 'GET' : 'POST')) words.push(`-X ${shellWord(method)}`)
   for (const [name, value] of Object.entries(members(headers)))
     for (const one of Array.isArray(value) ? value : [value])
       if (!OWN.has(name)) words.push(`-H ${headerWord(name, String(one), notes)}`)
-  if (body !== null) words.push(`--data-raw ${quote(body)}`)
+  if (body !== null) words.push(`--data-raw ${shellWord(body)}`)
   return { command: words.join(' \\\n  '), notes }
 }
 
@@ -43,7 +43,7 @@ function initialRequest(steps: readonly Step[]): Readonly<Record<string, unknown
 }
 
 function headerWord(name: string, value: string, notes: string[]): string {
-  if (!value.includes(REDACTED)) return quote(`${name}: ${value}`)
+  if (!value.includes(REDACTED)) return shellWord(`${name}: ${value}`)
   const variable = name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
   notes.push(`Its ${name} was hidden: set $${variable}.`)
   // Of a header's name only letters can be in it.
@@ -69,6 +69,6 @@ function bodyOf(steps: readonly Step[], notes: string[]): string | null {
 }
 
 /** For a shell, whatever is in it. */
-function quote(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -2,5 +2,7 @@
 
 import { html, render } from './view.ts'
 import { App } from './app.ts'
+import { isSignedIn } from './sign-in.ts'
+import { SignedIn } from './signed-in.ts'
 
-render(html`<${App} />`, document.getElementById('page')!)
+render(html`<${isSignedIn() ? SignedIn : App} />`, document.getElementById('page')!)

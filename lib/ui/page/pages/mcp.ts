@@ -1,8 +1,154 @@
-// TODO by its helper.
+// MCP: which servers there are and where clients find them, who uses them, what runs for that, and a playground.
 
-import { html } from '../view.ts'
-import type { VNode } from '../view.ts'
+import { html, useState } from '../view.ts'
+import type { ComponentChildren, VNode } from '../view.ts'
+import type { McpBackendView, McpView, Runtime } from '../../api.ts'
+import { urlOf } from '../mcp-curl.ts'
+import type { PageProps } from '../pages.ts'
+import { Badge } from '../parts/badge.ts'
+import { Copy } from '../parts/copy.ts'
+import { Await, Empty } from '../parts/loading.ts'
+import { Children, Sessions, Targets } from '../parts/mcp-live.ts'
+import { PlaygroundView } from '../parts/playground.ts'
+import { useLive, useLoaded } from '../use.ts'
 
-export function Mcp(): VNode {
-  return html`<p>…</p>`
+const EXAMPLE = `mcp:
+  targets:
+    - name: demo
+      stdio: { cmd: node, args: [server.js] }`
+
+const TABS = ['playground', 'sessions', 'children'] as const
+
+type Tab = (typeof TABS)[number]
+
+const TITLES = { playground: 'Playground', sessions: 'Sessions', children: 'Children' }
+
+export function Mcp({ query }: PageProps): VNode {
+  const [loaded, again] = useLoaded<McpView>('/api/mcp')
+  const [runtime, askAgain] = useLoaded<Runtime>('/api/runtime')
+  const [live, setLive] = useState<McpView | null>(null)
+  useLive('mcp', setLive)
+  return html`
+    <${Await} of=${runtime} again=${askAgain}>
+      ${(known: Runtime) => html`
+        <${Await} of=${live === null ? loaded : { state: 'ready', value: live }} again=${again}>
+          ${(view: McpView) => html`<${Backends} view=${view} query=${query} place=${known.place} />`}
+        <//>
+      `}
+    <//>
+  `
+}
+
+function Backends(props: {
+  readonly view: McpView
+  readonly query: URLSearchParams
+  readonly place: Runtime['place']
+}): ComponentChildren {
+  const { view, query, place } = props
+  const { backends } = view
+  const backend = backends.find(({ key }) => key === query.get('backend')) ?? backends[0]
+  if (backend === undefined)
+    return html`
+      <${Empty} title="No MCP servers are configured">
+        <p>A configuration such as this serves one at <code>/mcp</code>:</p>
+        <pre>${EXAMPLE}</pre>
+      <//>
+    `
+  const tab = TABS.find((one) => one === query.get('tab')) ?? 'playground'
+  return html`
+    ${
+      backends.length > 1 &&
+      html`
+        <nav class="backends" aria-label="MCP backends">
+          ${backends.map(
+            (one) => html`
+              <a
+                key=${one.key}
+                href=${hrefOf(one, tab)}
+                aria-current=${one === backend ? 'true' : undefined}
+              >
+                <strong>${shortOf(one.route)}</strong>
+                <code>${urlOf(one)}</code>
+                <span class="dim">
+                  ${countOf(one.targets.length, 'target')}, ${countOf(one.open, 'session')}
+                </span>
+              </a>
+            `,
+          )}
+        </nav>
+      `
+    }
+    <${BackendHead} backend=${backend} />
+    <nav class="tabs" aria-label="Of this backend">
+      ${TABS.map(
+        (one) => html`
+          <a
+            key=${one}
+            href=${hrefOf(backend, one)}
+            aria-current=${one === tab ? 'true' : undefined}
+          >
+            ${TITLES[one]}
+            ${one !== 'playground' && html`<span class="count">${amountOf(one, backend, view)}</span>`}
+          </a>
+        `,
+      )}
+    </nav>
+    <div hidden=${tab !== 'playground'}>
+      <${PlaygroundView} key=${backend.key} backend=${backend} place=${place} />
+    </div>
+    ${
+      tab === 'sessions' &&
+      html`<section class="card" aria-label="Sessions">
+        <${Sessions} of=${backend.sessions} />
+      </section>`
+    }
+    ${
+      tab === 'children' &&
+      html`<section class="card" aria-label="Children">
+        <${Children} of=${view.children} />
+      </section>`
+    }
+  `
+}
+
+function BackendHead({ backend }: { readonly backend: McpBackendView }): VNode {
+  const url = urlOf(backend)
+  const { authentication } = backend
+  return html`
+    <section class="card backend" aria-label="Backend">
+      <div class="row">
+        <h2>${shortOf(backend.route)}</h2>
+        <code class="url">${url}</code>
+        <${Copy} text=${url} />
+        ${
+          authentication === null
+            ? html`<${Badge}>no sign-in of its own<//>`
+            : html`<${Badge} tone="accent">sign in at ${hostOf(authentication.issuer)}<//>`
+        }
+      </div>
+      <${Targets} of=${backend.targets} />
+    </section>
+  `
+}
+
+function hrefOf({ key }: McpBackendView, tab: Tab): string {
+  const query = new URLSearchParams({ backend: key, ...(tab === 'playground' ? {} : { tab }) })
+  return `#/mcp?${query.toString()}`
+}
+
+function amountOf(tab: Tab, backend: McpBackendView, { children }: McpView): number {
+  return tab === 'sessions' ? backend.open : children.shown.length + children.more
+}
+
+/** Behind its listener: `gateway/default/default/tools` is `tools`. */
+function shortOf(route: string): string {
+  return route.split('/').at(-1) ?? route
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : url
+}
+
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

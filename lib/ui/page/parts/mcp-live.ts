@@ -1,0 +1,147 @@
+// What runs behind an MCP backend: its sessions, and the child processes of all.
+
+import { bytesText } from '../../../base/reading/amounts.ts'
+import { html } from '../view.ts'
+import type { VNode } from '../view.ts'
+import type { ChildState, McpBackendView, SessionState, Some } from '../../api.ts'
+import { Badge } from './badge.ts'
+import type { Tone } from './badge.ts'
+import { Empty } from './loading.ts'
+import { countText, spanText } from './words.ts'
+
+const TONES: Readonly<Record<string, Tone>> = {
+  open: 'good',
+  ready: 'good',
+  running: 'good',
+  failed: 'bad',
+  dead: 'bad',
+  closed: 'warn',
+  ending: 'warn',
+}
+
+function State(props: { readonly of: string }): VNode {
+  return html`<${Badge} tone=${TONES[props.of] ?? 'plain'}>${props.of}<//>`
+}
+
+export function Targets(props: { readonly of: McpBackendView['targets'] }): VNode {
+  return html`
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Target</th>
+            <th scope="col">Kind</th>
+            <th scope="col">Where</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${props.of.map(
+            ({ name, kind, where }) => html`
+              <tr key=${name}>
+                <td>${name}</td>
+                <td><${Badge}>${kind}<//></td>
+                <td><code>${where}</code></td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+export function Sessions(props: { readonly of: Some<SessionState> }): VNode {
+  const { shown, more } = props.of
+  if (shown.length === 0)
+    return html`
+      <${Empty} title="No sessions">
+        <p>One begins when a client connects, also that of the playground.</p>
+      <//>
+    `
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Sessions">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Session</th>
+            <th scope="col">State</th>
+            <th scope="col" class="number">Age</th>
+            <th scope="col" class="number">Idle</th>
+            <th scope="col" class="number">Calls</th>
+            <th scope="col" class="number">Streams</th>
+            <th scope="col">Targets</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${shown.map(
+            (one) => html`
+              <tr key=${one.id}>
+                <td><code>${one.id}</code></td>
+                <td><${State} of=${one.state} /></td>
+                <td class="number">${spanText(one.age)}</td>
+                <td class="number">${spanText(one.idle)}</td>
+                <td class="number">${countText(one.calls)}</td>
+                <td class="number">${one.channels}</td>
+                <td class="states">
+                  ${one.targets.map(
+                    ({ name, state }) =>
+                      html`<span key=${name}>${name} <${State} of=${state} /></span>`,
+                  )}
+                </td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+      ${more > 0 && html`<p class="dim">… ${more} more</p>`}
+    </div>
+  `
+}
+
+export function Children(props: { readonly of: Some<ChildState> }): VNode {
+  const { shown, more } = props.of
+  if (shown.length === 0)
+    return html`
+      <${Empty} title="No child processes">
+        <p>Each session starts one for each of its stdio targets.</p>
+      <//>
+    `
+  return html`
+    <ul class="children">
+      ${shown.map(
+        (one) => html`
+          <li key=${one.pid}>
+            <div class="row">
+              <strong>${one.target}</strong>
+              <${State} of=${one.state} />
+              <dl class="facts">
+                <div>
+                  <dt>pid</dt>
+                  <dd>${one.pid}</dd>
+                </div>
+                <div>
+                  <dt>age</dt>
+                  <dd>${spanText(one.age)}</dd>
+                </div>
+                <div>
+                  <dt>memory</dt>
+                  <dd>${one.rss === null ? 'unknown' : bytesText(one.rss)}</dd>
+                </div>
+                <div>
+                  <dt>session</dt>
+                  <dd><code>${one.session}</code></dd>
+                </div>
+              </dl>
+            </div>
+            ${
+              one.lastStderr.length > 0 &&
+              html`<pre class="wrapped" tabindex="0" aria-label="Last lines of its standard error">
+${one.lastStderr.join('\n')}</pre>`
+            }
+          </li>
+        `,
+      )}
+    </ul>
+    ${more > 0 && html`<p class="dim">… ${more} more</p>`}
+  `
+}

@@ -1,0 +1,123 @@
+// A place to try an MCP backend as a client sees it: connect, look at what there is, use it.
+
+import { html, useMemo, useState } from '../view.ts'
+import type { VNode } from '../view.ts'
+import type { McpBackendView, Place } from '../../api.ts'
+import type { Way } from '../mcp-client.ts'
+import type { Item } from '../mcp-items.ts'
+import { usePlayground } from '../use-playground.ts'
+import { Empty } from './loading.ts'
+import { Connect, NO_TOKEN } from './playground-connect.ts'
+import type { Token } from './playground-connect.ts'
+import { ItemView } from './playground-item.ts'
+import { isSame, Items, nameOf } from './playground-items.ts'
+import { ServerLog } from './playground-log.ts'
+
+interface Props {
+  readonly backend: McpBackendView
+  readonly place: Place
+}
+
+export function PlaygroundView(props: Props): VNode {
+  const { backend, place } = props
+  if (place === 'listener' && !isHere(backend))
+    return html`
+      <${Empty} title="The playground is elsewhere">
+        <p>
+          This page is served by another listener than this backend. Open it on the admin interface
+          of the gateway to try it.
+        </p>
+      <//>
+    `
+  return html`<${Session} ...${props} />`
+}
+
+interface Chosen {
+  readonly item: Item
+  readonly start: 'wait' | 'at once'
+  /** Two readings of one resource are two. */
+  readonly turn: number
+}
+
+function Session({ backend, place }: Props): VNode {
+  const way = useMemo(() => wayTo(backend, place), [backend.key, backend.path, place])
+  const playground = usePlayground(way)
+  const [token, setToken] = useState<Token>(NO_TOKEN)
+  const [chosen, setChosen] = useState<Chosen | null>(null)
+  const { link, offer, said, clear } = playground
+  const choose = (item: Item, start: Chosen['start'] = 'wait'): void =>
+    setChosen((before) => ({ item, start, turn: (before?.turn ?? 0) + 1 }))
+  const read = (uri: string): void =>
+    choose({ kind: 'resource', uri, name: uri, title: '', description: '', type: '' }, 'at once')
+  const all: readonly Item[] =
+    offer === null ? [] : [...offer.tools, ...offer.prompts, ...offer.resources]
+  // What was changed by the server is shown as it is now.
+  const current =
+    chosen === null ? null : (all.find((one) => isSame(one, chosen.item)) ?? chosen.item)
+  return html`
+    <section class="playground card" aria-label="Playground">
+      <${Connect}
+        backend=${backend}
+        place=${place}
+        playground=${playground}
+        token=${token}
+        setToken=${setToken}
+      />
+      ${
+        link.state === 'open' &&
+        offer !== null &&
+        html`
+          <div class="bench">
+            <${Items} offer=${offer} chosen=${current} choose=${choose} />
+            ${
+              chosen !== null && current !== null
+                ? html`
+                    <${ItemView}
+                      key=${`${chosen.turn} ${nameOf(current)}`}
+                      item=${current}
+                      start=${chosen.start}
+                      client=${link.client}
+                      backend=${backend}
+                      authorization=${token.text === '' ? 'none' : 'token'}
+                      read=${read}
+                    />
+                  `
+                : html`<p class="dim hollow">Choose a tool, a prompt or a resource.</p>`
+            }
+          </div>
+          <${ServerLog}
+            said=${said}
+            clear=${clear}
+            client=${link.client}
+            levels=${link.greeting.capabilities['logging'] === undefined ? 'fixed' : 'chosen'}
+          />
+        `
+      }
+      ${link.state === 'open' && offer === null && html`<p class="dim" role="status">Asking what there is…</p>`}
+    </section>
+  `
+}
+
+/** On the admin interface by its relay; on the backend's own listener directly. */
+function wayTo({ key, path }: McpBackendView, place: Place): Way {
+  const query = new URLSearchParams({ backend: key, path })
+  const url = place === 'admin' ? `/api/playground?${query.toString()}` : path
+  return (method, { headers, body, signal }) =>
+    fetch(url, {
+      method,
+      headers,
+      cache: 'no-store',
+      redirect: 'error',
+      // The last word of a page that goes.
+      keepalive: method === 'DELETE',
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+}
+
+function isHere({ port, protocol, hostname }: McpBackendView): boolean {
+  const usual = location.protocol === 'https:' ? 443 : 80
+  const isSamePort = (Number(location.port) || usual) === port
+  const isSameScheme = location.protocol === `${protocol.toLowerCase()}:`
+  return isSamePort && isSameScheme && (hostname === '' || hostname === location.hostname)
+}
