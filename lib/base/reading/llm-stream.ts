@@ -62,8 +62,8 @@ function rateText(rate: number): string {
   return rate < 100 ? rate.toFixed(1) : String(Math.round(rate))
 }
 
-/** What a model says in one event; '' for nothing. */
-function pieceOf(data: string): string {
+/** What a model says in the data of one event; '' for nothing. */
+export function pieceOf(data: string): string {
   if (!data.startsWith('{')) return ''
   let value: Readonly<Record<string, unknown>>
   try {

@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { timeText } from '../../../base/reading/amounts.ts'
-import { outputTokensOf, talkOf, talkWords } from '../../../base/reading/llm-stream.ts'
+import { outputTokensOf, pieceOf, talkOf, talkWords } from '../../../base/reading/llm-stream.ts'
 import { streamWords, timedEvents } from '../../../base/reading/stream-times.ts'
 import type { TimedEvent } from '../../../base/reading/stream-times.ts'
 import type { Step } from '../../../base/reading/step.ts'
@@ -99,8 +99,10 @@ function Row(props: {
             ></span>
             <span class="number dim">${gap === null ? '' : `+${timeText(gap)}`}</span>
           </span>
-          <span class="event-name">${nameOf(event)}</span>
-          <span class="mono data-line">${data.slice(0, MOST_LETTERS)}</span>
+          <span class="line">
+            <span class="event-name">${nameOf(event)}</span>
+            <span class="mono">${gistOf(data)}</span>
+          </span>
         </summary>
         ${
           isOpen &&
@@ -112,6 +114,12 @@ function Row(props: {
       </details>
     </li>
   `
+}
+
+/** What a model says in it, or how it begins. */
+function gistOf(data: string): string {
+  const piece = pieceOf(data)
+  return (piece === '' ? data : `“${piece}”`).slice(0, MOST_LETTERS)
 }
 
 function nameOf({ kind, name }: TimedEvent): string {

@@ -175,7 +175,7 @@ function limitFacts(message: Message): ComponentChildren {
   const left = typeof limit === 'number' && typeof remaining === 'number'
   return html`
     <p>
-      <${Badge} tone=${isDenied ? 'bad' : 'good'}>${valueText(decision)}<//>
+      <${Badge} tone=${isDenied ? 'bad' : 'good'}>${valueText(decision)}<//>${' '}
       ${left && html`${remaining} of ${limit} ${valueText(counts)} left`}
     </p>
     ${left && html`<meter min="0" max=${limit} value=${remaining} aria-label="What is left"></meter>`}

@@ -24,17 +24,17 @@ export function TraceOutcome(props: {
   }
   return html`
     <section class="card trace-outcome" aria-label="Outcome">
-      <p class="mono dim asked">${method} ${path}</p>
-      <${Sentence} trace=${trace} choose=${choose} />
       <div class="row">
+        <p class="mono dim asked">${method} ${path}</p>
+        <span class="dim" role="status">${said}</span>
         ${again !== null && html`<button type="button" onClick=${again}>Again</button>`}
-        <button type="button" onClick=${() => saveTrace(trace)}>Save as JSONL</button>
-        <button type="button" onClick=${share}>Share</button>
         <button type="button" aria-expanded=${isCurl} onClick=${() => setCurl(!isCurl)}>
           As curl
         </button>
-        <span class="dim" role="status">${said}</span>
+        <button type="button" onClick=${() => saveTrace(trace)}>Save as JSONL</button>
+        <button type="button" onClick=${share}>Share</button>
       </div>
+      <${Sentence} trace=${trace} choose=${choose} />
       ${isCurl && html`<${Curl} trace=${trace} />`}
     </section>
   `
@@ -68,12 +68,7 @@ function Sentence(props: {
           </button>`
         }
       </p>
-      ${
-        notes.length > 0 &&
-        html`<ul class="notes dim">
-          ${notes.map((note) => html`<li>${note}</li>`)}
-        </ul>`
-      }
+      ${notes.length > 0 && html`<p class="dim">${notes.join(' · ')}</p>`}
       ${trace.left > 0 && html`<p class="dim">${trace.left} more events were not kept.</p>`}
     </div>
   `

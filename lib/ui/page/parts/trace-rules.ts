@@ -20,7 +20,7 @@ export function RuleTable(props: {
   const { rules, result, events } = props
   return html`
     <p>
-      <${Badge} tone=${result === 'deny' ? 'bad' : 'good'}>${result}<//>
+      <${Badge} tone=${result === 'deny' ? 'bad' : 'good'}>${result}<//>${' '}
       ${result === 'deny' ? 'At least one rule stands in the way.' : 'No rule stands in the way.'}
     </p>
     <div class="scroll">
