@@ -101,15 +101,18 @@ function useNow(): number {
 }
 
 const EXAMPLE = `rateLimit:
-  local: [{ tokens: 1000, unit: Minutes, key: apiKey.user_id }]`
+  local: [{ requests: 100, unit: Minutes, key: source.address }]`
 
 function NoRules(): VNode {
   return html`
     <${Empty} title="Nothing is limited here.">
-      <p>Under the <code>policies</code> of a route, this gives each user 1,000 tokens a minute:</p>
+      <p>
+        Under the <code>policies</code> of a route, this gives each client address 100 requests a
+        minute:
+      </p>
       <pre class="example">${EXAMPLE}</pre>
       <p>
-        <code>requests</code> counts requests instead; without a <code>key</code> all share one
+        <code>tokens</code> counts LLM tokens instead; without a <code>key</code> all share one
         bucket. What a rate limit service counts (<code>remoteRateLimit</code>) is known there only.
       </p>
     <//>

@@ -12,7 +12,7 @@ import type { Choice, FoundProblem, Graph } from '../parts/graph-model.ts'
 import { GraphPanel } from '../parts/graph-panel.ts'
 import { GraphTree } from '../parts/graph-tree.ts'
 import { useMap, usePaces, useWidth } from '../parts/graph-use.ts'
-import { some, wholeText } from '../parts/graph-words.ts'
+import { drawnText, some } from '../parts/graph-words.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import type { MapView } from '../../api.ts'
 
@@ -138,7 +138,7 @@ function Select<T extends string>(props: {
   `
 }
 
-/** How much of it all is drawn. */
+/** How much of it all is drawn, and what the lines mean. */
 function Told(props: {
   readonly graph: Graph
   readonly more: number
@@ -146,20 +146,16 @@ function Told(props: {
   readonly draw: () => void
 }): VNode {
   const { graph, more, most, draw } = props
-  const { drawn, fitting, routes } = graph
-  const left = fitting - drawn
+  const isMore = graph.fitting > graph.drawn && most < MOST_ROUTES
   return html`
-    <p class="dim map-told" role="status">
-      ${fitting === routes ? some(routes, 'route') : `${wholeText(fitting)} of ${some(routes, 'route')} found`}
-      ${left > 0 && `, the first ${wholeText(drawn)} drawn `}
-      ${left > 0 && most < MOST_ROUTES && html`<button type="button" class="plain go" onClick=${draw}>Draw more</button>`}
-      ${left > 0 && most >= MOST_ROUTES && ': search to see others'}
-      ${more > 0 && `, ${wholeText(more)} more that this page is not told of`}
-      <span class="legend" aria-hidden="true">
+    <div class="dim map-told">
+      <span role="status">${drawnText(graph, more)}</span>
+      ${isMore && html`<button type="button" class="plain go" onClick=${draw}>Draw more</button>`}
+      <span class="legend">
         <i class="wire-key" /> as wide as the requests since the start
         <i class="wire-key live" /> in the last seconds <i class="wire-key failing" /> with errors
       </span>
-    </p>
+    </div>
   `
 }
 

@@ -31,6 +31,19 @@ export function some(count: number, one: string, several = `${one}s`): string {
   return `${wholeText(count)} ${count === 1 ? one : several}`
 }
 
+/** How much is drawn: `11 of 500 routes found, the first 5 drawn` */
+export function drawnText(
+  graph: { readonly drawn: number; readonly fitting: number; readonly routes: number },
+  more: number,
+): string {
+  const { drawn, fitting, routes } = graph
+  const all = some(routes, 'route')
+  const words = [fitting === routes ? all : `${wholeText(fitting)} of ${all} found`]
+  if (drawn < fitting) words.push(`the first ${wholeText(drawn)} drawn`)
+  if (more > 0) words.push(`${wholeText(more)} more that this page is not told of`)
+  return words.join(', ')
+}
+
 export function paceText(perSecond: number): string {
   return `${perSecond < 10 ? Number(perSecond.toFixed(1)) : wholeText(Math.round(perSecond))}/s`
 }

@@ -82,7 +82,7 @@ function Meter(props: {
   const percent = shareLeft(left, limit) * 100
   return html`
     <div
-      class=${`meter ${levelOf(left, limit)}`}
+      class=${`meter level-${levelOf(left, limit)}`}
       role="meter"
       aria-label=${name}
       aria-valuemin="0"

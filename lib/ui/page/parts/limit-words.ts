@@ -26,7 +26,13 @@ export function limitText({ counts, amount, limit, interval }: LimitRule): strin
 }
 
 function periodText(interval: number): string {
-  return PERIODS.find(([ms]) => ms === interval)?.[1] ?? timeText(interval)
+  return PERIODS.find(([ms]) => ms === interval)?.[1] ?? exactText(interval)
+}
+
+function exactText(ms: number): string {
+  if (ms % 3_600_000 === 0) return `${ms / 3_600_000} h`
+  if (ms % 60_000 === 0) return `${ms / 60_000} min`
+  return `${ms / 1_000} s`
 }
 
 /** `1.5 s`, `41 s`, `3 min`, `2 h 5 min` */
