@@ -1,6 +1,6 @@
 // MCP: which servers there are and where clients find them, who uses them, what runs for that, and a playground.
 
-import { html, useState } from '../view.ts'
+import { html, useEffect, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
 import type { McpBackendView, McpView, Runtime } from '../../api.ts'
 import { urlOf } from '../mcp-curl.ts'
@@ -23,6 +23,15 @@ type Tab = (typeof TABS)[number]
 
 const TITLES = { playground: 'Playground', sessions: 'Sessions', children: 'Children' }
 
+/** Ages grow from there on. */
+interface Told {
+  readonly view: McpView
+  /** On the clock of `performance.now()`. */
+  readonly at: number
+}
+
+const ASK_MS = 5_000
+
 export function Mcp({ query }: PageProps): VNode {
   const [loaded, again] = useLoaded<McpView>('/api/mcp')
   const [runtime, askAgain] = useLoaded<Runtime>('/api/runtime')
@@ -39,12 +48,14 @@ export function Mcp({ query }: PageProps): VNode {
   `
 }
 
-function Backends(props: {
-  readonly view: McpView
-  readonly query: URLSearchParams
-  readonly place: Runtime['place']
-}): ComponentChildren {
-  const { view, query, place } = props
+function Backends(
+  props: Told & {
+    readonly query: URLSearchParams
+    readonly tab: Tab
+    readonly place: Runtime['place']
+  },
+): ComponentChildren {
+  const { view, at, query, tab, place } = props
   const { backends } = view
   const backend = backends.find(({ key }) => key === query.get('backend')) ?? backends[0]
   if (backend === undefined)
@@ -54,7 +65,6 @@ function Backends(props: {
         <pre>${EXAMPLE}</pre>
       <//>
     `
-  const tab = TABS.find((one) => one === query.get('tab')) ?? 'playground'
   return html`
     ${
       backends.length > 1 &&
@@ -99,13 +109,13 @@ function Backends(props: {
     ${
       tab === 'sessions' &&
       html`<section class="card" aria-label="Sessions">
-        <${Sessions} of=${backend.sessions} />
+        <${Sessions} of=${backend.sessions} at=${at} />
       </section>`
     }
     ${
       tab === 'children' &&
       html`<section class="card" aria-label="Children">
-        <${Children} of=${view.children} />
+        <${Children} of=${view.children} at=${at} />
       </section>`
     }
   `

@@ -1,13 +1,15 @@
 // What runs behind an MCP backend: its sessions, and the child processes of all.
 
 import { bytesText } from '../../../base/reading/amounts.ts'
-import { html } from '../view.ts'
+import { html, useEffect, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { ChildState, McpBackendView, SessionState, Some } from '../../api.ts'
 import { Badge } from './badge.ts'
 import type { Tone } from './badge.ts'
 import { Empty } from './loading.ts'
 import { countText, spanText } from './words.ts'
+
+const TICK_MS = 1_000
 
 const TONES: Readonly<Record<string, Tone>> = {
   open: 'good',
@@ -17,6 +19,21 @@ const TONES: Readonly<Record<string, Tone>> = {
   dead: 'bad',
   closed: 'warn',
   ending: 'warn',
+}
+
+interface Ageing {
+  /** When it was told, on the clock of `performance.now()`. */
+  readonly at: number
+}
+
+/** How long ago it was told. */
+function useAge({ at }: Ageing): number {
+  const [now, setNow] = useState(performance.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(performance.now()), TICK_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return Math.max(now - at, 0)
 }
 
 function State(props: { readonly of: string }): VNode {
@@ -50,8 +67,9 @@ export function Targets(props: { readonly of: McpBackendView['targets'] }): VNod
   `
 }
 
-export function Sessions(props: { readonly of: Some<SessionState> }): VNode {
+export function Sessions(props: Ageing & { readonly of: Some<SessionState> }): VNode {
   const { shown, more } = props.of
+  const since = useAge(props)
   if (shown.length === 0)
     return html`
       <${Empty} title="No sessions">
@@ -78,8 +96,8 @@ export function Sessions(props: { readonly of: Some<SessionState> }): VNode {
               <tr key=${one.id}>
                 <td><code>${one.id}</code></td>
                 <td><${State} of=${one.state} /></td>
-                <td class="number">${spanText(one.age)}</td>
-                <td class="number">${spanText(one.idle)}</td>
+                <td class="number">${spanText(one.age + since)}</td>
+                <td class="number">${spanText(one.calls > 0 ? one.idle : one.idle + since)}</td>
                 <td class="number">${countText(one.calls)}</td>
                 <td class="number">${one.channels}</td>
                 <td class="states">
@@ -98,8 +116,9 @@ export function Sessions(props: { readonly of: Some<SessionState> }): VNode {
   `
 }
 
-export function Children(props: { readonly of: Some<ChildState> }): VNode {
+export function Children(props: Ageing & { readonly of: Some<ChildState> }): VNode {
   const { shown, more } = props.of
+  const since = useAge(props)
   if (shown.length === 0)
     return html`
       <${Empty} title="No child processes">
@@ -121,7 +140,7 @@ export function Children(props: { readonly of: Some<ChildState> }): VNode {
                 </div>
                 <div>
                   <dt>age</dt>
-                  <dd>${spanText(one.age)}</dd>
+                  <dd>${spanText(one.age + since)}</dd>
                 </div>
                 <div>
                   <dt>memory</dt>
