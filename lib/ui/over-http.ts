@@ -2,7 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { streamEvents } from '../base/response-out.ts'
-import type { Answer } from './ask.ts'
+import { problem } from './answers.ts'
+import type { Answer, Ask } from './ask.ts'
 import { PACE } from './pace.ts'
 import type { UiService } from './service.ts'
 
@@ -15,11 +16,20 @@ export function answerOverHttp(
 ): boolean {
   const { method = '', headers } = request
   const { pathname: path, searchParams: query } = url
-  const answer = ui.answer({ method, path, query, ifNoneMatch: headers['if-none-match'] }, 'admin')
+  const answer = told(ui, { method, path, query, ifNoneMatch: headers['if-none-match'] })
   if (answer === null) return false
   request.resume()
   send(response, answer, method)
   return true
+}
+
+/** A fault of ours is told as all else is. */
+function told(ui: UiService, ask: Ask): Answer | null {
+  try {
+    return ui.answer(ask, 'admin')
+  } catch (error) {
+    return problem(500, error instanceof Error ? error.message : 'error')
+  }
 }
 
 function send(response: ServerResponse, answer: Answer, method: string): void {

@@ -9,6 +9,7 @@ import { pageEndpoints } from '../../lib/admin/pages.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
 import { answerOverHttp } from '../../lib/ui/over-http.ts'
 import { MAX_READERS, UiService } from '../../lib/ui/service.ts'
+import type { UiSources } from '../../lib/ui/sources.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
@@ -26,9 +27,9 @@ interface Scene {
   readonly target: NetConnectOpts
 }
 
-async function open(): Promise<Scene> {
+async function open(more: Partial<UiSources> = {}): Promise<Scene> {
   const readers = new Readers()
-  const ui = new UiService(readers.sources)
+  const ui = new UiService({ ...readers.sources, ...more })
   const server = new AdminServer(
     pageEndpoints({}),
     () => {},
@@ -88,6 +89,16 @@ over('what is not there is told as JSON below the page, and as text beside it', 
   assert.match(await ask(scene, 'GET /other'), /^HTTP\/1\.1 404 [^]*\r\n\r\nnot found\n$/)
   const wrong = await ask(scene, 'POST /ui', 'content-length: 3')
   assert.match(wrong, /^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/)
+})
+
+over('a fault of its own is told as JSON, too', async () => {
+  const scene = await open({
+    map: () => {
+      throw new Error('out of order')
+    },
+  })
+  const answer = await ask(scene, 'GET /api/map')
+  assert.match(answer, /^HTTP\/1\.1 500 [^]*\r\n\r\n{"error":"out of order"}$/)
 })
 
 over('the guard stands in front of it', async () => {
