@@ -90,7 +90,7 @@ function Tail(props: {
       ${
         shown.length > 0
           ? html`<${LogList} lines=${shown} ends=${ends} />`
-          : html`<${NoLines} isFiltered=${lines.length > 0 && cleared < last} />`
+          : html`<${NoLines} all=${lines.length} isCleared=${cleared > 0 && cleared === last} />`
       }
     </section>
   `
@@ -100,10 +100,11 @@ function lastOf(lines: readonly LogLine[]): number {
   return lines.at(-1)?.number ?? 0
 }
 
-function NoLines(props: { readonly isFiltered: boolean }): VNode {
-  if (props.isFiltered)
-    return html`<${Empty} title="No line is like this."><p>Others are hidden by the filter.</p><//>`
-  return html`<${Empty} title="Nothing was logged yet."><p>New lines appear by themselves.</p><//>`
+function NoLines(props: { readonly all: number; readonly isCleared: boolean }): VNode {
+  const soon = html`<p>New lines appear by themselves.</p>`
+  if (props.all === 0) return html`<${Empty} title="Nothing was logged yet.">${soon}<//>`
+  if (props.isCleared) return html`<${Empty} title="Cleared.">${soon}<//>`
+  return html`<${Empty} title="No line is like this."><p>Others are hidden by the filter.</p><//>`
 }
 
 function Filters(props: {

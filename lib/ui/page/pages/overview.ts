@@ -3,6 +3,7 @@
 import { html, useMemo, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { useLogTail } from '../log-lines.ts'
+import type { LogTail } from '../log-lines.ts'
 import { Badge } from '../parts/badge.ts'
 import { Listeners, Routes } from '../parts/listeners.ts'
 import { Await } from '../parts/loading.ts'
@@ -28,21 +29,26 @@ export function Overview(): VNode {
     if (++count.current % LOOK_EVERY === 0) again()
   })
   useReturn(link, again)
+  const tail = useLogTail(MOST_REQUESTS, isRequest)
   return html`
     <${Await} of=${runtime} again=${again}>
-      ${(value: Runtime) => html`<${Body} runtime=${value} heard=${heard} />`}
+      ${(value: Runtime) => html`<${Body} runtime=${value} heard=${heard} tail=${tail} />`}
     <//>
   `
 }
 
-function Body(props: { readonly runtime: Runtime; readonly heard: readonly Sample[] }): VNode {
-  const { runtime, heard } = props
+function Body(props: {
+  readonly runtime: Runtime
+  readonly heard: readonly Sample[]
+  readonly tail: LogTail
+}): VNode {
+  const { runtime, heard, tail } = props
   const samples = useMemo(() => joined(runtime.samples, heard), [runtime, heard])
   return html`
     <${Facts} runtime=${runtime} />
     <${Tiles} samples=${samples} />
     <div class="beside">
-      <${Recent} runtime=${runtime} samples=${samples} />
+      <${Recent} runtime=${runtime} samples=${samples} tail=${tail} />
       <div class="stack">
         <${Listeners} listeners=${runtime.listeners} />
         <${Routes} routes=${runtime.routes} />
@@ -66,9 +72,12 @@ function Facts(props: { readonly runtime: Runtime }): VNode {
   `
 }
 
-function Recent(props: { readonly runtime: Runtime; readonly samples: readonly Sample[] }): VNode {
-  const { runtime, samples } = props
-  const tail = useLogTail(MOST_REQUESTS, isRequest)
+function Recent(props: {
+  readonly runtime: Runtime
+  readonly samples: readonly Sample[]
+  readonly tail: LogTail
+}): VNode {
+  const { runtime, samples, tail } = props
   const requests = useMemo(
     () =>
       tail.lines
