@@ -75,7 +75,7 @@ function skip(event: Event): void {
 const WORDS: Readonly<Record<LinkState, string>> = {
   opening: 'connecting',
   open: 'live',
-  lost: 'not connected',
+  lost: 'offline',
 }
 
 /** Whether what is shown is live, and whether the last reload was refused. */
