@@ -101,7 +101,7 @@ function useNow(): number {
 }
 
 const EXAMPLE = `rateLimit:
-  local: [{ requests: 100, unit: Minutes, key: source.address }]`
+  local: [{ requests: 100, unit: Minutes }]`
 
 function NoRules(): VNode {
   return html`
@@ -112,8 +112,9 @@ function NoRules(): VNode {
       </p>
       <pre class="example">${EXAMPLE}</pre>
       <p>
-        <code>tokens</code> counts LLM tokens instead; without a <code>key</code> all share one
-        bucket. What a rate limit service counts (<code>remoteRateLimit</code>) is known there only.
+        <code>tokens</code> counts LLM tokens instead; with a <code>key</code>, such as
+        ${' '}<code>source.address</code>, each client has as much for itself. What a rate limit
+        service counts (<code>remoteRateLimit</code>) is known there only.
       </p>
     <//>
   `

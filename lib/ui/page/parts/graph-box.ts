@@ -65,8 +65,8 @@ export function GatewayFace(props: { readonly box: GatewayBox }): VNode {
   const { name, bind, state } = props.box.gateway
   return html`
     <span class="lines">
-      <span class="head"><b class="cut">${name}</b><${StateBadge} state=${state} /></span>
-      <span class="cut mono dim">${bind}</span>
+      <span class="head"><b class="one-line">${name}</b><${StateBadge} state=${state} /></span>
+      <span class="one-line mono dim">${bind}</span>
     </span>
   `
 }
@@ -82,15 +82,17 @@ export function ListenerFace(props: {
   return html`
     <span class="lines">
       <span class="head">
-        <b class="cut">${isAlone ? gateway.name : name}</b>
+        <b class="one-line">${isAlone ? gateway.name : name}</b>
         ${isAlone && html`<${StateBadge} state=${gateway.state} />`}
       </span>
-      <span class="cut mono dim">
+      <span class="one-line mono dim">
         ${isAlone ? `${gateway.bind} ` : ''}${hostname || (isAlone ? '' : 'any host')} ${protocol}
       </span>
       ${
         policies.length > 0 &&
-        html`<span class=${`cut ${hasBad(policies) ? 'bad' : ''}`}>${kindsText(policies)}</span>`
+        html`<span class=${`one-line ${hasBad(policies) ? 'bad' : ''}`}
+          >${kindsText(policies)}</span
+        >`
       }
     </span>
   `
@@ -107,12 +109,12 @@ export function RouteFace(props: { readonly box: RouteBox; readonly pace: Pace |
   return html`
     <span class="lines">
       <span class="head">
-        <b class="cut">${route.name}</b>
+        <b class="one-line">${route.name}</b>
         ${isLive && html`<span class="pace">${paceText(props.pace!.requests)}</span>`}
       </span>
-      <span class="cut mono dim">${matchText(route)}</span>
+      <span class="one-line mono dim">${matchText(route)}</span>
       <${TrafficLine} of=${props.box} />
-      ${problem !== undefined && html`<span class="cut bad">${problem}</span>`}
+      ${problem !== undefined && html`<span class="one-line bad">${problem}</span>`}
     </span>
   `
 }
@@ -120,9 +122,9 @@ export function RouteFace(props: { readonly box: RouteBox; readonly pace: Pace |
 function TrafficLine(props: { readonly of: RouteBox }): VNode {
   const { traffic } = props.of.route
   const { requests, errors, refused } = traffic
-  if (requests === 0) return html`<span class="cut dim">no requests yet</span>`
+  if (requests === 0) return html`<span class="one-line dim">no requests yet</span>`
   return html`
-    <span class="cut">
+    <span class="one-line">
       ${some(requests, 'request')}
       ${errors > 0 && html`<span class="bad"> · ${shareText(errorShare(traffic))} errors</span>`}
       ${refused > 0 && html`<span class="warn"> · ${shareText(refused / requests)} refused</span>`}
@@ -134,7 +136,7 @@ function TrafficLine(props: { readonly of: RouteBox }): VNode {
 export function PolicyFace(props: { readonly box: PolicyBox }): VNode {
   const { kind, from, problems } = props.box.policy
   return html`
-    <span class="cut" title=${problems[0] ?? from ?? undefined}>
+    <span class="one-line" title=${problems[0] ?? from ?? undefined}>
       ${kind} ${from !== null && html`<span class="dim"> ${from}</span>`}
       ${problems.length > 0 && html`<span class="unseen"> has a problem: ${problems[0]}</span>`}
     </span>
@@ -150,19 +152,19 @@ export function BackendFace(props: { readonly box: BackendBox }): VNode {
   return html`
     <span class="lines">
       <span class="head">
-        <b class="cut">${backend.label}</b>
+        <b class="one-line">${backend.label}</b>
         <span class="dim">${KINDS[backend.kind]}</span>
       </span>
       ${parts
         .slice(0, MOST_LISTED)
         .map(
           ({ name, note }) => html`
-            <span class="cut mono part">${name} <span class="dim">${note}</span></span>
+            <span class="one-line mono part">${name} <span class="dim">${note}</span></span>
           `,
         )}
       ${left > 0 && html`<span class="dim">… ${left} more</span>`}
-      ${notes !== '' && html`<span class="cut dim">${notes}</span>`}
-      ${problems.length > 0 && html`<span class="cut bad">${problems[0]}</span>`}
+      ${notes !== '' && html`<span class="one-line dim">${notes}</span>`}
+      ${problems.length > 0 && html`<span class="one-line bad">${problems[0]}</span>`}
     </span>
   `
 }

@@ -35,8 +35,14 @@ export function GraphDrawing(props: DrawProps & { readonly width: number }): VNo
   const { graph, form, paces, opened, open, width } = props
   const [near, setNear] = useState<string | null>(null)
   const layout = useMemo(() => layoutOf(graph, width, form), [graph, form, width])
-  const backends = new Map(graph.backends.map((box) => [box.id, box]))
-  const parts = { layout, opened, open, form, paces, backends }
+  // Boxes stay as they are while a pointer passes over them: there may be hundreds.
+  const boxes = useMemo(() => {
+    const backends = new Map(graph.backends.map((box) => [box.id, box]))
+    const parts = { layout, opened, open, form, paces, backends }
+    return graph.gateways.map(
+      (gateway) => html`<${GatewayPart} key=${gateway.id} box=${gateway} ...${parts} />`,
+    )
+  }, [layout, opened, open, paces])
   const size = { width: `${width}px`, height: `${layout.height}px` }
   return html`
     <div>
@@ -50,7 +56,7 @@ export function GraphDrawing(props: DrawProps & { readonly width: number }): VNo
         onPointerLeave=${() => setNear(null)}
       >
         <${Wires} layout=${layout} graph=${graph} paces=${paces} near=${near ?? opened} />
-        ${graph.gateways.map((gateway) => html`<${GatewayPart} key=${gateway.id} box=${gateway} ...${parts} />`)}
+        ${boxes}
       </div>
     </div>
   `

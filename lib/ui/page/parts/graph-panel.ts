@@ -274,7 +274,7 @@ function Policies({ of }: { readonly of: readonly PolicyNode[] }): ComponentChil
   if (of.length === 0) return html`<p class="dim">None.</p>`
   return of.map(
     ({ kind, from, config, problems }, index) => html`
-      <details key=${index} class="fold" open=${of.length === 1 || problems.length > 0}>
+      <details key=${index} class="map-fold" open=${of.length === 1 || problems.length > 0}>
         <summary>
           <b class="mono">${kind}</b>
           ${' '}${problems.length > 0 ? html`<${Badge} tone="bad">problem<//>` : html`<${Badge} tone="good">in force<//>`}

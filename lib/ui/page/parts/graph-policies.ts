@@ -29,7 +29,7 @@ export function PolicyFrame(props: FrameProps): VNode {
   return html`
     <div class=${`frame across-${across} ${reason === null ? '' : 'bad-box'}`} style=${style}>
       <${PolicyButtons} ...${props} listed=${listed} />
-      ${reason !== null && html`<span class="cut bad reason">${reason}</span>`}
+      ${reason !== null && html`<span class="one-line bad reason">${reason}</span>`}
     </div>
   `
 }
@@ -56,10 +56,10 @@ export function PolicyCount(
       open=${open}
       style=${style}
     >
-      <span class="cut">
+      <span class="one-line">
         ${policies.length === 1 ? policies[0]!.policy.kind : some(policies.length, 'policy', 'policies')}
       </span>
-      ${reason !== null && html`<span class="cut bad">${reason}</span>`}
+      ${reason !== null && html`<span class="one-line bad">${reason}</span>`}
     <//>
   `
 }

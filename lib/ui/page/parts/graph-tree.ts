@@ -125,7 +125,7 @@ function RouteItem(props: Parts & { readonly box: RouteBox }): VNode {
         ${again.map(
           ({ id, uses }) => html`
             <li key=${id}>
-              <button type="button" class="plain go cut" onClick=${() => props.open(id)}>
+              <button type="button" class="plain go one-line" onClick=${() => props.open(id)}>
                 ${uses[0]!.backend.label} <span class="dim">see above</span>
               </button>
             </li>
@@ -157,7 +157,7 @@ function PolicyRow(props: Parts & { readonly box: RouteBox }): ComponentChildren
           <//>
         `,
       )}
-      ${reason !== null && html`<span class="cut bad">${reason}</span>`}
+      ${reason !== null && html`<span class="one-line bad">${reason}</span>`}
     </div>
     ${box.policies.some((policy) => policy.id === opened) && panel}
   `

@@ -162,7 +162,9 @@ function Keys({ rule }: { readonly rule: LimitRule }): ComponentChildren {
         ${shown.map(
           (one, index) => html`
             <li key=${index}>
-              <span class="cut mono" title=${one.key}>${one.key === '' ? '(empty)' : one.key}</span>
+              <span class="one-line mono" title=${one.key}
+                >${one.key === '' ? '(empty)' : one.key}</span
+              >
               <${Meter} name=${`Left for ${one.key}`} left=${one.remaining} limit=${limit} />
               <span class="number">${wholeText(Math.max(one.remaining, 0))}</span>
             </li>
@@ -172,7 +174,7 @@ function Keys({ rule }: { readonly rule: LimitRule }): ComponentChildren {
           remaining < limit &&
           html`
             <li>
-              <span class="cut dim">requests without a key</span>
+              <span class="one-line dim">requests without a key</span>
               <${Meter} name="Left for requests without a key" left=${remaining} limit=${limit} />
               <span class="number">${wholeText(Math.max(remaining, 0))}</span>
             </li>
