@@ -89,6 +89,8 @@ function Status(): VNode {
     known.current = generation
   })
   const facts = runtime.state === 'ready' ? runtime.value : null
+  // Whoever may not read is told so by the page itself.
+  const isAnswered = runtime.state === 'failed' && runtime.status !== null
   return html`
     <div class="status">
       ${refused && html`<a href="#/config"><${Badge} tone="bad">reload refused<//></a>`}
@@ -102,6 +104,7 @@ function Status(): VNode {
     </div>
     ${
       link === 'lost' &&
+      !isAnswered &&
       html`
         <div class="toast" role="alert">
           <strong>The connection to the gateway is lost.</strong> What is shown is as it was last;

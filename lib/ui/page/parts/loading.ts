@@ -42,7 +42,7 @@ function wordsOf({ status }: Failed): readonly [title: string, advice: string] {
   if (status === 403)
     return [
       'You may not see this.',
-      'A policy in front of this page does not let you read it. Ask whoever keeps the `ui` section of the configuration.',
+      'A policy in front of this page does not let you read it. Ask whoever keeps the ui section of the configuration.',
     ]
   if (status === 404)
     return ['This gateway does not have that.', 'It is not served here, or is gone by now.']

@@ -21,10 +21,10 @@ export function NoRequests(props: {
       <${Empty} title="The log does not tell of requests.">
         <p>
           Its filter is <code>${filter}</code>; requests are told of by the module
-          <code>request</code> at the level <code>info</code>.
-          ${count > 0 && `${countText(count)} came in the last five minutes. `}
-          <a href="#/logs">Change the level</a>
+          ${' '}<code>request</code> from the level <code>info</code> on.
+          ${count > 0 && ` ${countText(count)} came in the last five minutes.`}
         </p>
+        <p><a href="#/logs">Change the level</a></p>
       <//>
     `
   if (count > 0)
@@ -47,7 +47,7 @@ function First(props: { readonly runtime: Runtime }): VNode {
       <p class="row centre"><code class="command">${line}</code><${Copy} text=${line} /></p>
       <p>
         What is served where is on the <a href="#/map">map</a>; tools can be called on the
-        <a href="#/mcp">MCP page</a>.
+        ${' '}<a href="#/mcp">MCP page</a>.
       </p>
     <//>
   `
