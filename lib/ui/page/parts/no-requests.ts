@@ -20,8 +20,10 @@ export function NoRequests(props: {
     return html`
       <${Empty} title="The log does not tell of requests.">
         <p>
-          Its filter is <code>${filter}</code>; requests are told of by the module
-          ${' '}<code>request</code> from the level <code>info</code> on.
+          Its filter is <code>${filter}</code>; requests are told of by the module ${' '}<code
+            >request</code
+          >
+          from the level <code>info</code> on.
           ${count > 0 && ` ${countText(count)} came in the last five minutes.`}
         </p>
         <p><a href="#/logs">Change the level</a></p>
@@ -46,8 +48,10 @@ function First(props: { readonly runtime: Runtime }): VNode {
       <p>Send the first, and see here what becomes of it:</p>
       <p class="row centre"><code class="command">${line}</code><${Copy} text=${line} /></p>
       <p>
-        What is served where is on the <a href="#/map">map</a>; tools can be called on the
-        ${' '}<a href="#/mcp">MCP page</a>.
+        What is served where is on the <a href="#/map">map</a>; tools can be called on the ${' '}<a
+          href="#/mcp"
+          >MCP page</a
+        >.
       </p>
     <//>
   `
