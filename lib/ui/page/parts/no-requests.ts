@@ -20,10 +20,7 @@ export function NoRequests(props: {
     return html`
       <${Empty} title="The log does not tell of requests.">
         <p>
-          Its filter is <code>${filter}</code>; requests are told of by the module ${' '}<code
-            >request</code
-          >
-          from the level <code>info</code> on.
+          Its filter is <code>${filter}</code>; it would with <code>request=info</code>.
           ${count > 0 && ` ${countText(count)} came in the last five minutes.`}
         </p>
         <p><a href="#/logs">Change the level</a></p>
