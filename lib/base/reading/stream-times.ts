@@ -61,6 +61,13 @@ function isArrival(value: unknown, at: number, list: readonly unknown[]): boolea
   return before === null || (before[0] <= bytes && before[1] <= time)
 }
 
+/** Of at least one: `18, after 12.4 ms to 889.0 ms`. */
+export function arrivalWords(arrivals: readonly Arrival[]): string {
+  const [first, last] = [arrivals[0]!, arrivals.at(-1)!]
+  const until = first === last ? '' : ` to ${timeText(last[1])}`
+  return `${arrivals.length}, after ${timeText(first[1])}${until}`
+}
+
 /** In one sentence. */
 export function streamWords({ events, left }: TimedEvents): string {
   const whole = events.filter(({ kind }) => kind === 'event')

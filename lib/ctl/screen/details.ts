@@ -5,7 +5,9 @@ import { stringify } from 'yaml'
 import { showBody } from './body.ts'
 import { diffLines } from '../../base/reading/diff.ts'
 import { factsOf, snapshotAt, snapshotName, stateOf } from '../../base/reading/snapshots.ts'
+import { members } from '../../base/reading/step.ts'
 import type { Step } from '../../base/reading/step.ts'
+import { arrivalsOf, arrivalWords } from '../../base/reading/stream-times.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
 export type Format = 'yaml' | 'json'
@@ -44,9 +46,13 @@ function linesOf(steps: readonly Step[], at: number, mode: Mode, format: Format)
   return changes.length === 0 ? [title, 'no changes'] : [title, ...changes.map(cut)]
 }
 
-function eventOf({ text }: Step): unknown {
+/** When each part of a body came would hide all else. */
+function eventOf({ text, event: { message } }: Step): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    const arrivals = arrivalsOf(message)
+    if (arrivals.length === 0) return value
+    return { ...members(value), message: { ...message, arrivals: arrivalWords(arrivals) } }
   } catch {
     return text
   }

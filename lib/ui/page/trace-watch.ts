@@ -1,7 +1,6 @@
 // Watches one request: reads /api/trace until its trace is over. It does not come back by itself: the next request would be
 // another one.
 
-import { ask } from './api.ts'
 import { EventStreamReader } from '../../base/reading/event-stream.ts'
 import { stepOf } from '../../base/reading/step.ts'
 import type { Step } from '../../base/reading/step.ts'
@@ -16,14 +15,15 @@ export interface WatchOwner {
   steps(steps: readonly Step[]): void
 }
 
-type Open = (path: string, init: RequestInit) => Promise<Response>
+/** Rejects when it is refused. */
+type Open = (path: string, init: { readonly signal: AbortSignal }) => Promise<Response>
 
 /** Resolves when nothing more comes; rejects when it was refused, broke off or was stopped. */
 export async function watchTrace(
   expression: string,
   owner: WatchOwner,
   signal: AbortSignal,
-  open: Open = ask,
+  open: Open,
 ): Promise<void> {
   const query = expression === '' ? '' : `?expression=${encodeURIComponent(expression)}`
   const response = await open(`/api/trace${query}`, { signal })

@@ -24,6 +24,8 @@ const MOST_STEPS = 10_000
 /** Letters of all of them, for bodies are long. */
 const MOST_LETTERS = 128 * 1024 * 1024
 
+const MOST_NAME = 80
+
 export interface Title {
   readonly method: string
   readonly path: string
@@ -91,8 +93,8 @@ export function firstLook({ steps, state }: KeptTrace): number {
 /** For a file: `trace-get-reports-2026-403.jsonl`. */
 export function fileName(trace: KeptTrace): string {
   const { method, path, status } = titleOf(trace)
-  const words = [method, ...path.split(/[^A-Za-z0-9]+/), status === null ? '' : String(status)]
-  const name = words.filter(Boolean).join('-').toLowerCase().slice(0, 80)
+  const words = `${method} ${path} ${status ?? ''}`.toLowerCase().split(/[^a-z0-9]+/)
+  const name = words.filter(Boolean).join('-').slice(0, MOST_NAME)
   return `trace-${name || trace.id}.jsonl`
 }
 

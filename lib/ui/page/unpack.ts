@@ -7,6 +7,8 @@ export type Unpacked =
 
 const MAX_UNPACKED = 16 * 1024 * 1024
 
+type Format = ConstructorParameters<typeof DecompressionStream>[0]
+
 /** What HTTP calls them, and what browsers do; some servers send `deflate` without its frame. */
 const FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
   ['gzip', ['gzip']],
@@ -37,7 +39,7 @@ export async function unpack(bytes: Uint8Array<ArrayBuffer>, encoding: string): 
 /** None where the browser does not know it. */
 function streamOf(format: string): DecompressionStream[] {
   try {
-    return [new DecompressionStream(format as CompressionFormat)]
+    return [new DecompressionStream(format as Format)]
   } catch {
     return []
   }

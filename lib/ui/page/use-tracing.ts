@@ -1,6 +1,7 @@
 // Watching requests from within the page: one at a time, or one after the other, and what was seen.
 
 import { useCallback, useEffect, useRef, useState } from './view.ts'
+import { ask } from './api.ts'
 import { useLatest } from './use.ts'
 import { watchTrace } from './trace-watch.ts'
 import { ended, withSteps, withTrace } from './traces.ts'
@@ -22,15 +23,15 @@ export interface Tracing {
   readonly watch: Watch
   readonly arm: (expression: string, pace: Pace) => void
   readonly stop: () => void
-  /** Of a file. */
-  readonly add: (file: string, traces: readonly (readonly Step[])[]) => void
+  /** Of a file; the first of them, 0 for none. */
+  readonly add: (file: string, traces: readonly (readonly Step[])[]) => number
   readonly clear: () => void
 }
 
 /** Between two requests that are watched one after the other: most of them are to pass unwatched. */
 const REST_MS = 250
 
-/** `began` hears of each trace as it begins. */
+/** `began` hears of each trace that was waited for, as it begins. */
 export function useTracing(began: (id: number) => void): Tracing {
   const [traces, setTraces] = useState<readonly KeptTrace[]>([])
   const [watch, setWatch] = useState<Watch>({ state: 'idle' })
@@ -76,8 +77,8 @@ export function useTracing(began: (id: number) => void): Tracing {
       const id = ++ids.current
       const trace = { id, file, at: Date.now(), steps, left: 0, state: 'running' } as const
       setTraces((was) => ended(withTrace(was, trace), id))
-      told.current(id)
     }
+    return loaded.length === 0 ? 0 : ids.current
   }, [])
 
   const clear = useCallback(() => setTraces([]), [])
@@ -116,7 +117,7 @@ async function one({ expression, signal, begin, setTraces, setWatch }: Following
     setTraces((was) => withSteps(was, id, found))
   }
   try {
-    await watchTrace(expression, { ready, steps }, signal)
+    await watchTrace(expression, { ready, steps }, signal, ask)
   } finally {
     if (id > 0) setTraces((was) => ended(was, id))
   }

@@ -6,7 +6,12 @@ import { EventStreamReader } from '../../../lib/base/reading/event-stream.ts'
 import type { StreamEvent } from '../../../lib/base/reading/event-stream.ts'
 import { outputTokensOf, talkOf, talkWords } from '../../../lib/base/reading/llm-stream.ts'
 import { stepOf } from '../../../lib/base/reading/step.ts'
-import { arrivalsOf, streamWords, timedEvents } from '../../../lib/base/reading/stream-times.ts'
+import {
+  arrivalsOf,
+  arrivalWords,
+  streamWords,
+  timedEvents,
+} from '../../../lib/base/reading/stream-times.ts'
 import type { TimedEvents } from '../../../lib/base/reading/stream-times.ts'
 import { splits } from '../../support/splits.ts'
 
@@ -95,6 +100,17 @@ streams('arrivals that make no sense are none', () => {
     ],
   ])
     assert.equal(arrivalsOf({ arrivals }), [])
+})
+
+streams('says in a word or two when parts came', () => {
+  assert.is(arrivalWords([[9, 1_000]]), '1, after 1.0 ms')
+  assert.is(
+    arrivalWords([
+      [9, 1_000],
+      [12, 2_500],
+    ]),
+    '2, after 1.0 ms to 2.5 ms',
+  )
 })
 
 streams('says in a sentence how events came', () => {

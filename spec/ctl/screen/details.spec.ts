@@ -44,6 +44,17 @@ details('a body stands decoded below its event', () => {
   ])
 })
 
+details('when the parts of a body came is told in a line', () => {
+  const arrivals = Array.from({ length: 500 }, (_part, at) => [at + 1, at * 1_000])
+  const message = { type: 'bodySnapshot', stage: 'response', body: '', arrivals }
+  const step = stepOf(JSON.stringify({ eventStart: null, eventEnd: 1, severity: 'info', message }))
+  for (const format of ['yaml', 'json'] as const) {
+    const lines = detailsOf([step], 0, 'event', format)
+    assert.ok(lines.length < 15)
+    assert.match(lines.join('\n'), /arrivals.*500, after 0 µs to 499\.0 ms/)
+  }
+})
+
 details('the snapshot of a body is the body, known by the head before it', () => {
   assert.equal(detailsOf(STEPS, 11, 'snapshot', 'yaml').slice(0, 3), [
     '# body, decoded: events',

@@ -31,7 +31,7 @@ export function LiveTrace(props: PageProps): VNode {
     // Whoever keeps tracing looks at one while others come.
     choose((was) => (was > 0 && pace !== 'once' ? was : id))
   })
-  const [note, load] = useFiles(tracing)
+  const [note, load] = useFiles(tracing, choose)
   const { traces, watch } = tracing
   const trace = traces.find(({ id }) => id === chosen) ?? traces[0]
   const arm = (next: Pace): void => {
@@ -48,25 +48,27 @@ export function LiveTrace(props: PageProps): VNode {
   const isBusy = watch.state !== 'idle' && watch.state !== 'failed'
   return html`
     <div class="trace-page">
-      <${TraceArm}
-        expression=${expression}
-        setExpression=${setExpression}
-        watch=${watch}
-        hasTraces=${traces.length > 0}
-        arm=${arm}
-        stop=${tracing.stop}
-        load=${load}
-      />
+      <div class="trace-top">
+        <${TraceArm}
+          expression=${expression}
+          setExpression=${setExpression}
+          watch=${watch}
+          hasTraces=${traces.length > 0}
+          arm=${arm}
+          stop=${tracing.stop}
+          load=${load}
+        />
+        ${
+          traces.length > 1 &&
+          html`<${TraceList}
+            traces=${traces}
+            chosen=${trace?.id ?? 0}
+            choose=${choose}
+            clear=${tracing.clear}
+          />`
+        }
+      </div>
       ${note !== null && html`<${Problems} note=${note} />`}
-      ${
-        traces.length > 1 &&
-        html`<${TraceList}
-          traces=${traces}
-          chosen=${trace?.id ?? 0}
-          choose=${choose}
-          clear=${tracing.clear}
-        />`
-      }
       ${
         trace === undefined
           ? !isBusy && html`<${About} />`
@@ -124,12 +126,15 @@ function Problems(props: { readonly note: FileNote }): VNode {
 }
 
 /** Files that are chosen, or dropped anywhere on the page. */
-function useFiles({ add }: Tracing): readonly [FileNote | null, (file: File) => void] {
+function useFiles(
+  { add }: Tracing,
+  choose: (id: number) => void,
+): readonly [FileNote | null, (file: File) => void] {
   const [note, set] = useState<FileNote | null>(null)
   const load = (file: File): void => {
     loadFile(file).then(
       ({ traces, problems, wrong, left }) => {
-        add(file.name, traces)
+        choose(add(file.name, traces))
         set(noteOf(file.name, { found: traces.length, wrong, left, problems }))
       },
       (error: Error) => set({ title: `${file.name}: ${error.message}`, problems: [] }),

@@ -73,7 +73,7 @@ function RawEvent(props: { readonly step: Step }): VNode {
   const value = useMemo(() => parsed(text), [text])
   return html`
     <${Fold} name="trace-raw" title="The event as it came">
-      <${DataView} key=${text} value=${value} open=${2} name="Raw event" />
+      <${DataView} key=${text} value=${value} open=${1} name="Raw event" />
     <//>
   `
 }

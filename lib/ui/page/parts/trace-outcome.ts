@@ -34,7 +34,7 @@ export function TraceOutcome(props: {
         <button type="button" onClick=${() => saveTrace(trace)}>Save as JSONL</button>
         <button type="button" onClick=${share}>Share</button>
       </div>
-      <${Sentence} trace=${trace} choose=${choose} />
+      <div role="status"><${Sentence} trace=${trace} choose=${choose} /></div>
       ${isCurl && html`<${Curl} trace=${trace} />`}
     </section>
   `
