@@ -113,13 +113,14 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
   outlive(log)
   const gateway = new Gateway(config, log)
   const reloader = new Reloader(gateway, log, { load: () => read(options) })
-  log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
-  for (const message of [...config.warnings, ...complaintsOf(config.resources)])
-    log.line('warn', 'config', message, [])
   const ending = endingOf(gateway, reloader, log)
   const { env } = process
   const quit = (): void => ending.begin('/quitquitquit')
+  // Before the first line: it remembers them for the page.
   const beside = new Beside({ config, env, gateway, reloader, log, quit })
+  log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
+  for (const message of [...config.warnings, ...complaintsOf(config.resources)])
+    log.line('warn', 'config', message, [])
   // However it ends: child processes and the files of unix sockets go with it.
   process.on('exit', () => {
     gateway.abandon()

@@ -2,9 +2,10 @@
 
 import { Budget } from './base/budget.ts'
 import { faultOf, GatewayError } from './base/errors.ts'
+import type { Refusal } from './base/config/error.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
-import type { Log, Module } from './base/log.ts'
+import type { Log } from './base/log.ts'
 import { Pending } from './base/pending.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Identity } from './enforce/identity.ts'
@@ -20,6 +21,7 @@ import { callWithRetry } from './forward/retry.ts'
 import type { Live } from './base/live.ts'
 import type { Family } from './base/metrics.ts'
 import { liveOf } from './live.ts'
+import type { LiveSources } from './live.ts'
 import { measures } from './measures.ts'
 import { planOf } from './plan.ts'
 import type { Plan, PlannedListener, Route, Standing } from './plan.ts'
@@ -29,10 +31,12 @@ import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
 import { settleCharges } from './settle/charges.ts'
+import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
 import { Metrics } from './settle/metrics.ts'
 import { isForUi } from './ui-routes.ts'
-import { uiSourcesOf } from './ui-sources.ts'
+import { factsOf } from './ui-facts.ts'
 import { UiService } from './ui/service.ts'
+import { Told } from './ui/told.ts'
 
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
 const SETTLE_DEADLINE = 1_000
@@ -49,6 +53,10 @@ export class Gateway implements PortsOwner {
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
+  /** What the web UI shows, and remembers once it was started. */
+  readonly told: Told
+  /** Why the last attempt to reload was refused; null when it was not. */
+  refusal: Refusal | null = null
   /** Exchanges that are over but for being counted. */
   readonly #counting = new Pending()
   #plan: Plan
@@ -66,6 +74,11 @@ export class Gateway implements PortsOwner {
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
+    this.told = new Told(factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log }))
+  }
+
+  get #sources(): LiveSources {
+    return { ...this.#standing, ports: this.#ports, watchers: this.watchers }
   }
 
   get #standing(): Standing {
@@ -93,7 +106,7 @@ export class Gateway implements PortsOwner {
 
   /** Everything that runs. */
   get live(): Live {
-    return liveOf({ ...this.#standing, ports: this.#ports, watchers: this.watchers })
+    return liveOf(this.#sources)
   }
 
   /** Everything that is counted. */
@@ -109,7 +122,7 @@ export class Gateway implements PortsOwner {
 
   /** The server of the web UI. */
   get ui(): UiService {
-    return (this.#ui ??= new UiService(uiSourcesOf(this, this.#log)))
+    return (this.#ui ??= new UiService(this.told))
   }
 
   /** How much of each limit is left. */
@@ -120,6 +133,7 @@ export class Gateway implements PortsOwner {
   async start(): Promise<void> {
     await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
+    if (this.#plan.config.ui !== null) this.told.start()
   }
 
   /**
@@ -134,6 +148,7 @@ export class Gateway implements PortsOwner {
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
       // Who may read them may be others now.
       this.#ui?.endListeners()
+      if (config.ui !== null) this.told.start()
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
@@ -154,6 +169,7 @@ export class Gateway implements PortsOwner {
     this.#pools.close()
     this.#services.close()
     this.#identity.close()
+    this.told.stop()
   }
 
   /** Leaves nothing behind that would outlive the process; for one that exits at once. */
@@ -285,53 +301,6 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
   await Promise.race([work, deadline])
   clearTimeout(timer)
-}
-
-/** Who speaks of what a policy did. */
-const VOICES: Readonly<Record<string, Module>> = {
-  jwtAuth: 'auth',
-  mcpAuthentication: 'auth',
-  basicAuth: 'auth',
-  apiKey: 'auth',
-  authorization: 'auth',
-  localRateLimit: 'limits',
-  remoteRateLimit: 'limits',
-  tokenLimit: 'limits',
-}
-
-function tellOfPolicy(log: Log, { answeredBy, route, source }: Exchange, { head }: Reply): void {
-  const module = VOICES[answeredBy] ?? 'choose'
-  if (!log.allows('debug', module)) return
-  log.line('debug', module, 'policy answered', [
-    'policy',
-    answeredBy,
-    'status',
-    head.status,
-    'route',
-    route || undefined,
-    'src.addr',
-    source.label,
-  ])
-}
-
-function tellOfTokens(log: Log, { facts, spent, endpoint, retries, route }: Exchange): void {
-  if (!log.allows('debug', 'llm')) return
-  log.line('debug', 'llm', 'settled tokens', [
-    'route',
-    route,
-    'provider',
-    facts?.llm?.provider,
-    'endpoint',
-    endpoint || undefined,
-    'input',
-    spent?.input,
-    'output',
-    spent?.output,
-    'basis',
-    spent?.basis,
-    'retries',
-    retries,
-  ])
 }
 
 function stackOf(cause: unknown): string {

@@ -4,16 +4,12 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from './base/config/error.ts'
+import type { Refusal } from './base/config/error.ts'
 import { complaintsOf } from './base/config/resources.ts'
 import type { Config } from './base/config/types.ts'
 import { FileWatch, LOOK_MS } from './base/config/watch.ts'
 import type { Log } from './base/log.ts'
 import type { Gateway } from './gateway.ts'
-
-export interface Refusal {
-  readonly at: Date
-  readonly problems: readonly string[]
-}
 
 export interface ReloadOptions {
   /** Reads the configuration again. */
@@ -34,7 +30,6 @@ export class Reloader {
   readonly #interval: number
   #state: 'idle' | 'loading' | 'again' | 'closed' = 'idle'
   #reason = ''
-  #refusal: Refusal | null = null
   #timer: NodeJS.Timeout | null = null
 
   constructor(gateway: Gateway, log: Log, options: ReloadOptions) {
@@ -47,7 +42,7 @@ export class Reloader {
 
   /** Why the last attempt was refused; null when it was not. */
   get refusal(): Refusal | null {
-    return this.#refusal
+    return this.#gateway.refusal
   }
 
   /** `readAt`: just before the configuration in force was read, in milliseconds since 1970. */
@@ -96,7 +91,7 @@ export class Reloader {
     this.#warnOfRestart(config)
     await this.#gateway.reload(config)
     await this.#watch.watch(filesOf(config), readAt)
-    this.#refusal = null
+    this.#gateway.refusal = null
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
@@ -108,8 +103,8 @@ export class Reloader {
     const problems = problemsOf(error)
     if (error instanceof ConfigError)
       this.#timer = setTimeout(() => this.reload(ANOTHER_TRY), PATIENCE * this.#interval).unref()
-    if (reason === ANOTHER_TRY && isDeepStrictEqual(this.#refusal?.problems, problems)) return
-    this.#refusal = { at: new Date(), problems }
+    if (reason === ANOTHER_TRY && isDeepStrictEqual(this.refusal?.problems, problems)) return
+    this.#gateway.refusal = { at: new Date(), problems }
     this.#log.line('error', 'config', 'Failed to reload config', [
       'kept',
       this.#gateway.plan.generation,

@@ -10,6 +10,7 @@ import type { Family } from '../../lib/base/metrics.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import type { Plan } from '../../lib/plan.ts'
+import type { Told } from '../../lib/ui/told.ts'
 import { Backend } from './backend.ts'
 import type { Step } from './backend.ts'
 import { deadline } from './deadline.ts'
@@ -76,6 +77,11 @@ export class RunningGateway {
 
   get measures(): Family[] {
     return this.#gateway.measures
+  }
+
+  /** What the web UI is told; nothing is remembered before `start`. */
+  get told(): Told {
+    return this.#gateway.told
   }
 
   get watchers(): Watchers {

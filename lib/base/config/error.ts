@@ -12,6 +12,12 @@ export interface Problem {
   readonly message: string
 }
 
+/** Of an attempt to put another configuration in force. */
+export interface Refusal {
+  readonly at: Date
+  readonly problems: readonly string[]
+}
+
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 

@@ -42,14 +42,23 @@ export function attachResources(
 
 /** Why resources do less than they say, one line each. */
 export function complaintsOf(resources: readonly PolicyResource[]): string[] {
-  return resources.flatMap(({ metadata, status }) => {
-    const wrong = status.ancestors
+  return resources.flatMap((resource) => {
+    const wrong = resource.status.ancestors
       .flatMap(({ conditions }) => conditions)
       .filter(({ status: holds, reason }) => holds === 'False' || reason === 'PartiallyValid')
     const reasons = new Set(wrong.filter(isTelling).map(({ message }) => message))
-    const name = `GatewayPolicy ${metadata.namespace}/${metadata.name ?? ''}`
+    const name = `GatewayPolicy ${resourceName(resource)}`
     return [...reasons].map((reason) => `${name}: ${reason.replaceAll('\n', '; ')}`)
   })
+}
+
+export function resourceName({ metadata }: PolicyResource): string {
+  return `${metadata.namespace}/${metadata.name ?? ''}`
+}
+
+/** The resource that a limit comes from; null for one that stands in its route. */
+export function resourceOf({ name }: LimitConfig): string | null {
+  return /^GatewayPolicy (\S+) local\[/.exec(name)?.[1] ?? null
 }
 
 /** That it is not attached either goes without saying. */
@@ -99,7 +108,7 @@ function attached(
         : condition('Attached', 'False', 'TargetNotFound', new ConfigError([missing]).message)
     return { ancestorRef: refOf(ref, metadata.namespace), conditions: [accepted, found] }
   })
-  return resourceOf(source, ancestors)
+  return shownResource(source, ancestors)
 }
 
 /** The limits of everything a target stands for; a route on several listeners has one list. */
@@ -142,7 +151,7 @@ function refused(source: Source, message: string): PolicyResource {
     condition('Accepted', 'False', 'Invalid', message),
     condition('Attached', 'False', 'NotAccepted', 'the policy is not accepted'),
   ]
-  return resourceOf(source, [{ ancestorRef: null, conditions }])
+  return shownResource(source, [{ ancestorRef: null, conditions }])
 }
 
 function condition(
@@ -154,7 +163,7 @@ function condition(
   return { type, status, reason, message }
 }
 
-function resourceOf(source: Source, ancestors: readonly Ancestor[]): PolicyResource {
+function shownResource(source: Source, ancestors: readonly Ancestor[]): PolicyResource {
   const { apiVersion, metadata, spec } = source.data as Record<string, unknown>
   const { name, namespace } = (metadata ?? {}) as Record<string, unknown>
   const { file, line, column } = source.problem([], '')

@@ -88,7 +88,19 @@ export class Showing {
         return Object.fromEntries(pairs.map(([key, value]) => [key, this.#value(key, value)]))
     }
     if (name === 'targets') return items.map((item) => this.#target(item))
+    if (name === 'args') return items.map((item, at) => this.#argument(item, items[at - 1]))
     return items.map((item) => this.show(item, name))
+  }
+
+  /** Of a program: `--token=…` and `--token …` are as good as a field of that name. */
+  #argument(item: unknown, before: unknown): unknown {
+    const [flag = '', ...value] = String(item).split('=')
+    if (flag.startsWith('-')) {
+      const isHidden = value.length > 0 && this.#isSecret(nameOf(flag))
+      return isHidden ? `${flag}=${REDACTED}` : this.show(item)
+    }
+    const isBehind = typeof before === 'string' && before.startsWith('-')
+    return isBehind && this.#isSecret(nameOf(before)) ? REDACTED : this.show(item)
   }
 
   #object(fields: Fields, name: string): unknown {
@@ -126,6 +138,10 @@ export class Showing {
     const { name, ...rest } = item
     return { name, ...(this.show(rest) as Fields) }
   }
+}
+
+function nameOf(flag: string): string {
+  return flag.replace(/^-+/, '')
 }
 
 /** A header and its value, as a pair or, where it is computed, by names. */

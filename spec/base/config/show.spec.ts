@@ -95,6 +95,14 @@ showing('targets are shown by name and kind, without the environment of their pr
   )
 })
 
+showing('arguments of a program are shown, but for those that are named as secrets', () => {
+  const args = ['-y', 'srv', '--token', 's3cret', '--api-key=s3cret=', '-v', '--level=1', 'a=b']
+  assert.equal(show({ args }), {
+    args: ['-y', 'srv', '--token', '<redacted>', '--api-key=<redacted>', '-v', '--level=1', 'a=b'],
+  })
+  assert.equal(show({ args: ['--password', '-v', 'x'] }), { args: ['--password', '-v', 'x'] })
+})
+
 showing('a URL that something is fetched from is shown without its query', () => {
   const jwks = { kind: 'url', url: 'https://a.example/keys?code=s3cret#s3cret' }
   assert.equal(show({ jwks }), { jwks: { url: 'https://a.example/keys?<redacted>' } })

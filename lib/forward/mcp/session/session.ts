@@ -341,8 +341,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.group.blame(target.name, reason)
     this.#say('warn', 'target down', ['target', target.name, 'reason', reason])
     this.#ear.forget(target)
-    const isLost = this.targets.every(({ state }) => state === 'lost')
-    if (isLost) queueMicrotask(() => this.end(reason))
+    if (this.targets.every(({ state }) => state === 'lost')) queueMicrotask(() => this.end(reason))
   }
 
   #say(level: Level, message: string, fields: (string | number)[]): void {

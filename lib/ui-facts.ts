@@ -1,0 +1,35 @@
+// What the page's server knows of the gateway, gathered from those who have it.
+
+import { pulseOf } from './live.ts'
+import type { LiveSources } from './live.ts'
+import type { Gateway } from './gateway.ts'
+import type { Metrics } from './settle/metrics.ts'
+import type { Log } from './base/log.ts'
+import type { Facts } from './ui/facts.ts'
+
+export interface FactSources extends LiveSources {
+  readonly gateway: Gateway
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+export function factsOf(sources: FactSources): Facts {
+  const { gateway, metrics, ports, groups, identity, limits, log, watchers } = sources
+  return {
+    log,
+    watchers,
+    totals: metrics.totals,
+    pulse: () => pulseOf(ports.listeners),
+    inForce: () => gateway.plan,
+    refusal: () => gateway.refusal,
+    readiness: () => gateway.readiness,
+    listeners: () => ports.listeners.map(({ counts }) => counts),
+    traffic: () => metrics.traffic,
+    behind: (backend) => gateway.plan.behind.of(backend),
+    keyFaults: (policies) => identity.faultsOf(policies),
+    limits: () => limits.glance(),
+    tightest: () => limits.tightest(),
+    groups: () => groups.describe(performance.now()),
+    children: () => groups.children,
+  }
+}

@@ -1,0 +1,45 @@
+// What the page's server knows of the gateway, part by part; whoever joins the two brings it.
+
+import type { Refusal } from '../base/config/error.ts'
+import type { JwtAuthConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
+import type { Config } from '../base/config/types.ts'
+import type { LimitStatus } from '../base/limit/status.ts'
+import type { BehindView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { Counts } from '../base/totals.ts'
+import type { Watchers } from '../base/trace/watchers.ts'
+import type { SampleSource } from './sampler.ts'
+
+export interface InForce {
+  readonly config: Config
+  readonly generation: number
+  readonly loadedAt: Date
+}
+
+/** What asks for tokens. */
+export interface TokenPolicies {
+  readonly jwtAuth: JwtAuthConfig | null
+  readonly mcpAuthentication: McpAuthenticationConfig | null
+}
+
+export interface Facts extends SampleSource {
+  readonly log: Log
+  readonly watchers: Watchers
+  readonly inForce: () => InForce
+  /** Of the last attempt to load another configuration; null when it was taken. */
+  readonly refusal: () => Refusal | null
+  readonly readiness: () => 'starting' | 'ready' | 'draining'
+  readonly listeners: () => readonly ListenerCounts[]
+  /** By key of the route; of the listener, for what no route took. */
+  readonly traffic: () => ReadonlyMap<string, Readonly<Counts>>
+  /** By key of the backend. */
+  readonly behind: (backend: string) => BehindView
+  /** Why there are no keys to check tokens by. */
+  readonly keyFaults: (policies: TokenPolicies) => readonly string[]
+  /** One after the other; of many not all are asked for. */
+  readonly limits: () => Iterable<LimitStatus>
+  /** What is left of the tightest bucket of each. */
+  readonly tightest: () => Iterable<{ readonly id: string; readonly remaining: number }>
+  readonly groups: () => readonly GroupView[]
+  readonly children: () => Iterable<ChildView>
+}

@@ -1,0 +1,74 @@
+// /api/runtime: what the process is, where it listens, and its traffic.
+
+import { addressText } from '../base/config/show.ts'
+import type { Config, GatewayConfig } from '../base/config/types.ts'
+import { someOf } from '../base/live.ts'
+import type { ListenerCounts } from '../base/live.ts'
+import { VERSION } from '../base/version.ts'
+import type { ListenerState, Place, RouteTraffic, Runtime, Sample } from './api.ts'
+import type { Facts } from './facts.ts'
+
+export function runtimeOf(facts: Facts, place: Place, samples: readonly Sample[]): Runtime {
+  const { config, generation, loadedAt } = facts.inForce()
+  const listeners = facts.listeners()
+  return {
+    place,
+    version: VERSION,
+    node: process.version,
+    startedAt: Math.round(performance.timeOrigin),
+    readiness: facts.readiness(),
+    generation,
+    loadedAt: loadedAt.getTime(),
+    file: config.file,
+    listeners: config.gateways.map((gateway) => listenerOf(gateway, listeners)),
+    routes: someOf(busiest(config, facts.traffic()), (traffic) => traffic),
+    samples,
+    isRefused: facts.refusal() !== null,
+  }
+}
+
+function listenerOf(gateway: GatewayConfig, all: readonly ListenerCounts[]): ListenerState {
+  const { name, listeners } = gateway
+  const own = ownOf(gateway, all)
+  return {
+    name,
+    bind: bindText(gateway),
+    protocol: listeners[0]?.protocol ?? 'HTTP',
+    state: stateOf(gateway, all),
+    open: own.reduce((sum, { open }) => sum + open, 0),
+    accepted: own.reduce((sum, { accepted }) => sum + accepted, 0),
+    routes: listeners.reduce((sum, { routes }) => sum + routes.length, 0),
+  }
+}
+
+export function bindText({ address, port }: GatewayConfig): string {
+  return addressText({ host: address, port })
+}
+
+/** A port that a reload closed and opened again is open, however many still leave the old one. */
+export function stateOf(
+  gateway: GatewayConfig,
+  all: readonly ListenerCounts[],
+): ListenerCounts['state'] {
+  const states = ownOf(gateway, all).map(({ state }) => state)
+  return states.find((state) => state === 'open') ?? states[0] ?? 'closed'
+}
+
+function ownOf({ port }: GatewayConfig, all: readonly ListenerCounts[]): ListenerCounts[] {
+  return all.filter(({ bind }) => bind === `bind/${port}`)
+}
+
+/** Those with the most requests first; a listener stands for what none of its routes took. */
+function busiest(config: Config, traffic: ReturnType<Facts['traffic']>): RouteTraffic[] {
+  const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
+  const routes = listeners.flatMap((listener) => listener.routes.map(({ key }) => key))
+  const others = listeners.map(({ key }) => key).filter((key) => traffic.has(key))
+  return [...routes, ...others]
+    .map((key) => trafficOf(key, traffic))
+    .sort((one, other) => other.requests - one.requests)
+}
+
+export function trafficOf(key: string, traffic: ReturnType<Facts['traffic']>): RouteTraffic {
+  const { requests = 0, errors = 0, refused = 0 } = traffic.get(key) ?? {}
+  return { key, requests, errors, refused }
+}
