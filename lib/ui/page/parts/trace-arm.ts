@@ -36,6 +36,11 @@ export function TraceArm(props: ArmProps): VNode {
     event.preventDefault()
     arm(pace)
   }
+  const end = (event: Event): void => {
+    // The same button is one that submits by the time the click is over.
+    event.preventDefault()
+    stop()
+  }
   return html`
     <section class="card trace-arm" aria-label="Trace a request">
       <form onSubmit=${submit}>
@@ -56,11 +61,13 @@ export function TraceArm(props: ArmProps): VNode {
             aria-describedby=${watch.state === 'failed' ? 'trace-error' : undefined}
             onInput=${(event: Event) => setExpression((event.target as HTMLInputElement).value)}
           />
-          ${
-            isBusy
-              ? html`<button type="button" class="stop" onClick=${stop}>Stop</button>`
-              : html`<button type="submit" class="main">Trace the next request</button>`
-          }
+          <button
+            type=${isBusy ? 'button' : 'submit'}
+            class=${isBusy ? 'stop' : 'main'}
+            onClick=${isBusy ? end : undefined}
+          >
+            ${isBusy ? 'Stop' : 'Trace the next request'}
+          </button>
         </div>
         <div class="row trace-more">
           <span class="dim">Examples:</span>
