@@ -59,7 +59,8 @@ listener('the page and its files are there, beside the routes of the configurati
   assert.is(statusOf(known), 304)
   assert.is(bodyOf(known), '')
   assert.is(bodyOf(await ask(gateway, 'HEAD /ui')), '')
-  assert.is(bodyOf(await ask(gateway, 'GET /other')), 'own')
+  for (const path of ['/other', '/api', '/api/mine', '/api/runtime/mine', '/uix', '/UI'])
+    assert.is(bodyOf(await ask(gateway, `GET ${path}`)), 'own', path)
 })
 
 listener('the root leads to the page where nothing of the configuration is there', async () => {
