@@ -127,6 +127,11 @@ export function shortRoute(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1)
 }
 
+/** `gateway/<gateway>` or `gateway/<gateway>/<listener>`: it stands for requests that no route took. */
+export function isListenerKey(key: string): boolean {
+  return key.split('/').length <= 3
+}
+
 function textOf(of: Fields, name: string): string {
   return String(of.get(name) ?? '')
 }

@@ -8,6 +8,7 @@ import {
   explain,
   expressionFor,
   gistOf,
+  isListenerKey,
   requestOf,
   shortRoute,
   tellsOfRequests,
@@ -122,6 +123,12 @@ requests('are found again by an expression that quotes what it must', () => {
 requests('know routes by the last part of the key', () => {
   assert.is(shortRoute('gateway/default/default/chat'), 'chat')
   assert.is(shortRoute('chat'), 'chat')
+})
+
+requests('that no route took are counted by a listener', () => {
+  for (const key of ['gateway/default', 'gateway/default/tls']) assert.ok(isListenerKey(key))
+  for (const key of ['gateway/default/default/chat', 'gateway/default/tls/default/chat'])
+    assert.not(isListenerKey(key))
 })
 
 requests('are told of from info on, by a level of their own or that of all others', () => {

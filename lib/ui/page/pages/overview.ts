@@ -6,12 +6,12 @@ import { useLogTail } from '../log-lines.ts'
 import type { LogTail } from '../log-lines.ts'
 import { Badge } from '../parts/badge.ts'
 import { Listeners, Routes } from '../parts/listeners.ts'
-import { Await } from '../parts/loading.ts'
+import { Await, Empty } from '../parts/loading.ts'
 import { NoRequests } from '../parts/no-requests.ts'
 import { RecentRequests } from '../parts/recent-requests.ts'
 import { Tiles } from '../parts/tiles.ts'
 import { dateText, spanText } from '../parts/words.ts'
-import { requestOf } from '../requests.ts'
+import { explain, requestOf } from '../requests.ts'
 import { joined } from '../samples.ts'
 import { useLive, useLoaded, useReturn } from '../use.ts'
 import type { LogLine, Runtime, Sample } from '../../api.ts'
@@ -29,10 +29,13 @@ export function Overview(): VNode {
     if (++count.current % LOOK_EVERY === 0) again()
   })
   useReturn(link, again)
-  const tail = useLogTail(MOST_REQUESTS, isRequest)
+  const tails = {
+    all: useLogTail(MOST_REQUESTS, isRequest),
+    troubled: useLogTail(MOST_REQUESTS, isTroubled),
+  }
   return html`
     <${Await} of=${runtime} again=${again}>
-      ${(value: Runtime) => html`<${Body} runtime=${value} heard=${heard} tail=${tail} />`}
+      ${(value: Runtime) => html`<${Body} runtime=${value} heard=${heard} tails=${tails} />`}
     <//>
   `
 }
@@ -40,15 +43,15 @@ export function Overview(): VNode {
 function Body(props: {
   readonly runtime: Runtime
   readonly heard: readonly Sample[]
-  readonly tail: LogTail
+  readonly tails: Tails
 }): VNode {
-  const { runtime, heard, tail } = props
+  const { runtime, heard, tails } = props
   const samples = useMemo(() => joined(runtime.samples, heard), [runtime, heard])
   return html`
     <${Facts} runtime=${runtime} />
     <${Tiles} samples=${samples} />
     <div class="beside">
-      <${Recent} runtime=${runtime} samples=${samples} tail=${tail} />
+      <${Recent} runtime=${runtime} samples=${samples} tails=${tails} />
       <div class="stack">
         <${Listeners} listeners=${runtime.listeners} />
         <${Routes} routes=${runtime.routes} />
@@ -72,28 +75,49 @@ function Facts(props: { readonly runtime: Runtime }): VNode {
   `
 }
 
+/** Those that were refused or failed apart, since on a busy gateway they are soon out of sight. */
+interface Tails {
+  readonly all: LogTail
+  readonly troubled: LogTail
+}
+
 function Recent(props: {
   readonly runtime: Runtime
   readonly samples: readonly Sample[]
-  readonly tail: LogTail
+  readonly tails: Tails
 }): VNode {
-  const { runtime, samples, tail } = props
+  const { runtime, samples, tails } = props
+  const [kept, setKept] = useState<keyof Tails>('all')
+  const { lines } = tails[kept]
   const requests = useMemo(
     () =>
-      tail.lines
+      lines
         .map(requestOf)
         .filter((one) => one !== null)
         .reverse(),
-    [tail.lines],
+    [lines],
   )
+  const choice = (name: keyof Tails, title: string): VNode => html`
+    <button type="button" aria-pressed=${kept === name} onClick=${() => setKept(name)}>
+      ${title}
+    </button>
+  `
   return html`
     <section class="card recent">
-      <h2>Recent requests</h2>
-      <${Await} of=${tail.loaded} again=${tail.again}>
-        ${({ filter }: { readonly filter: string }) =>
-          requests.length > 0
-            ? html`<${RecentRequests} requests=${requests} />`
-            : html`<${NoRequests} runtime=${runtime} samples=${samples} filter=${filter} />`}
+      <div class="row">
+        <h2>Recent requests</h2>
+        <span class="choice"
+          >${choice('all', 'All')}${choice('troubled', 'Refused or failed')}</span
+        >
+      </div>
+      <${Await} of=${tails.all.loaded} again=${tails.all.again}>
+        ${({ filter }: { readonly filter: string }) => {
+          if (requests.length > 0)
+            return html`<${RecentRequests} key=${kept} requests=${requests} />`
+          if (kept === 'troubled' && tails.all.lines.length > 0)
+            return html`<${Empty} title="None of the last requests was refused or failed." />`
+          return html`<${NoRequests} runtime=${runtime} samples=${samples} filter=${filter} />`
+        }}
       <//>
     </section>
   `
@@ -101,4 +125,9 @@ function Recent(props: {
 
 function isRequest(line: LogLine): boolean {
   return requestOf(line) !== null
+}
+
+function isTroubled(line: LogLine): boolean {
+  const request = requestOf(line)
+  return request !== null && explain(request) !== null
 }

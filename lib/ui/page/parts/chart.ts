@@ -24,6 +24,8 @@ export interface ChartProps {
   readonly format: (value: number) => string
   /** The value axis reaches at least to here. */
   readonly least?: number
+  /** What a round number is counted in: 1,048,576 for bytes. */
+  readonly unit?: number
   /** In pixels. */
   readonly height?: number
   /** What stands under the two ends of the time axis; none when left out. */
@@ -36,11 +38,11 @@ const WIDTH = 300
 const PAGE_STEPS = 10
 
 export function Chart(props: ChartProps): VNode {
-  const { name, series, from, to, format, least, height = 56, ends } = props
+  const { name, series, from, to, format, least, unit, height = 56, ends } = props
   const frame = useRef<HTMLDivElement>(null)
   const [pinned, pin] = useState<number | null>(null)
   const values = series.flatMap(({ points }) => points.map(([, value]) => value))
-  const box: Box = { width: WIDTH, height, from, to, top: ceilingOf(values, least) }
+  const box: Box = { width: WIDTH, height, from, to, top: ceilingOf(values, least, unit) }
   const times = useMemo(() => timesOf(series, from, to), [series, from, to])
   const at = pinned === null ? null : (times[nearest(times, pinned)] ?? null)
   const last = times.length - 1

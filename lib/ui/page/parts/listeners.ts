@@ -2,7 +2,7 @@
 
 import { html, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { shortRoute } from '../requests.ts'
+import { isListenerKey, shortRoute } from '../requests.ts'
 import type { ListenerState, RouteTraffic, Runtime } from '../../api.ts'
 import { Badge } from './badge.ts'
 import { Empty } from './loading.ts'
@@ -86,7 +86,13 @@ function RouteTable(props: { readonly routes: readonly RouteTraffic[] }): VNode 
           ({ key, requests, errors, refused }) => html`
             <tr key=${key}>
               <td title=${key}>
-                <a href=${`#/map?route=${encodeURIComponent(key)}`}>${shortRoute(key)}</a>
+                ${
+                  isListenerKey(key)
+                    ? html`<span class="dim">no route (${shortRoute(key)})</span>`
+                    : html`<a href=${`#/map?route=${encodeURIComponent(key)}`}
+                        >${shortRoute(key)}</a
+                      >`
+                }
                 <span class="bar" aria-hidden="true">
                   <span style=${{ width: `${(requests / most) * 100}%` }}></span>
                 </span>
@@ -94,11 +100,16 @@ function RouteTable(props: { readonly routes: readonly RouteTraffic[] }): VNode 
               <td class="number">${countText(requests)}</td>
               <td class=${`number ${refused > 0 ? 'warn' : 'dim'}`}>${countText(refused)}</td>
               <td class=${`number ${errors > 0 ? 'bad' : 'dim'}`}>${countText(errors)}</td>
-              <td><a href=${`#/logs?route=${encodeURIComponent(key)}`}>log</a></td>
+              <td><a href=${`#/logs?${logQuery(key)}`}>log</a></td>
             </tr>
           `,
         )}
       </tbody>
     </table>
   `
+}
+
+function logQuery(key: string): string {
+  const query = isListenerKey(key) ? { text: `listener=${key} ROUTE_NOT_FOUND` } : { route: key }
+  return new URLSearchParams(query).toString()
 }

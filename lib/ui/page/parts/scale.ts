@@ -15,13 +15,16 @@ export interface Box {
 
 const STEPS = [1, 2, 5, 10]
 
-/** The next round number that nothing exceeds, so that the axis moves rarely; `least` when all is smaller. */
-export function ceilingOf(values: Iterable<number | null>, least = 1): number {
+/**
+ * The next number that nothing exceeds and that is round in its unit, so that the axis moves rarely; `least` when all is
+ * smaller.
+ */
+export function ceilingOf(values: Iterable<number | null>, least = 1, unit = 1): number {
   let most = 0
   for (const value of values) if (value !== null && value > most) most = value
   if (!(most > least) || !Number.isFinite(most)) return least
-  const unit = 10 ** Math.floor(Math.log10(most))
-  return (STEPS.find((step) => step * unit >= most) ?? 10) * unit
+  const power = 10 ** Math.floor(Math.log10(most / unit)) * unit
+  return (STEPS.find((step) => step * power >= most) ?? 10) * power
 }
 
 export function xOf(at: number, { from, to, width }: Box): number {

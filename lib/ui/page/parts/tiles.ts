@@ -9,6 +9,8 @@ import type { Series } from './chart.ts'
 import { countText, latencyText, shareText } from './words.ts'
 import { bytesText } from '../../../base/reading/amounts.ts'
 
+const MEBIBYTE = 1_048_576
+
 interface Line {
   /** Empty where the tile has only one. */
   readonly name: string
@@ -24,12 +26,13 @@ interface TileProps {
   readonly lines: readonly Line[]
   readonly samples: readonly Sample[]
   readonly format: (value: number) => string
-  /** The axis reaches at least to here. */
+  /** As a chart has them. */
   readonly least?: number
+  readonly unit?: number
 }
 
 function Tile(props: TileProps): VNode {
-  const { title, note, lines, samples, format, least } = props
+  const { title, note, lines, samples, format, least, unit } = props
   const to = samples.at(-1)?.at ?? Date.now()
   const series = lines.map(({ name, tone, of }) => ({
     name: name || title,
@@ -57,6 +60,7 @@ function Tile(props: TileProps): VNode {
         to=${to}
         format=${format}
         least=${least}
+        unit=${unit}
         height=${48}
       />
     </section>
@@ -215,7 +219,8 @@ function Memory({ samples }: Props): VNode {
       samples=${samples}
       lines=${[{ name: '', tone: 1, now: latestOf(samples, value), of: value }]}
       format=${bytesText}
-      least=${100 * 1_048_576}
+      least=${100 * MEBIBYTE}
+      unit=${MEBIBYTE}
     />
   `
 }

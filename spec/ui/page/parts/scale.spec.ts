@@ -38,6 +38,11 @@ scale('reaches as far as it must when all is small, null or odd', () => {
   assert.is(ceilingOf([0.03], 0.01), 0.05)
 })
 
+scale('is round in the unit that people count in', () => {
+  assert.is(ceilingOf([130 * 1024], 1, 1024), 200 * 1024)
+  assert.is(ceilingOf([3], 1, 1024), 0.005 * 1024)
+})
+
 scale('puts the earliest left and the most at the top', () => {
   assert.is(xOf(0, BOX), 0)
   assert.is(xOf(10, BOX), 100)
