@@ -6,6 +6,7 @@ import {
   backendNotes,
   drawnText,
   errorShare,
+  expressionOf,
   kindsText,
   matchText,
   paceBetween,
@@ -29,6 +30,15 @@ words('a route says the first of its matches and how many others there are', () 
   assert.is(matchText(route('a', { matches: [] })), 'any request')
   const two = { matches: ['GET /x', '/y'], hostnames: ['a.example', 'b.example'] }
   assert.is(matchText(route('a', two)), 'a.example GET /x +3')
+})
+
+words('a request of a route is waited for by its path', () => {
+  const of = (match: string): string => expressionOf(route('a', { matches: [match] }))
+  assert.is(of('GET /v1/*'), 'request.path.startsWith("/v1")')
+  assert.is(of('/old'), 'request.path == "/old"')
+  assert.is(of('/a"b'), 'request.path == "/a\\"b"')
+  for (const match of ['/*', '~ /x.*', 'GET /x, header a = b', '', 'any'])
+    assert.is(of(match), '', match)
 })
 
 words('policies are named once, with how often they are there', () => {

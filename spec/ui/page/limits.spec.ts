@@ -18,7 +18,6 @@ import {
   shareLeft,
   tightestKey,
   tightnessOf,
-  timeText,
 } from '../../../lib/ui/page/parts/limit-words.ts'
 import type { LimitRule } from '../../../lib/ui/api.ts'
 
@@ -34,8 +33,6 @@ function rule(more: Partial<LimitRule> = {}): LimitRule {
 /** A point every two seconds. */
 const line = (...left: readonly number[]): Point[] => left.map((one, at) => [at * 2_000, one])
 
-const MINUTE = { interval: 60_000, refill: 30_000 }
-
 const limiting = suite('ui/page/limits')
 
 limiting('a limit is said as people say it', () => {
@@ -49,7 +46,6 @@ limiting('a limit is said as people say it', () => {
     '10 requests per hour, up to 30 at once',
   )
   assert.is(limitText(rule({ interval: 90_000 })), '100 requests per 90 s')
-  assert.equal([1_500, 9_000, 41_000].map(timeText), ['1.5 s', '9 s', '41 s'])
 })
 
 limiting('what is left is that of the tightest bucket', () => {
@@ -102,31 +98,32 @@ limiting('the pace is that since it was filled up last', () => {
   assert.is(paceOf(line(...long)), 0, 'what was a minute ago is no pace')
 })
 
+/** What is said about a limit of a minute. */
+function said(points: readonly Point[], left: number, refill = 30_000, interval = 60_000): string {
+  return burnText(
+    burnOf(points, { left, refill, interval }),
+    { counts: 'requests', interval },
+    refill,
+  )
+}
+
 limiting('says when it will be empty, if that is before it is filled up', () => {
   const falling = line(100, 90, 80, 70)
-  assert.is(
-    burnText(burnOf(falling, { left: 70, ...MINUTE }), 'requests'),
-    'Empty in about 15 s at this pace',
-  )
-  const soon = burnOf(falling, { left: 70, ...MINUTE, refill: 5_000 })
-  assert.is(burnText(soon, 'tokens'), 'At this pace about 45 tokens left when it refills in 5 s')
+  assert.is(said(falling, 70), 'Empty in about 15 s at this pace')
+  assert.is(said(falling, 70, 4_500), 'Refills in 5 s, with about 48 requests left at this pace')
 })
 
 limiting('says when more comes, if nothing is left or nothing is used', () => {
-  assert.is(burnText(burnOf([], { left: 0, ...MINUTE }), 'requests'), 'Empty, refills in 30 s')
-  assert.is(
-    burnText(burnOf([], { left: -3, ...MINUTE, refill: 0 }), 'requests'),
-    'Empty, refills now',
-  )
-  assert.is(burnText(burnOf(line(9, 9, 9), { left: 9, ...MINUTE }), 'requests'), 'Refills in 30 s')
-  const short = { left: 70, refill: 1_000, interval: 1_000 }
-  assert.is(burnText(burnOf(line(100, 90, 80, 70), short), 'requests'), 'Refills in 1 s')
+  assert.is(said([], 0), 'Empty, refills in 30 s')
+  assert.is(said([], -3, 0), 'Empty, refills now')
+  assert.is(said(line(9, 9, 9), 9), 'Refills in 30 s')
+  assert.is(said(line(100, 90, 80, 70), 70, 1_000, 1_000), 'Refills every second')
 })
 
 limiting('the line goes on as far as something is known', () => {
   const falling = line(100, 90, 80, 70)
   const ahead = (refill: number): Point[] =>
-    aheadOf(falling, burnOf(falling, { left: 70, interval: 60_000, refill }))
+    aheadOf(falling, burnOf(falling, { left: 70, interval: 60_000, refill }), refill)
   assert.equal(ahead(30_000), [
     [6_000, 70],
     [20_000, 0],
@@ -135,8 +132,8 @@ limiting('the line goes on as far as something is known', () => {
     [6_000, 70],
     [8_000, 60],
   ])
-  assert.equal(aheadOf(falling, { kind: 'steady', refill: 1 }), [])
-  assert.equal(aheadOf([], { kind: 'ending', time: 1 }), [])
+  assert.equal(aheadOf(falling, { kind: 'steady' }, 1), [])
+  assert.equal(aheadOf([], { kind: 'ending', time: 1 }, 1), [])
 })
 
 limiting('what has not been told anew is as it was', () => {

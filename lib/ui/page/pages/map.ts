@@ -212,10 +212,12 @@ function Body(props: {
       class=${`map-body ${isBeside ? 'beside' : ''}`}
       onKeyDown=${(event: KeyboardEvent) => press(event, opened === null ? null : open)}
     >
-      <div class="map-place" ref=${place}>
-        ${graph.drawn === 0 && graph.routes > 0 && html`<${Empty} title="No route fits." />`}
-        ${graph.gateways.length === 0 && graph.routes === 0 && html`<${Empty} title="There is nothing to serve yet." />`}
-        ${wholeWidth > 0 && (isTree ? html`<${GraphTree} ...${parts} panel=${panel} />` : html`<${GraphDrawing} ...${parts} width=${Math.max(width, LEAST_WIDTH)} />`)}
+      <div class="map-place">
+        <div ref=${place}>
+          ${graph.drawn === 0 && graph.routes > 0 && html`<${Empty} title="No route fits." />`}
+          ${graph.gateways.length === 0 && graph.routes === 0 && html`<${Empty} title="There is nothing to serve yet." />`}
+          ${wholeWidth > 0 && (isTree ? html`<${GraphTree} ...${parts} panel=${panel} />` : html`<${GraphDrawing} ...${parts} width=${Math.max(width, LEAST_WIDTH)} />`)}
+        </div>
       </div>
       ${isBeside && panel}
     </div>

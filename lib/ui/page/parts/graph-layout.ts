@@ -4,7 +4,7 @@
 import { INDENT, groupLine, linesFrom, linesOf, policiesId } from './graph-lines.ts'
 import type { Line, Rect } from './graph-lines.ts'
 import { routeId } from './graph-model.ts'
-import type { BackendBox, Graph, ListenerBox, RouteBox } from './graph-model.ts'
+import type { BackendBox, Graph, ListenerBox, RouteBox, Use } from './graph-model.ts'
 import { backendNotes, partsOf } from './graph-words.ts'
 
 /** `names`: every policy is a box; `counts`: one box says how many there are. */
@@ -90,9 +90,11 @@ export function layoutOf(graph: Graph, width: number, form: PolicyForm): Layout 
     y += GROUP_GAP - ROW_GAP
   }
   const bottom = placeBackends(graph, columns, rects)
-  for (const listener of graph.gateways.flatMap(({ listeners }) => listeners))
-    for (const route of listener.routes)
-      lines.push(...linesOf(route, rects, columns.x[2] + columns.width[2]))
+  const uses = new Map(graph.backends.map((box) => [box.id, box.uses]))
+  const through = columns.x[2] + columns.width[2]
+  const ways = { rects, through, beside: ({ to }: Use) => uses.get(to) ?? [] }
+  for (const { routes } of graph.gateways.flatMap(({ listeners }) => listeners))
+    for (const route of routes) lines.push(...linesOf(route, ways))
   return {
     width,
     height: Math.max(y - GROUP_GAP, bottom, 0) + 2,

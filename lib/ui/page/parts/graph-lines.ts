@@ -57,34 +57,36 @@ export function groupLine(id: string, box: ListenerBox, rects: Rects): Line {
   return { id: `${id} > ${box.id}`, from: id, to: box.id, path, routes, share: 1, end: [to.x, y] }
 }
 
-/** `through`: where the column of policies ends, for a route that has none. */
-export function linesOf(box: RouteBox, rects: Rects, through: number): Line[] {
+interface Ways {
+  readonly rects: Rects
+  /** Where the column of policies ends, for a route that has none. */
+  readonly through: number
+  /** Uses of the same backend as one, in the order of their routes. */
+  readonly beside: (use: Use) => readonly Use[]
+}
+
+export function linesOf(box: RouteBox, ways: Ways): Line[] {
   const { id, route, uses } = box
-  const own = rects.get(id)!
-  const frame = rects.get(policiesId(box))
+  const own = ways.rects.get(id)!
+  const frame = ways.rects.get(policiesId(box))
   const start = [own.x + own.width, own.y + own.height / 2] as const
-  const routes = [route.key]
-  if (frame === undefined)
-    return uses.map((use) => useLine({ use, from: id, start, through }, rects))
+  if (frame === undefined) return uses.map((use) => useLine(use, id, start, ways))
   const to = policiesId(box)
   const end = [frame.x, start[1]] as const
   const path = `M${start.join(' ')}H${frame.x}`
+  const routes = [route.key]
   const first: Line = { id: `${id} > ${to}`, from: id, to, path, routes, share: 1, end }
   const behind = [frame.x + frame.width, start[1]] as const
-  return [first, ...uses.map((use) => useLine({ use, from: to, start: behind, through }, rects))]
+  return [first, ...uses.map((use) => useLine(use, to, behind, ways))]
 }
 
-interface Way {
-  readonly use: Use
-  readonly from: string
-  readonly start: Place
-  readonly through: number
-}
-
-function useLine({ use, from, start, through }: Way, rects: Rects): Line {
+function useLine(use: Use, from: string, start: Place, { rects, through, beside }: Ways): Line {
   const { to, route, backend, share } = use
-  const target = rects.get(to)!
-  const end = [target.x, clamp(start[1], target.y + 10, target.y + target.height - 10)] as const
+  const { x, y, height } = rects.get(to)!
+  const all = beside(use)
+  // Lines of several routes end side by side, not on top of each other.
+  const several = Math.round(y + (height * (all.indexOf(use) + 1)) / (all.length + 1))
+  const end = [x, all.length > 1 ? several : clamp(start[1], y + 10, y + height - 10)] as const
   // Level as long as boxes of other routes are above and below.
   const path = `M${start.join(' ')}H${through}${curve([through, start[1]], end)}`
   return { id: `${from} > ${backend.key}`, from, to, path, routes: [route.key], share, end }

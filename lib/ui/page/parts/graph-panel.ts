@@ -12,6 +12,7 @@ import {
   KINDS,
   PART_WORDS,
   errorShare,
+  expressionOf,
   paceText,
   partsOf,
   some,
@@ -140,6 +141,7 @@ function OfRoute(props: {
   const { route, uses } = props.box
   const { hostnames, matches, policies, problems, place, traffic, key } = route
   const said = new Set(problems)
+  const limited = policies.some(({ kind }) => kind === 'rateLimit')
   const others = uses.flatMap(({ backend }) => allProblems(backend)).filter((one) => !said.has(one))
   return html`
     <${Problems} of=${[...problems, ...new Set(others)]} />
@@ -151,6 +153,10 @@ function OfRoute(props: {
         ><${Listed} items=${matches.length > 0 ? matches : ['any request']}
       /><//>
     </dl>
+    <p class="row panel-links">
+      <a href=${`#/trace?expression=${encodeURIComponent(expressionOf(route))}`}>Watch a request</a>
+      ${limited && html`<a href=${`#/limits?find=${encodeURIComponent(route.name)}`}>See its limits</a>`}
+    </p>
     <h3>Policies</h3>
     <${Policies} of=${policies} />
     <h3>Backends</h3>
@@ -204,6 +210,7 @@ function OfBackend(props: {
         <${More} count=${uses.length - MOST_LISTED} />
       <//>
     </dl>
+    ${backend.kind === 'mcp' && html`<p class="panel-links"><a href="#/mcp">Sessions, tools and a playground</a></p>`}
     ${variants(uses).map(
       ({ backend: { key, config, policies } }, index, { length }) => html`
         <div key=${key}>

@@ -81,6 +81,16 @@ export function matchText({ hostnames, matches }: RouteNode): string {
   return more > 0 ? `${first} +${more}` : first
 }
 
+const PATH = /^(?:[A-Z]+ )?(\/[^\s,]*?)(\/\*)?$/
+
+/** CEL that waits for a request of this route, as far as its first path tells; empty for any. */
+export function expressionOf({ matches }: RouteNode): string {
+  const [, path = '', prefix] = PATH.exec(matches[0] ?? '') ?? []
+  if (path === '' || path === '/*') return ''
+  const text = JSON.stringify(path)
+  return prefix === undefined ? `request.path == ${text}` : `request.path.startsWith(${text})`
+}
+
 export const KINDS: Readonly<Record<BackendNode['kind'], string>> = {
   host: 'host',
   mcp: 'MCP',

@@ -1,7 +1,8 @@
 // How fast a limit is being used up, and when nothing will be left at this pace. Pure.
 
 import { some, wholeText } from './graph-words.ts'
-import { timeText } from './limit-words.ts'
+import { periodText } from './limit-words.ts'
+import { spanText } from './words.ts'
 import type { LimitRule } from '../../api.ts'
 
 export type Point = readonly [at: number, remaining: number]
@@ -14,13 +15,13 @@ const LEAST_SPAN = 3_000
 const SHORT = 10_000
 
 export type Burn =
-  /** Nothing is left, until `refill` has passed. */
-  | { readonly kind: 'empty'; readonly refill: number }
+  /** Nothing is left, until it fills up. */
+  | { readonly kind: 'empty' }
   /** Nothing will be left in `time`, and that is before it fills up. */
   | { readonly kind: 'ending'; readonly time: number }
   /** It falls, and so much will be left when it fills up. */
-  | { readonly kind: 'lasting'; readonly left: number; readonly refill: number }
-  | { readonly kind: 'steady'; readonly refill: number }
+  | { readonly kind: 'lasting'; readonly left: number }
+  | { readonly kind: 'steady' }
 
 export interface Now {
   readonly left: number
@@ -30,12 +31,12 @@ export interface Now {
 }
 
 export function burnOf(points: readonly Point[], { left, refill, interval }: Now): Burn {
-  if (left <= 0) return { kind: 'empty', refill }
+  if (left <= 0) return { kind: 'empty' }
   const pace = interval <= SHORT ? 0 : paceOf(points)
-  if (pace <= 0) return { kind: 'steady', refill }
+  if (pace <= 0) return { kind: 'steady' }
   const time = left / pace
   if (time < refill) return { kind: 'ending', time }
-  return { kind: 'lasting', left: Math.max(left - pace * refill, 0), refill }
+  return { kind: 'lasting', left: Math.max(left - pace * refill, 0) }
 }
 
 /** What is used in a millisecond, since it was filled up last; 0 when nothing is, or too little is known. */
@@ -53,25 +54,29 @@ export function paceOf(points: readonly Point[]): number {
 }
 
 /** `Empty in about 40 s at this pace` */
-export function burnText(burn: Burn, counts: LimitRule['counts']): string {
+export function burnText(
+  burn: Burn,
+  rule: Pick<LimitRule, 'counts' | 'interval'>,
+  refill: number,
+): string {
+  const more = refillText(rule.interval, refill)
   switch (burn.kind) {
     case 'empty':
-      return `Empty, ${refillText(burn.refill)}`
+      return `Empty, ${more}`
     case 'ending':
       return `Empty in about ${roundTime(burn.time)} at this pace`
     case 'lasting': {
-      const left = some(roundCount(burn.left), counts.slice(0, -1))
-      return `At this pace about ${left} left when it refills in ${timeText(burn.refill)}`
+      const left = some(roundCount(burn.left), rule.counts.slice(0, -1))
+      return `${sentence(more)}, with about ${left} left at this pace`
     }
     case 'steady':
-      return sentence(refillText(burn.refill))
+      return sentence(more)
   }
 }
 
-function refillText(refill: number): string {
-  return refill < 1_000
-    ? 'refills now'
-    : `refills in ${timeText(Math.ceil(refill / 1_000) * 1_000)}`
+function refillText(interval: number, refill: number): string {
+  if (interval <= SHORT) return `refills every ${periodText(interval)}`
+  return `refills ${refill < 1_000 ? 'now' : `in ${spanText(Math.ceil(refill / 1_000) * 1_000)}`}`
 }
 
 function sentence(text: string): string {
@@ -82,7 +87,7 @@ function sentence(text: string): string {
 function roundTime(ms: number): string {
   const seconds = ms / 1_000
   if (seconds < 10) return `${Math.max(Math.round(seconds), 1)} s`
-  return timeText(Math.round(seconds / 5) * 5_000)
+  return spanText(Math.round(seconds / 5) * 5_000)
 }
 
 function roundCount(count: number): number {
@@ -91,11 +96,11 @@ function roundCount(count: number): number {
 }
 
 /** Where the line would go on: to nothing, or as far as the limit fills up. */
-export function aheadOf(points: readonly Point[], burn: Burn): Point[] {
+export function aheadOf(points: readonly Point[], burn: Burn, refill: number): Point[] {
   const last = points.at(-1)
   if (last === undefined) return []
   if (burn.kind === 'ending') return [last, [last[0] + burn.time, 0]]
-  if (burn.kind === 'lasting') return [last, [last[0] + burn.refill, burn.left]]
+  if (burn.kind === 'lasting') return [last, [last[0] + refill, burn.left]]
   return []
 }
 

@@ -55,13 +55,13 @@ export function LimitCard(props: {
             ><b>${leftText(left, rule.limit)}</b
             >${whose !== null && html`<span class="dim whose"> for ${whose}</span>`}</span
           >
-          <span class=${burnTone(burn)}>${burnText(burn, rule.counts)}</span>
+          <span class=${burnTone(burn)}>${burnText(burn, rule, refill)}</span>
         </p>
         <${Decisions} rule=${rule} />
         <p class="mono dim name">${rule.name}</p>
       </div>
       <div class="limit-side">
-        <${BurnDown} rule=${rule} points=${points} burn=${burn} />
+        <${BurnDown} rule=${rule} points=${points} burn=${burn} refill=${refill} />
         ${rule.key !== null && html`<${Keys} rule=${rule} />`}
       </div>
     </article>
@@ -110,12 +110,13 @@ function BurnDown(props: {
   readonly rule: LimitRule
   readonly points: readonly Point[]
   readonly burn: Burn
+  readonly refill: number
 }): VNode {
-  const { rule, points, burn } = props
+  const { rule, points, burn, refill } = props
   const [first, last] = [points[0], points.at(-1)]
   if (first === undefined || last === undefined || last[0] <= first[0])
     return html`<p class="dim no-chart">What is left is drawn here as time passes.</p>`
-  const ahead = aheadOf(points, burn)
+  const ahead = aheadOf(points, burn, refill)
   const span = last[0] - first[0]
   const to = Math.min(ahead.at(-1)?.[0] ?? last[0], last[0] + span * AHEAD)
   const series: Series[] = [{ name: 'left', tone: 1, points }]

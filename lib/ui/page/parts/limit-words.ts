@@ -2,7 +2,6 @@
 
 import type { LimitRule } from '../../api.ts'
 import { some, wholeText } from './graph-words.ts'
-import { spanText } from './words.ts'
 
 /** How low a limit was lately counts when limits are put in order: one of a second is full again before it is looked at. */
 const LATELY = 60_000
@@ -25,7 +24,8 @@ export function limitText({ counts, amount, limit, interval }: LimitRule): strin
   return `${what} per ${periodText(interval)}${burst}`
 }
 
-function periodText(interval: number): string {
+/** `minute`, `90 s` */
+export function periodText(interval: number): string {
   return PERIODS.find(([ms]) => ms === interval)?.[1] ?? exactText(interval)
 }
 
@@ -33,12 +33,6 @@ function exactText(ms: number): string {
   if (ms % 3_600_000 === 0) return `${ms / 3_600_000} h`
   if (ms % 60_000 === 0) return `${ms / 60_000} min`
   return `${ms / 1_000} s`
-}
-
-/** `1.5 s`, `41 s`, `3 min`, `2 h 5 min` */
-export function timeText(ms: number): string {
-  if (ms < 10_000 && ms % 1_000 !== 0) return `${Number((ms / 1_000).toFixed(1))} s`
-  return spanText(ms)
 }
 
 /** Of the bucket that has the least: of a key, or the one for all. */
