@@ -3,6 +3,9 @@
 /** The page, and all that it is made of below. */
 export const UI_PATH = '/ui'
 
+/** An OAuth provider sends the browser back here; on the admin interface only. */
+export const SIGNED_IN_PATH = `${UI_PATH}/signed-in`
+
 /** What the page reads; each name is one of the read API's under /api. */
 export const UI_PARTS = [
   'runtime',

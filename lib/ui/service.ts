@@ -2,7 +2,7 @@
 // stands elsewhere, on the admin interface alone.
 
 import type { EventOut } from '../base/event-out.ts'
-import { partPath, UI_PARTS, UI_PATH } from '../base/ui-paths.ts'
+import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/ui-paths.ts'
 import type { UiPart } from '../base/ui-paths.ts'
 import { assetAnswer, jsonAnswer, pageAnswer, problem, unkept } from './answers.ts'
 import type { Place } from './api.ts'
@@ -14,9 +14,6 @@ import type { UiSources } from './sources.ts'
 export const MAX_READERS = 32
 
 const METHODS: readonly string[] = ['GET', 'HEAD']
-
-/** An OAuth provider sends the browser back here. */
-const SIGNED_IN = `${UI_PATH}/signed-in`
 
 const PARTS: ReadonlyMap<string, UiPart> = new Map(UI_PARTS.map((part) => [partPath(part), part]))
 
@@ -53,7 +50,7 @@ export class UiService {
   #answersTo(path: string, place: Place): ((ask: Ask) => Answer) | null {
     if (path === UI_PATH || path === `${UI_PATH}/`)
       return (ask) => pageAnswer(this.#assets.page, ask)
-    if (path === SIGNED_IN && place === 'admin')
+    if (path === SIGNED_IN_PATH && place === 'admin')
       return (ask) => unkept(pageAnswer(this.#assets.page, { ...ask, ifNoneMatch: undefined }))
     const part = PARTS.get(path)
     if (part !== undefined) return (ask) => this.#tell(part, ask, place)

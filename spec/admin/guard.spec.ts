@@ -113,4 +113,18 @@ guard('knows loopback addresses', () => {
     assert.not.ok(isLoopback(name), name)
 })
 
+guard('lets a link or a login lead to a page, but no frame, script or other name', () => {
+  const visit = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
+  const page = { host: 'localhost', ...visit, 'sec-fetch-dest': 'document' }
+  const asked = (headers: Record<string, string>, wanted: 'page' | 'data'): boolean =>
+    refusalOf(headers, 'loopback', undefined, wanted) === null
+  assert.ok(asked(page, 'page'))
+  assert.not.ok(asked(page, 'data'))
+  assert.not.ok(asked({ ...page, host: 'evil.example' }, 'page'))
+  assert.not.ok(asked({ ...page, origin: 'http://evil.example' }, 'page'))
+  for (const dest of ['iframe', 'frame', 'object', 'embed', 'empty', 'script'])
+    assert.not.ok(asked({ ...page, 'sec-fetch-dest': dest }, 'page'), dest)
+  assert.not.ok(asked({ ...page, 'sec-fetch-mode': 'no-cors' }, 'page'))
+})
+
 guard.run()

@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { fetcher } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
 import { hostOf, isLoopback } from '../../base/loopback.ts'
+import { SIGNED_IN_PATH } from '../../base/ui-paths.ts'
 import type { OAuthFinish, OAuthStart } from '../api.ts'
 import type { McpPlace } from '../mcp-places.ts'
 import { LoginProblem } from './login-problem.ts'
@@ -32,8 +33,6 @@ const MAX_ASKED_BYTES = 65_536
 
 /** Logins that ask their provider just now. */
 const MAX_UNDER_WAY = 4
-
-const SIGNED_IN = '/ui/signed-in'
 
 const STATUSES: Readonly<Record<ProblemKind, number>> = { provider: 502, request: 400, client: 422 }
 
@@ -96,8 +95,8 @@ function startOf({ backend, redirectUri, clientId }: Members, host: string): OAu
       'open this page by a loopback name to sign in, or paste a token',
       'request',
     )
-  if (redirectUri !== `http://${host}${SIGNED_IN}`)
-    throw new LoginProblem(`redirectUri is not ${SIGNED_IN} of this page`, 'request')
+  if (redirectUri !== `http://${host}${SIGNED_IN_PATH}`)
+    throw new LoginProblem(`redirectUri is not ${SIGNED_IN_PATH} of this page`, 'request')
   const hasClient = typeof clientId === 'string' && clientId !== ''
   return { backend, redirectUri, ...(hasClient ? { clientId } : {}) }
 }
