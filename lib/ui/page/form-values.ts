@@ -61,12 +61,14 @@ interface At {
 
 function valuesOf(fields: readonly Field[], drafts: Drafts, { path, faults }: At): Members {
   const found: [string, unknown][] = []
-  for (const field of fields) {
-    const at = { path: path === '' ? field.name : `${path}.${field.name}`, faults }
-    const value = valueOf(field.shape, drafts[field.name] ?? '', at)
-    const isEmpty = value === undefined || (!field.isRequired && isNothing(value, field.shape))
-    if (!isEmpty) found.push([field.name, value])
-    else if (field.isRequired && !faults.some((one) => one.path === at.path))
+  for (const { name, shape, isRequired } of fields) {
+    const at = { path: path === '' ? name : `${path}.${name}`, faults: [] }
+    const value = valueOf(shape, drafts[name] ?? '', at)
+    // What nobody has begun to fill in lacks nothing.
+    if (!isRequired && isNothing(value, shape)) continue
+    faults.push(...at.faults)
+    if (value !== undefined) found.push([name, value])
+    else if (isRequired && at.faults.length === 0)
       faults.push({ path: at.path, words: 'is required' })
   }
   return Object.fromEntries(found)

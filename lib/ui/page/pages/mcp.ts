@@ -35,13 +35,25 @@ const ASK_MS = 5_000
 export function Mcp({ query }: PageProps): VNode {
   const [loaded, again] = useLoaded<McpView>('/api/mcp')
   const [runtime, askAgain] = useLoaded<Runtime>('/api/runtime')
-  const [live, setLive] = useState<McpView | null>(null)
-  useLive('mcp', setLive)
+  const [told, setTold] = useState<Told | null>(null)
+  useLive('mcp', (view) => setTold({ view, at: performance.now() }))
+  useEffect(() => {
+    if (loaded.state === 'ready') setTold({ view: loaded.value, at: performance.now() })
+  }, [loaded])
+  const tab = TABS.find((one) => one === query.get('tab')) ?? 'playground'
+  // Memory is not told whenever it changes.
+  useEffect(() => {
+    const timer = tab === 'children' ? setInterval(again, ASK_MS) : undefined
+    return () => clearInterval(timer)
+  }, [tab])
+  const shown = told === null ? loaded : ({ state: 'ready', value: told } as const)
   return html`
     <${Await} of=${runtime} again=${askAgain}>
       ${(known: Runtime) => html`
-        <${Await} of=${live === null ? loaded : { state: 'ready', value: live }} again=${again}>
-          ${(view: McpView) => html`<${Backends} view=${view} query=${query} place=${known.place} />`}
+        <${Await} of=${shown} again=${again}>
+          ${(value: Told) => html`
+            <${Backends} ...${value} query=${query} tab=${tab} place=${known.place} />
+          `}
         <//>
       `}
     <//>
@@ -132,7 +144,7 @@ function BackendHead({ backend }: { readonly backend: McpBackendView }): VNode {
         <${Copy} text=${url} />
         ${
           authentication === null
-            ? html`<${Badge}>no sign-in of its own<//>`
+            ? html`<${Badge}>no mcpAuthentication<//>`
             : html`<${Badge} tone="accent">sign in at ${hostOf(authentication.issuer)}<//>`
         }
       </div>

@@ -1,6 +1,6 @@
 // How a call stands: under way, or how it ended.
 
-import { html, useEffect, useState } from '../view.ts'
+import { html, useEffect, useRef, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
 import type { Progress } from '../mcp-client.ts'
 import { HttpFault, RpcFault, objectsIn, textOf } from '../mcp-messages.ts'
@@ -17,9 +17,15 @@ const TICK_MS = 100
 
 export function CallResult(props: { readonly call: CallState; readonly read: Read }): VNode {
   const { call, read } = props
-  return html`<section class="result" aria-label="Result" aria-live="polite">
-    ${shownOf(call, read)}
-  </section>`
+  const place = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (call.state !== 'idle') place.current?.scrollIntoView({ block: 'nearest' })
+  }, [call.state])
+  return html`
+    <section class="result" aria-label="Result" aria-live="polite" ref=${place}>
+      ${shownOf(call, read)}
+    </section>
+  `
 }
 
 function shownOf(call: CallState, read: Read): ComponentChildren {
@@ -51,7 +57,10 @@ function Running(props: { readonly since: number; readonly progress: Progress | 
       <span class="dim number">${latencyText(Math.max(now - since, 0))}</span>
       ${
         progress !== null &&
-        html`<span>${total === null ? done : `${done} of ${total}`} ${message}</span>`
+        html`
+          <span class="number">${total === null ? done : `${done} of ${total}`}</span>
+          <span class="dim">${message}</span>
+        `
       }
     </div>
     <progress

@@ -58,13 +58,15 @@ function FormField(props: OneField): VNode {
       <fieldset>
         <legend>${label}</legend>
         <${Words} field=${field} path=${path} faults=${faults} />
-        <${FormFields}
-          fields=${shape.fields}
-          drafts=${draft === '' ? {} : draft}
-          change=${change}
-          faults=${faults}
-          path=${path}
-        />
+        <div class="nested">
+          <${FormFields}
+            fields=${shape.fields}
+            drafts=${draft === '' ? {} : draft}
+            change=${change}
+            faults=${faults}
+            path=${path}
+          />
+        </div>
       </fieldset>
     `
   if (shape.kind === 'list')
@@ -72,7 +74,7 @@ function FormField(props: OneField): VNode {
       <fieldset>
         <legend>${label}</legend>
         <${Words} field=${field} path=${path} faults=${faults} />
-        <${Items} ...${props} shape=${shape} />
+        <div class="nested"><${Items} ...${props} shape=${shape} /></div>
       </fieldset>
     `
   return html`

@@ -42,28 +42,17 @@ function State(props: { readonly of: string }): VNode {
 
 export function Targets(props: { readonly of: McpBackendView['targets'] }): VNode {
   return html`
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Target</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Where</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${props.of.map(
-            ({ name, kind, where }) => html`
-              <tr key=${name}>
-                <td>${name}</td>
-                <td><${Badge}>${kind}<//></td>
-                <td><code>${where}</code></td>
-              </tr>
-            `,
-          )}
-        </tbody>
-      </table>
-    </div>
+    <ul class="targets" aria-label="Targets">
+      ${props.of.map(
+        ({ name, kind, where }) => html`
+          <li key=${name}>
+            <span>${name}</span>
+            <${Badge}>${kind}<//>
+            <code class="dim">${where}</code>
+          </li>
+        `,
+      )}
+    </ul>
   `
 }
 

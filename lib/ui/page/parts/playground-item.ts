@@ -179,8 +179,10 @@ function AsCurl(
   return html`
     <details class="curl">
       <summary>The request as curl</summary>
-      <div class="tools"><${Copy} text=${command} /></div>
-      <pre class="wrapped" tabindex="0">${command}</pre>
+      <div class="block">
+        <div class="tools"><${Copy} text=${command} /></div>
+        <pre class="wrapped" tabindex="0">${command}</pre>
+      </div>
       ${authorization === 'token' && html`<p class="dim">Put the token in the variable TOKEN.</p>`}
     </details>
   `

@@ -64,6 +64,15 @@ function Session({ backend, place }: Props): VNode {
         setToken=${setToken}
       />
       ${
+        link.state === 'off' &&
+        html`
+          <p class="about">
+            Begins a session as any MCP client does, with a process of its own for each stdio
+            target. Policies, logs and traces see it as they see others.
+          </p>
+        `
+      }
+      ${
         link.state === 'open' &&
         offer !== null &&
         html`
