@@ -24,9 +24,11 @@ export function curlOf(steps: readonly Step[]): CurlCommand | null {
   const { method, uri, headers } = request
   if (typeof method !== 'string' || typeof uri !== 'string') return null
   const notes: string[] = []
-  const words = ['curl', shellWord(uri)]
+  const words = [`curl ${shellWord(uri)}`]
   if (/[[\]{}]/.test(uri)) words.push('--globoff')
   if (/\/\.\.?(?:\/|$)/.test(uri)) words.push('--path-as-is')
+  // What comes back is to be read by people.
+  if ('accept-encoding' in members(headers)) words.push('--compressed')
   if (uri.includes(REDACTED)) notes.push('A value in the URL was hidden: fill it in.')
   const body = bodyOf(steps, notes)
   if (method !== (body === null ? 'GET' : 'POST')) words.push(`-X ${shellWord(method)}`)

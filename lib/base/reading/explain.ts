@@ -79,7 +79,7 @@ function aboutOf(steps: readonly Step[]): string[] {
   const tokens =
     input === undefined ? '' : `: ${valueText(input)} tokens in, ${valueText(output)} out`
   return [
-    ...(typeof model === 'string' ? [`${model}${tokens}`] : []),
+    ...(typeof model === 'string' ? [`model ${model}${tokens}`] : []),
     ...(targets.length > 0 ? [`${valueText(method)} for ${[...new Set(targets)].join(', ')}`] : []),
   ]
 }

@@ -203,7 +203,7 @@ explaining('says what else is worth a look', () => {
     done(200),
   ]
   assert.equal(explain(steps)!.notes, [
-    'small of mock: 16 tokens in, 14 out',
+    'model small of mock: 16 tokens in, 14 out',
     'tools/list for a, b',
     '1 rule check said no',
     '1 try failed before',

@@ -69,6 +69,10 @@ files('a request becomes a command', () => {
     command(request({ headers })),
     String.raw`curl http://a/b -H 'accept: */*' -H 'x-a: 1' -H 'x-a: it'\''s'`,
   )
+  assert.is(
+    command(request({ headers: { 'accept-encoding': 'br' } })),
+    "curl http://a/b --compressed -H 'accept-encoding: br'",
+  )
   assert.is(command(request({ method: 'DELETE' })), 'curl http://a/b -X DELETE')
   assert.is(
     command(request({ method: 'POST' }, sent('{"a":\'$(x)\'}'))),

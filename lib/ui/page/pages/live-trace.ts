@@ -31,7 +31,7 @@ export function LiveTrace(props: PageProps): VNode {
     // Whoever keeps tracing looks at one while others come.
     choose((was) => (was > 0 && pace !== 'once' ? was : id))
   })
-  const [note, load] = useFiles(tracing, choose)
+  const { note, load, forget } = useFiles(tracing, choose)
   const { traces, watch } = tracing
   const trace = traces.find(({ id }) => id === chosen) ?? traces[0]
   const arm = (next: Pace): void => {
@@ -68,14 +68,14 @@ export function LiveTrace(props: PageProps): VNode {
           />`
         }
       </div>
-      ${note !== null && html`<${Problems} note=${note} />`}
+      ${note !== null && html`<${Problems} note=${note} forget=${forget} />`}
       ${
         trace === undefined
           ? !isBusy && html`<${About} />`
           : html`<${OneTrace}
               key=${trace.id}
               trace=${trace}
-              again=${isBusy ? null : () => arm('once')}
+              again=${isBusy || trace.file !== null ? null : () => arm('once')}
             />`
       }
     </div>
@@ -110,16 +110,23 @@ function About(): VNode {
   `
 }
 
-function Problems(props: { readonly note: FileNote }): VNode {
+function Problems(props: { readonly note: FileNote; readonly forget: () => void }): VNode {
   const { title, problems } = props.note
   return html`
-    <div class="note warn" role="alert">
-      <p>${title}</p>
+    <div class="note warn trace-note" role="alert">
+      <div class="row">
+        <span>${title}</span>
+        <span class="space"></span>
+        <button type="button" onClick=${props.forget}>Close</button>
+      </div>
       ${
         problems.length > 0 &&
-        html`<ul class="notes mono">
-          ${problems.map((text) => html`<li>${text}</li>`)}
-        </ul>`
+        html`<details>
+          <summary>Which?</summary>
+          <ul class="notes mono">
+            ${problems.map((text) => html`<li>${text}</li>`)}
+          </ul>
+        </details>`
       }
     </div>
   `
@@ -129,7 +136,11 @@ function Problems(props: { readonly note: FileNote }): VNode {
 function useFiles(
   { add }: Tracing,
   choose: (id: number) => void,
-): readonly [FileNote | null, (file: File) => void] {
+): {
+  readonly note: FileNote | null
+  readonly load: (file: File) => void
+  readonly forget: () => void
+} {
   const [note, set] = useState<FileNote | null>(null)
   const load = (file: File): void => {
     loadFile(file).then(
@@ -154,7 +165,7 @@ function useFiles(
       removeEventListener('drop', drop)
     }
   }, [add])
-  return [note, load]
+  return { note, load, forget: () => set(null) }
 }
 
 interface Found {

@@ -149,7 +149,7 @@ function WatchWords(props: {
           </span>
         </p>`
       }
-      ${isWaiting && !hasTraces && html`<${SendOne} />`}
+      ${isWaiting && !hasTraces && expression.trim() === '' && html`<${SendOne} />`}
       ${
         watch.state === 'running' &&
         html`<p class="wait">
