@@ -12,8 +12,6 @@ export interface LogTail {
   readonly again: () => void
   /** The oldest first. */
   readonly lines: readonly LogLine[]
-  /** Lines that came too fast to be sent. */
-  readonly dropped: number
   readonly link: LinkState
 }
 
@@ -21,15 +19,13 @@ export interface LogTail {
 export function useLogTail(most: number, wants: (line: LogLine) => boolean): LogTail {
   const [loaded, again] = useLoaded<Logs>('/api/logs')
   const [heard, setHeard] = useState<readonly LogLine[]>([])
-  const [dropped, setDropped] = useState(0)
-  const link = useLive('logs', (event) => {
-    setHeard((was) => merged(was, event.lines.filter(wants), most))
-    if (event.dropped > 0) setDropped((was) => was + event.dropped)
-  })
+  const link = useLive('logs', (event) =>
+    setHeard((was) => merged(was, event.lines.filter(wants), most)),
+  )
   useReturn(link, again)
   const lines = useMemo(() => {
     const first = loaded.state === 'ready' ? loaded.value.lines.filter(wants) : []
     return merged(first, heard, most)
   }, [loaded, heard, most])
-  return { loaded, again, lines, dropped, link }
+  return { loaded, again, lines, link }
 }

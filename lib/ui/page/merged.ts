@@ -16,3 +16,9 @@ export function merged(
   const byNumber = new Map([...lines, ...more].map((line) => [line.number, line]))
   return [...byNumber.values()].sort((one, other) => one.number - other.number).slice(-most)
 }
+
+/** How many between the first and the last are not there: they came too fast to be sent. */
+export function missingIn(lines: readonly LogLine[]): number {
+  const [first, last] = [lines[0], lines.at(-1)]
+  return first && last ? last.number - first.number + 1 - lines.length : 0
+}

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LogLine } from '../../../lib/ui/api.ts'
-import { merged } from '../../../lib/ui/page/merged.ts'
+import { merged, missingIn } from '../../../lib/ui/page/merged.ts'
 
 const merging = suite('ui/page/merged')
 
@@ -42,6 +42,12 @@ merging('keeps the newest when there are too many', () => {
 merging('forgets a gateway that has gone when another counts anew', () => {
   assert.equal(numbers(merged(lines(0, 90, 91), lines(1_000, 1, 2), 10)), [1, 2])
   assert.equal(numbers(merged(lines(1_000, 1, 2), lines(0, 90, 91), 10)), [1, 2])
+})
+
+merging('counts the lines that nobody sent', () => {
+  assert.is(missingIn([]), 0)
+  assert.is(missingIn(lines(0, 4, 5, 6)), 0)
+  assert.is(missingIn(lines(0, 4, 7, 9)), 3)
 })
 
 merging.run()

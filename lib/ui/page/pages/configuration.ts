@@ -82,7 +82,7 @@ function Said(props: { readonly lines: readonly string[] }): VNode {
   const { lines } = props
   const more = lines.length - MOST_SAID
   return html`
-    <ul class="said mono">
+    <ul class="problems mono">
       ${lines.slice(0, MOST_SAID).map((line) => html`<li>${line}</li>`)}
       ${more > 0 && html`<li class="dim">and ${more} more</li>`}
     </ul>

@@ -6,6 +6,7 @@ import type { PageProps } from '../pages.ts'
 import { LEVELS, wants } from '../log-filter.ts'
 import type { Wanted } from '../log-filter.ts'
 import { useLogTail } from '../log-lines.ts'
+import { missingIn } from '../merged.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import { LogLevel } from '../parts/log-level.ts'
 import { LogList } from '../parts/log-list.ts'
@@ -25,7 +26,6 @@ export function Logs({ query }: PageProps): VNode {
           <${Tail}
             key=${query.toString()}
             lines=${tail.lines}
-            dropped=${tail.dropped}
             modules=${logs.modules}
             query=${query}
           />
@@ -47,11 +47,10 @@ function firstText(query: URLSearchParams): string {
 
 function Tail(props: {
   readonly lines: readonly LogLine[]
-  readonly dropped: number
   readonly modules: readonly string[]
   readonly query: URLSearchParams
 }): VNode {
-  const { lines, dropped, modules, query } = props
+  const { lines, modules, query } = props
   const [wanted, setWanted] = useState<Wanted>({
     text: firstText(query),
     level: query.get('level') ?? '',
@@ -82,10 +81,7 @@ function Tail(props: {
             onChange=${() => setEnds(ends === 'cut' ? 'wrapped' : 'cut')}
           />${' '}Wrap
         </label>
-        <span class="dim" role="status">
-          ${shown.length} of ${(held ?? lines).length} lines ${held !== null && `, ${newer} newer`}
-          ${dropped > 0 && html`<span class="warn">, ${dropped} came too fast to be shown</span>`}
-        </span>
+        <span class="dim" role="status">${stateOf(held ?? lines, shown.length, newer)}</span>
       </div>
       ${
         shown.length > 0
@@ -94,6 +90,15 @@ function Tail(props: {
       }
     </section>
   `
+}
+
+function stateOf(lines: readonly LogLine[], shown: number, newer: number): string {
+  const missing = missingIn(lines)
+  return [
+    shown === lines.length ? `${shown} lines` : `${shown} of ${lines.length} lines`,
+    ...(newer > 0 ? [`${newer} newer`] : []),
+    ...(missing > 0 ? [`${missing} came too fast to be shown`] : []),
+  ].join(', ')
 }
 
 function lastOf(lines: readonly LogLine[]): number {

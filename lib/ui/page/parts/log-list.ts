@@ -69,11 +69,11 @@ function Line(props: { readonly line: LogLine }): VNode {
         <span class="dim">${clockText(at)}.${String(at % 1_000).padStart(3, '0')}</span>
         <span class="level">${level}</span>
         <span class="dim">${module}</span>
-        <span class="said">
+        <span class="log-text">
           <${Message} line=${line} />
           ${fields.map(
             ([name, value]) => html`
-              ${' '}<span class="field"><span class="dim">${name}=</span>${String(value)}</span>
+              ${' '}<span><span class="dim">${name}=</span>${String(value)}</span>
             `,
           )}
         </span>
@@ -106,12 +106,12 @@ function isNothingMarked(): boolean {
 /** Of a request what matters comes first. */
 function Message(props: { readonly line: LogLine }): VNode {
   const request = requestOf(props.line)
-  if (request === null) return html`<span class="message">${props.line.message}</span>`
+  if (request === null) return html`<span class="log-message">${props.line.message}</span>`
   const { method, path, status, duration } = request
   const tone = status === 0 || status >= 400 ? toneOfStatus(status) : ''
   return html`
     <span>
-      <span class="message">${method} ${path}</span>${' '}
+      <span class="log-message">${method} ${path}</span>${' '}
       <b class=${tone}>${status === 0 ? 'no answer' : status}</b> ${duration}
     </span>
   `

@@ -90,7 +90,7 @@ function Search(props: {
     step(event.shiftKey ? -1 : 1)
   }
   return html`
-    <div class="row search" role="search">
+    <div class="row find" role="search">
       <input
         type="search"
         aria-label="Find in the configuration"
