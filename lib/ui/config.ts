@@ -19,20 +19,22 @@ import { Placed, yamlText } from './yaml-text.ts'
 
 /** Characters; the rest is cut. */
 export const MAX_YAML = 1_048_576
+/** Files, warnings and resources: the first of many. */
+const MAX_LISTED = 500
 
 export function configView(facts: Facts, parts: ShownParts, yaml: string): ConfigView {
   const { config, generation, loadedAt } = facts.inForce()
   const refusal = facts.refusal()
   const shown = (lines: readonly string[]): string[] =>
-    lines.map((line) => String(parts.showing.show(line)))
+    lines.slice(0, MAX_LISTED).map((line) => String(parts.showing.show(line)))
   return {
     generation,
     loadedAt: loadedAt.getTime(),
     file: config.file,
-    files: config.files,
+    files: config.files.slice(0, MAX_LISTED),
     yaml,
     warnings: shown(config.warnings),
-    resources: config.resources.map((resource) => stateOf(resource, shown)),
+    resources: config.resources.slice(0, MAX_LISTED).map((resource) => stateOf(resource, shown)),
     refusal: refusal && { at: refusal.at.getTime(), problems: shown(refusal.problems) },
   }
 }

@@ -2,6 +2,7 @@
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { partPath, UI_PARTS } from '../../lib/base/ui-paths.ts'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
@@ -12,7 +13,13 @@ import { Program } from '../support/program.ts'
 const WAIT_MS = 10_000
 
 /** What the admin interface and the statistics show without being asked for anything. */
-const SHOWN = ['/config_dump', '/debug/tasks', '/memory', '/logging', '/']
+const SHOWN = [
+  ...['/config_dump', '/debug/tasks', '/memory', '/logging', '/'],
+  ...UI_PARTS.filter((part) => part !== 'trace' && part !== 'live').map(partPath),
+]
+
+/** What the page hears: each topic has come once when there are as many events. */
+const TOPICS = ['runtime', 'logs', 'limits', 'mcp', 'config']
 
 export class Planted {
   readonly port: number
@@ -62,6 +69,7 @@ export class Planted {
   /** Everything, once it has ended. */
   async end(): Promise<string> {
     for (const path of SHOWN) this.emitted += await this.#get(this.#admin, path)
+    this.emitted += await this.#listen()
     this.emitted += await this.#get(this.#stats, '/metrics')
     this.#program.signal('SIGTERM')
     await this.#program.exit()
@@ -75,6 +83,22 @@ export class Planted {
 
   async #get(port: number, path: string): Promise<string> {
     return textOf(await open({ port, path, method: 'GET' }))
+  }
+
+  /** All that the page hears at first. */
+  async #listen(): Promise<string> {
+    const path = `${partPath('live')}?topics=${TOPICS.join()}`
+    const events = await open({ port: this.#admin, path, method: 'GET' })
+    let text = ''
+    const heard = new Promise<void>((resolve) => {
+      events.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+        if (TOPICS.every((topic) => text.includes(`event: ${topic}\n`))) resolve()
+      })
+    })
+    await deadline(heard, WAIT_MS, 'an event of each topic')
+    events.destroy()
+    return text
   }
 
   /** Waits for the next request. */

@@ -252,6 +252,11 @@ secrets(
     assert.match(emitted, '"path":"/plain/a"')
     assert.match(emitted, '&shown=yes')
     assert.match(emitted, '"sub":"alice"')
+    assert.match(emitted, '"place":"admin"')
+    assert.match(emitted, 'cannot fetch the keys of https://j: ')
+    assert.match(emitted, 'cannot connect to 127.0.0.1:1: connection refused')
+    assert.match(emitted, '"tightest":[{"key":"<redacted>"')
+    assert.match(emitted, 'event: logs')
   },
 )
 
