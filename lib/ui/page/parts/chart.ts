@@ -12,6 +12,8 @@ export interface Series {
   readonly tone: 1 | 2 | 3 | 4 | 5
   /** The earliest first. */
   readonly points: readonly Point[]
+  /** Down to the axis, as one that is alone is anyway. */
+  readonly isFilled?: boolean
 }
 
 export interface ChartProps {
@@ -111,7 +113,12 @@ function Lines(props: {
     <g>
       <line class="rule" x1="0" x2=${WIDTH} y1="0.5" y2="0.5" />
       <line class="axis" x1="0" x2=${WIDTH} y1=${box.height - 0.5} y2=${box.height - 0.5} />
-      ${series.length === 1 && html`<path class=${`area tone-${series[0]!.tone}`} d=${areaOf(series[0]!.points, box)} />`}
+      ${series
+        .filter(({ isFilled }) => isFilled === true || series.length === 1)
+        .map(
+          ({ tone, points }) =>
+            html`<path class=${`area tone-${tone}`} d=${areaOf(points, box)} />`,
+        )}
       ${series.map(({ tone, points }) => html`<path class=${`line tone-${tone}`} d=${lineOf(points, box)} />`)}
       ${at !== null && html`<line class="cursor" x1=${x} x2=${x} y1="0" y2=${box.height} />`}
       ${

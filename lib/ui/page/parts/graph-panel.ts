@@ -215,7 +215,7 @@ function OfBackend(props: {
       ({ backend: { key, config, policies } }, index, { length }) => html`
         <div key=${key}>
           <h3>${length > 1 ? `Config ${index + 1} of ${length}` : 'Config'}</h3>
-          <${DataView} value=${config} name=${`Config of ${key}`} />
+          <${DataView} value=${config} open=${4} name=${`Config of ${key}`} />
           ${policies.length > 0 && html`<h3>Its own policies</h3>`}
           ${policies.length > 0 && html`<${Policies} of=${policies} />`}
         </div>
@@ -248,10 +248,8 @@ function Pool({ uses }: { readonly uses: readonly Use[] }): ComponentChildren {
   }
   return html`
     <${Pair} name="Connections">
-      ${wholeText(sum.open)} open, ${wholeText(sum.idle)}
-      idle${
-        sum.waiting > 0 && html`, <span class="warn">${some(sum.waiting, 'request')} waiting</span>`
-      }
+      ${`${wholeText(sum.open)} open, ${wholeText(sum.idle)} idle`}
+      ${sum.waiting > 0 && html`<span class="warn">, ${some(sum.waiting, 'request')} waiting</span>`}
     <//>
   `
 }

@@ -119,7 +119,7 @@ function BurnDown(props: {
   const ahead = aheadOf(points, burn, refill)
   const span = last[0] - first[0]
   const to = Math.min(ahead.at(-1)?.[0] ?? last[0], last[0] + span * AHEAD)
-  const series: Series[] = [{ name: 'left', tone: 1, points }]
+  const series: Series[] = [{ name: 'left', tone: 1, points, isFilled: true }]
   if (ahead.length > 0) series.push({ name: 'at this pace', tone: 3, points: cutAt(ahead, to) })
   const ends = [
     `${spanText(span)} ago`,
