@@ -46,6 +46,27 @@ export function partsOf(line: string): LineParts {
   return { lead, name, value, comment }
 }
 
+export interface Jump {
+  readonly label: string
+  readonly line: number
+  /** How deep it lies. */
+  readonly depth: number
+}
+
+/** What parts are called: the names at the top, and whatever in them has a key or a name of its own. */
+export function jumpsOf(sections: readonly Section[], most: number): readonly Jump[] {
+  const jumps: Jump[] = []
+  for (const { name, first, lines } of sections) {
+    if (name !== '') jumps.push({ label: name, line: first, depth: 0 })
+    for (const [at, line] of lines.entries()) {
+      const [, lead, label] = /^( *)- (?:key|name): (\S+)/.exec(line) ?? []
+      if (lead !== undefined && label !== undefined)
+        jumps.push({ label, line: first + at, depth: Math.floor(lead.length / 4) + 1 })
+    }
+  }
+  return jumps.slice(0, most)
+}
+
 export interface Match {
   /** Of the line, from 1. */
   readonly line: number

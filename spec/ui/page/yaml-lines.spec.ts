@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { cutAt, matchesIn, partsOf, sectionsOf } from '../../../lib/ui/page/yaml-lines.ts'
+import { cutAt, jumpsOf, matchesIn, partsOf, sectionsOf } from '../../../lib/ui/page/yaml-lines.ts'
 
 const yaml = suite('ui/page/yaml-lines')
 
@@ -53,6 +53,18 @@ yaml('loses no letter of a line, whatever it is', () => {
   const odd = ['  - - a: b', '"', '  "a', ':', ' : #', '- # x', '\ta: "b" c # "d"', 'a:b # c']
   for (const line of [...TEXT.split('\n'), ...odd])
     assert.is(Object.values(partsOf(line)).join(''), line)
+})
+
+yaml('leads to whatever has a name', () => {
+  const text = 'a:\n  - name: b # x\n    list:\n      - key: c/d\n      - d\ne: 1\n'
+  const jumps = [
+    { label: 'a', line: 1, depth: 0 },
+    { label: 'b', line: 2, depth: 1 },
+    { label: 'c/d', line: 4, depth: 2 },
+    { label: 'e', line: 6, depth: 0 },
+  ]
+  assert.equal(jumpsOf(sectionsOf(text), 10), jumps)
+  assert.equal(jumpsOf(sectionsOf(text), 2), jumps.slice(0, 2))
 })
 
 yaml('is searched in any case, up to a bound', () => {

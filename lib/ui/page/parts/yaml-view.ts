@@ -2,8 +2,8 @@
 
 import { html, useEffect, useMemo, useRef, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
-import { cutAt, matchesIn, partsOf, sectionsOf } from '../yaml-lines.ts'
-import type { Section } from '../yaml-lines.ts'
+import { cutAt, jumpsOf, matchesIn, partsOf, sectionsOf } from '../yaml-lines.ts'
+import type { Match, Section } from '../yaml-lines.ts'
 import { Copy } from './copy.ts'
 
 /** Lines of one section that are drawn at once; more by a button. */
@@ -11,69 +11,95 @@ const MOST_LINES = 1_000
 /** More than this stands folded at first. */
 const LONG = 3_000
 const MOST_MATCHES = 1_000
+const MOST_JUMPS = 300
 
 export function YamlView(props: { readonly yaml: string; readonly find: string }): VNode {
   const { yaml } = props
   const sections = useMemo(() => sectionsOf(yaml), [yaml])
   const [words, setWords] = useState(props.find)
-  const [turn, setTurn] = useState(0)
   const [folded, setFolded] = useState<ReadonlySet<string>>(() => foldedAtFirst(sections))
+  const [line, setLine] = useState(() => matchesIn(sections, props.find, 1)[0]?.line ?? 0)
   const matches = useMemo(() => matchesIn(sections, words, MOST_MATCHES), [sections, words])
-  const at = matches.length === 0 ? -1 : ((turn % matches.length) + matches.length) % matches.length
-  const match = matches[at]
   const frame = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    if (match === undefined) return
-    frame.current?.querySelector(`[data-line="${match.line}"]`)?.scrollIntoView({ block: 'center' })
-  }, [match?.line, words])
-  const fold = (name: string): void =>
-    setFolded(
-      (was) => new Set(was.has(name) ? [...was].filter((one) => one !== name) : [...was, name]),
-    )
-  const jump = (name: string): void => {
-    setFolded((was) => new Set([...was].filter((one) => one !== name)))
-    document.getElementById(idOf(name))?.scrollIntoView({ block: 'start' })
+    const element = line === 0 ? null : frame.current?.querySelector(`[data-line="${line}"]`)
+    element?.scrollIntoView({ block: 'center' })
+  }, [line, words])
+  const search = (next: string): void => {
+    setWords(next)
+    setLine(matchesIn(sections, next, 1)[0]?.line ?? 0)
+  }
+  const at = matches.findIndex((match) => match.line === line)
+  const step = (by: number): void => {
+    const from = at < 0 && by < 0 ? 0 : at
+    if (matches.length > 0) setLine(matches.at((from + by) % matches.length)!.line)
+  }
+  const fold = (name: string): void => {
+    setLine(0)
+    setFolded((was) => toggled(was, name))
   }
   return html`
     <div class="yaml" ref=${frame}>
       <div class="yaml-bar">
         <${Search}
           words=${words}
-          said=${words === '' ? '' : `${at + 1} of ${matches.length}${matches.length === MOST_MATCHES ? ' or more' : ''}`}
-          change=${(next: string) => {
-            setWords(next)
-            setTurn(0)
-          }}
-          step=${(by: number) => setTurn(turn + by)}
+          said=${saidOf(words, at, matches)}
+          change=${search}
+          step=${step}
         />
+        <${Jumps} sections=${sections} go=${setLine} />
         <${Copy} text=${yaml} label="Copy all" />
-        <nav aria-label="Sections" class="row">
-          ${sections.map(
-            ({ name, lines }) =>
-              name !== '' &&
-              html`
-                <button type="button" class="plain jump" onClick=${() => jump(name)}>
-                  ${name} <span class="dim">${lines.length}</span>
-                </button>
-              `,
-          )}
-        </nav>
       </div>
       <div class="yaml-text" tabindex="0" role="region" aria-label="Effective configuration">
-        ${sections.map(
-          (section, index) => html`
+        ${sections.map((section) => {
+          const has = line >= section.first && line < section.first + section.lines.length
+          return html`
             <${SectionView}
               key=${section.name}
               section=${section}
               words=${words}
-              isFolded=${folded.has(section.name) && match?.section !== index}
-              current=${match?.section === index ? match.line : 0}
+              isFolded=${folded.has(section.name) && !has}
+              current=${has ? line : 0}
               fold=${fold}
             />
-          `,
-        )}
+          `
+        })}
       </div>
     </div>
+  `
+}
+
+function toggled(names: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  return new Set(names.has(name) ? [...names].filter((one) => one !== name) : [...names, name])
+}
+
+function saidOf(words: string, at: number, { length }: readonly Match[]): string {
+  if (words === '') return ''
+  const all = `${length}${length === MOST_MATCHES ? ' or more' : ''}`
+  return at < 0 ? all : `${at + 1} of ${all}`
+}
+
+/** A part that is chosen once more is gone to once more. */
+function Jumps(props: {
+  readonly sections: readonly Section[]
+  readonly go: (line: number) => void
+}): VNode {
+  const { sections, go } = props
+  const jumps = useMemo(() => jumpsOf(sections, MOST_JUMPS), [sections])
+  const chosen = (event: Event): void => {
+    const select = event.target as HTMLSelectElement
+    go(Number(select.value))
+    select.value = '0'
+  }
+  return html`
+    <select aria-label="Go to a part" onChange=${chosen}>
+      <option value="0">Go to …</option>
+      ${jumps.map(
+        ({ label, line, depth }) => html`
+          <option key=${line} value=${line}>${'\u00a0'.repeat(depth * 3)}${label}</option>
+        `,
+      )}
+    </select>
   `
 }
 
@@ -127,7 +153,7 @@ function SectionView(props: {
   )
   useMarked(current)
   return html`
-    <div class="yaml-section" id=${idOf(name)}>
+    <div class="yaml-section">
       ${
         name !== '' &&
         lines.length > 1 &&
@@ -195,8 +221,4 @@ function marked(text: string, words: string): ComponentChildren {
 function foldedAtFirst(sections: readonly Section[]): ReadonlySet<string> {
   const all = sections.reduce((sum, { lines }) => sum + lines.length, 0)
   return new Set(all > LONG ? sections.map(({ name }) => name) : [])
-}
-
-function idOf(name: string): string {
-  return `yaml-${name}`
 }
