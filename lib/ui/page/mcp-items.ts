@@ -45,18 +45,28 @@ export interface Offer {
 
 type Ask = (method: string, params: Members) => Promise<Members>
 
+/** Where the gateway tells of targets that are down. */
+const FAILED = 'gateway/failedTargets'
+
 const MAX_PAGES = 20
 const MAX_ITEMS = 1_000
 
 /** Only what the server says it has is asked for. */
-export async function offerOf(ask: Ask, capabilities: Members): Promise<Offer> {
-  const problems: string[] = []
+export async function offerOf(request: Ask, capabilities: Members): Promise<Offer> {
+  const problems = new Set<string>()
+  const ask = async (method: string, params: Members): Promise<Members> => {
+    const answer = await request(method, params)
+    // Of several targets some may be down, which is no error.
+    for (const { target, reason } of objectsIn(membersOf(answer['_meta'])?.[FAILED]))
+      problems.add(textOf(reason) || `${textOf(target)} does not answer`)
+    return answer
+  }
   const all = async (of: string, method: string, member: string): Promise<Members[]> => {
     if (membersOf(capabilities[of]) === null) return []
     try {
       return await pagesOf(ask, method, member)
     } catch (error) {
-      problems.push(`${method}: ${error instanceof Error ? error.message : String(error)}`)
+      problems.add(`${method}: ${error instanceof Error ? error.message : String(error)}`)
       return []
     }
   }
@@ -73,7 +83,7 @@ export async function offerOf(ask: Ask, capabilities: Members): Promise<Offer> {
       ...resources.map((one) => resourceOf(one, 'resource')),
       ...templates.map((one) => resourceOf(one, 'template')),
     ],
-    problems,
+    problems: [...problems],
   }
 }
 

@@ -161,7 +161,7 @@ function Parts(props: { readonly result: Members; readonly read: Read }): VNode 
       ${
         structuredContent !== undefined &&
         html`
-          <div class="block">
+          <div class="piece">
             <h3>Structured content</h3>
             <${DataView} value=${structuredContent} open=${4} name="Structured content" />
           </div>

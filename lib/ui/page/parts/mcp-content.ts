@@ -22,7 +22,7 @@ export type Read = (uri: string) => void
 export function Blocks(props: { readonly of: unknown; readonly read: Read }): VNode {
   const all = objectsIn(props.of)
   return html`
-    <div class="blocks">
+    <div class="pieces">
       ${all
         .slice(0, MAX_BLOCKS)
         .map((block, at) => html`<${Block} key=${at} block=${block} read=${props.read} />`)}
@@ -42,7 +42,7 @@ export function Block(props: { readonly block: Members; readonly read: Read }): 
   if (type === 'resource_link') return html`<${Link} block=${block} read=${read} />`
   const resource = type === 'resource' ? membersOf(block['resource']) : null
   if (resource !== null) return html`<${Contents} of=${resource} />`
-  return html`<div class="block"><${DataView} value=${block} name="Content" /></div>`
+  return html`<div class="piece"><${DataView} value=${block} name="Content" /></div>`
 }
 
 /** One part of a resource: text, or bytes. */
@@ -67,7 +67,7 @@ export function Contents(props: { readonly of: Members }): VNode {
 function Link(props: { readonly block: Members; readonly read: Read }): VNode {
   const { uri, name, title, description } = props.block
   return html`
-    <div class="block row">
+    <div class="piece row">
       <span>${textOf(title) || textOf(name)}</span>
       <code class="uri">${textOf(uri)}</code>
       <button type="button" onClick=${() => props.read(textOf(uri))}>Read</button>
@@ -83,7 +83,7 @@ function Text(props: { readonly text: string }): VNode {
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? text : text.slice(0, MAX_LETTERS)
   return html`
-    <div class="block">
+    <div class="piece">
       <div class="tools">
         ${
           data !== null &&
@@ -125,7 +125,7 @@ function Picture(props: { readonly data: string; readonly type: string }): Compo
   const isShown = IMAGES.test(type) && data.length <= MAX_IMAGE_LETTERS && !isBroken
   if (!isShown) return html`<${Bytes} what="bytes" data=${data} type=${type} />`
   return html`
-    <figure class="block">
+    <figure class="piece">
       <img
         src=${`data:${type};base64,${data}`}
         alt="What the server sent"
@@ -142,7 +142,7 @@ function Bytes(props: {
   readonly type: string
 }): VNode {
   const { what, data, type } = props
-  return html`<p class="block dim">${what}: ${type || 'of no type'}, ${bytesText(sizeOf(data))}</p>`
+  return html`<p class="piece dim">${what}: ${type || 'of no type'}, ${bytesText(sizeOf(data))}</p>`
 }
 
 function sizeOf(base64: string): number {

@@ -76,7 +76,7 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionState> }): V
             <th scope="col" class="number">Idle</th>
             <th scope="col" class="number">Calls</th>
             <th scope="col" class="number">Streams</th>
-            <th scope="col">Targets</th>
+            <th scope="col" class="states">Targets</th>
           </tr>
         </thead>
         <tbody>

@@ -177,9 +177,9 @@ function AsCurl(
   const message = { method: methodOf(item), params: paramsOf(item, value) }
   const command = curlOf({ backend, headers: client.headers, authorization, message })
   return html`
-    <details class="curl">
+    <details class="as-curl">
       <summary>The request as curl</summary>
-      <div class="block">
+      <div class="piece">
         <div class="tools"><${Copy} text=${command} /></div>
         <pre class="wrapped" tabindex="0">${command}</pre>
       </div>

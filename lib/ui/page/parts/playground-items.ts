@@ -72,7 +72,7 @@ export function Items(props: {
         )}
       </ul>
       ${shown.length === 0 && html`<p class="dim none">${all.length === 0 ? `no ${kind}` : 'nothing like that'}</p>`}
-      ${offer.problems.map((problem) => html`<p class="bad">${problem}</p>`)}
+      ${offer.problems.map((problem) => html`<p class="bad problem" key=${problem}>${problem}</p>`)}
     </nav>
   `
 }
