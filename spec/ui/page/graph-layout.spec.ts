@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { layoutOf, spread } from '../../../lib/ui/page/parts/graph-layout.ts'
 import type { Layout } from '../../../lib/ui/page/parts/graph-layout.ts'
-import { strength } from '../../../lib/ui/page/parts/graph-lines.ts'
+import { farFrom, strength } from '../../../lib/ui/page/parts/graph-lines.ts'
 import type { Rect } from '../../../lib/ui/page/parts/graph-lines.ts'
 import { graphOf } from '../../../lib/ui/page/parts/graph-model.ts'
 import type { MapView } from '../../../lib/ui/api.ts'
@@ -107,6 +107,17 @@ laying('a backend lies level with the only route that uses it', () => {
     const [own, behind] = [rects.get(`route ${name}`)!, rects.get(`backend host ${name}:80`)!]
     assert.ok(Math.abs(own.y + own.height / 2 - behind.y - behind.height / 2) <= 1)
   }
+})
+
+laying('a route tells of a backend that is out of sight', () => {
+  const many = Array.from({ length: 20 }, (_, at) =>
+    route(`r${at}`, { backends: [backend('x:80', { key: `${at}` }), backend(`own${at}:80`)] }),
+  )
+  const graph = graphOf(mapOf(...many), { words: '', choice: 'all', most: 40, keep: null })
+  const { rects } = layoutOf(graph, 1200, 'names')
+  const { routes } = graph.gateways[0]!.listeners[0]!
+  assert.equal(farFrom(routes[0]!, rects), ['x:80'])
+  assert.equal(farFrom(routes[10]!, rects), [])
 })
 
 laying('policies that are counted take no more room for being many', () => {

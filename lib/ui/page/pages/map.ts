@@ -18,6 +18,8 @@ import type { MapView } from '../../api.ts'
 
 /** That are listed at first. */
 const FIRST_PROBLEMS = 5
+/** Of what covers the page above. */
+const TOP_HEIGHT = 48
 /** Narrower places have the tree. */
 const LEAST_WIDTH = 720
 /** With more routes than these, policies are counted at first. */
@@ -201,7 +203,7 @@ function Body(props: {
     if (id === null) return
     const box = whole.current?.querySelector<HTMLElement>(`[data-box="${CSS.escape(id)}"]`)
     if (opened === null) box?.focus()
-    else box?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    else if (box) show(box)
   }, [opened, width])
   const isTree = wholeWidth < LEAST_WIDTH
   const parts = { graph, opened, open, ...rest }
@@ -222,6 +224,13 @@ function Body(props: {
       ${isBeside && panel}
     </div>
   `
+}
+
+/** A box that can be seen stays where it is. */
+function show(box: HTMLElement): void {
+  const { top, bottom } = box.getBoundingClientRect()
+  const isSeen = top >= TOP_HEIGHT && bottom <= innerHeight
+  box.scrollIntoView({ block: isSeen ? 'nearest' : 'center', inline: 'nearest' })
 }
 
 /** Escape closes the panel; arrow keys go from box to box. */

@@ -102,8 +102,14 @@ export function hasBad(nodes: readonly { readonly problems: readonly string[] }[
   return nodes.some(({ problems }) => problems.length > 0)
 }
 
-export function RouteFace(props: { readonly box: RouteBox; readonly pace: Pace | null }): VNode {
+export function RouteFace(props: {
+  readonly box: RouteBox
+  readonly pace: Pace | null
+  /** Backends that are out of sight from here. */
+  readonly far?: readonly string[]
+}): VNode {
   const { route } = props.box
+  const { far = [] } = props
   const [problem] = route.problems
   const isLive = props.pace !== null && props.pace.requests > 0
   return html`
@@ -113,7 +119,10 @@ export function RouteFace(props: { readonly box: RouteBox; readonly pace: Pace |
         ${isLive && html`<span class="pace">${paceText(props.pace!.requests)}</span>`}
       </span>
       <span class="one-line mono dim">${matchText(route)}</span>
-      <${TrafficLine} of=${props.box} />
+      <span class="head">
+        <${TrafficLine} of=${props.box} />
+        ${far.length > 0 && html`<span class="one-line dim">→ ${far.join(', ')}</span>`}
+      </span>
       ${problem !== undefined && html`<span class="one-line bad">${problem}</span>`}
     </span>
   `

@@ -13,7 +13,7 @@ import {
 } from './graph-box.ts'
 import { layoutOf } from './graph-layout.ts'
 import type { Layout, PolicyForm } from './graph-layout.ts'
-import { policiesId } from './graph-lines.ts'
+import { farFrom, policiesId } from './graph-lines.ts'
 import type { Rect } from './graph-lines.ts'
 import { firstNamed } from './graph-model.ts'
 import type { BackendBox, GatewayBox, Graph, ListenerBox, RouteBox } from './graph-model.ts'
@@ -136,7 +136,11 @@ function RoutePart(props: Parts & { readonly box: RouteBox }): unknown[] {
         open=${open}
         style=${styleOf(layout.rects.get(box.id)!)}
       >
-        <${RouteFace} box=${box} pace=${paces.get(box.route.key) ?? null} />
+        <${RouteFace}
+          box=${box}
+          pace=${paces.get(box.route.key) ?? null}
+          far=${farFrom(box, layout.rects)}
+        />
       <//>
     `,
     box.policies.length > 0 &&

@@ -30,6 +30,7 @@ type Place = readonly [x: number, y: number]
 /** Of listeners under a gateway that has several. */
 export const INDENT = 16
 const CORNER = 8
+const FAR = 300
 /** Of the line of the busiest route, in pixels. */
 const WIDEST = 6
 const THINNEST = 1.25
@@ -111,6 +112,13 @@ function elbow([x, y]: Place, [toX, toY]: Place): string {
     `M${x} ${y}H${trunk - corner}Q${trunk} ${y} ${trunk} ${y + turn}` +
     `V${toY - turn}Q${trunk} ${toY} ${trunk + corner} ${toY}H${toX}`
   )
+}
+
+/** Labels of backends that lie so far above or below that one does not see both. */
+export function farFrom({ id, uses }: RouteBox, rects: Rects): string[] {
+  const own = rects.get(id)!
+  const far = uses.filter(({ to }) => Math.abs(rects.get(to)!.y - own.y) > FAR)
+  return [...new Set(far.map(({ backend }) => backend.label))]
 }
 
 /** A busy route is a strong line; one of a thousandth of its traffic is still told from an idle one. */
