@@ -1,7 +1,7 @@
 // The HTTP answers of an MCP server: messages in JSON or in an event stream, or a refusal.
 
 import { EventStreamReader } from '../../base/reading/event-stream.ts'
-import { HttpFault, incomingIn, textOf } from './mcp-messages.ts'
+import { HttpFault, incomingIn, membersOf, textOf } from './mcp-messages.ts'
 import type { Incoming } from './mcp-messages.ts'
 
 /** Of one answer, or one event. */
@@ -58,14 +58,17 @@ export async function faultOf(response: Response): Promise<Error> {
   return new HttpFault(status, wordsIn(text))
 }
 
+/** `error` of the playground, of a policy with its description, or of JSON-RPC. */
 function wordsIn(text: string): string {
+  const { error, error_description: more } = membersOf(valueIn(text)) ?? {}
+  if (typeof error === 'string') return [error, textOf(more)].filter((one) => one !== '').join(': ')
+  return textOf(membersOf(error)?.['message']) || text
+}
+
+function valueIn(text: string): unknown {
   try {
-    const { error } = JSON.parse(text) as { error?: unknown }
-    if (typeof error === 'string') return error
-    const message = textOf((error as { message?: unknown } | undefined)?.message)
-    if (message !== '') return message
+    return JSON.parse(text)
   } catch {
-    // Words, as policies say them.
+    return null
   }
-  return text
 }

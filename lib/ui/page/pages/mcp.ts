@@ -11,6 +11,7 @@ import { Await, Empty } from '../parts/loading.ts'
 import { Children, Sessions, Targets } from '../parts/mcp-live.ts'
 import { PlaygroundView } from '../parts/playground.ts'
 import { useLive, useLoaded } from '../use.ts'
+import type { Loaded } from '../use.ts'
 
 const EXAMPLE = `mcp:
   targets:
@@ -46,7 +47,7 @@ export function Mcp({ query }: PageProps): VNode {
     const timer = tab === 'children' ? setInterval(again, ASK_MS) : undefined
     return () => clearInterval(timer)
   }, [tab])
-  const shown = told === null ? loaded : ({ state: 'ready', value: told } as const)
+  const shown = told === null ? waiting(loaded) : ({ state: 'ready', value: told } as const)
   return html`
     <${Await} of=${runtime} again=${askAgain}>
       ${(known: Runtime) => html`
@@ -58,6 +59,11 @@ export function Mcp({ query }: PageProps): VNode {
       `}
     <//>
   `
+}
+
+/** What is there is told in a moment. */
+function waiting<T>(loaded: Loaded<T>): Loaded<never> {
+  return loaded.state === 'ready' ? { state: 'loading' } : loaded
 }
 
 function Backends(
@@ -120,15 +126,11 @@ function Backends(
     </div>
     ${
       tab === 'sessions' &&
-      html`<section class="card" aria-label="Sessions">
-        <${Sessions} of=${backend.sessions} at=${at} />
-      </section>`
+      html`<div class="card"><${Sessions} of=${backend.sessions} at=${at} /></div>`
     }
     ${
       tab === 'children' &&
-      html`<section class="card" aria-label="Children">
-        <${Children} of=${view.children} at=${at} />
-      </section>`
+      html`<div class="card"><${Children} of=${view.children} at=${at} /></div>`
     }
   `
 }
