@@ -12,8 +12,9 @@ import type { Labels } from '../base/metrics.ts'
 /** Keys of one rule that its status names. */
 export const MAX_KEYS_SHOWN = 20
 
-/** Of those used last, where many are looked at every second. */
+/** Of those used last, where limits are looked at every second: of one, and of all together. */
 export const KEYS_GLANCED_AT = 1_024
+const KEYS_IN_ALL = 16_384
 
 const ID_LETTERS = 16
 
@@ -70,17 +71,23 @@ export class Limits {
 
   /** One after the other, and of each only keys that were used lately: for those who look often. */
   *glance(): Generator<LimitStatus> {
-    for (const entry of this.#entries.values()) yield this.#statusOf(entry, KEYS_GLANCED_AT)
+    for (const entry of this.#entries.values()) yield this.#statusOf(entry, this.#among)
   }
 
   /** What is left of the tightest bucket of each. */
   *tightest(): Generator<{ readonly id: string; readonly remaining: number }> {
     const now = this.#now()
     for (const { id, rule } of this.#entries.values()) {
-      const [first] = rule.keyed?.tightest(1, now, KEYS_GLANCED_AT) ?? []
+      const [first] = rule.keyed?.tightest(1, now, this.#among) ?? []
       const remaining = rule.shared.remaining(now)
       yield { id, remaining: Math.min(remaining, first?.remaining ?? remaining) }
     }
+  }
+
+  /** At least as many as are shown. */
+  get #among(): number {
+    const share = Math.floor(KEYS_IN_ALL / Math.max(1, this.#entries.size))
+    return Math.max(MAX_KEYS_SHOWN, Math.min(KEYS_GLANCED_AT, share))
   }
 
   #statusOf({ id, owner, rule }: Entry, among: number): LimitStatus {

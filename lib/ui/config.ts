@@ -18,7 +18,7 @@ import { bindText } from './runtime.ts'
 import { Placed, yamlText } from './yaml-text.ts'
 
 /** Characters; the rest is cut. */
-export const MAX_YAML = 1_048_576
+const MAX_YAML = 1_048_576
 /** Files, warnings and resources: the first of many. */
 const MAX_LISTED = 500
 

@@ -1,6 +1,6 @@
 // What was left of each limit over the last minutes, for a line that shows how fast it burns down.
 
-export const POINT_MS = 2_000
+const POINT_MS = 2_000
 export const MAX_POINTS = 120
 /** The first ones; whoever has more does not look at them all. */
 export const MAX_RULES = 64

@@ -5,7 +5,7 @@ import { LatestTimes } from '../base/fine-histogram.ts'
 import type { Totals } from '../base/totals.ts'
 import type { Sample } from './api.ts'
 
-export const SAMPLE_MS = 1_000
+const SAMPLE_MS = 1_000
 export const MAX_SAMPLES = 300
 
 export interface SampleSource {
