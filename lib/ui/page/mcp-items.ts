@@ -53,12 +53,16 @@ const MAX_ITEMS = 1_000
 
 /** Only what the server says it has is asked for. */
 export async function offerOf(request: Ask, capabilities: Members): Promise<Offer> {
-  const problems = new Set<string>()
+  /** By what is not there: one reason for each is enough. */
+  const problems = new Map<string, string>()
+  const tell = (what: string, reason: string): void => {
+    if (!problems.has(what)) problems.set(what, reason)
+  }
   const ask = async (method: string, params: Members): Promise<Members> => {
     const answer = await request(method, params)
     // Of several targets some may be down, which is no error.
     for (const { target, reason } of objectsIn(membersOf(answer['_meta'])?.[FAILED]))
-      problems.add(textOf(reason) || `${textOf(target)} does not answer`)
+      tell(textOf(target), textOf(reason) || `${textOf(target)} does not answer`)
     return answer
   }
   const all = async (of: string, method: string, member: string): Promise<Members[]> => {
@@ -66,7 +70,7 @@ export async function offerOf(request: Ask, capabilities: Members): Promise<Offe
     try {
       return await pagesOf(ask, method, member)
     } catch (error) {
-      problems.add(`${method}: ${error instanceof Error ? error.message : String(error)}`)
+      tell(method, `${method}: ${error instanceof Error ? error.message : String(error)}`)
       return []
     }
   }
@@ -83,7 +87,7 @@ export async function offerOf(request: Ask, capabilities: Members): Promise<Offe
       ...resources.map((one) => resourceOf(one, 'resource')),
       ...templates.map((one) => resourceOf(one, 'template')),
     ],
-    problems: [...problems],
+    problems: [...problems.values()],
   }
 }
 

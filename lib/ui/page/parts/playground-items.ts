@@ -55,6 +55,7 @@ export function Items(props: {
           />
         `
       }
+      ${offer.problems.map((problem) => html`<p class="note bad" key=${problem}>${problem}</p>`)}
       <ul>
         ${shown.map(
           (item) => html`
@@ -72,7 +73,6 @@ export function Items(props: {
         )}
       </ul>
       ${shown.length === 0 && html`<p class="dim none">${all.length === 0 ? `no ${kind}` : 'nothing like that'}</p>`}
-      ${offer.problems.map((problem) => html`<p class="bad problem" key=${problem}>${problem}</p>`)}
     </nav>
   `
 }
