@@ -31,8 +31,7 @@ export function TraceEvents(props: {
       ${
         typeof step === 'number' &&
         html`<p class="dim">
-          It came in so many parts that the time of only one in ${step} was kept: times are up to
-          ${step} parts late.
+          ${`It came in so many parts that the time of only one in ${step} was kept: times are up to ${step} parts late.`}
         </p>`
       }
       ${

@@ -6,6 +6,7 @@ import { bytesText, spanWords, timeText } from '../../../base/reading/amounts.ts
 import { faultOf, routeName } from '../../../base/reading/cause.ts'
 import { members, valueText } from '../../../base/reading/step.ts'
 import type { ShownEvent } from '../../../base/reading/step.ts'
+import { arrivalsOf } from '../../../base/reading/stream-times.ts'
 import { totalOf } from '../../../base/reading/timing.ts'
 import { Badge, toneOfStatus } from './badge.ts'
 import { DataView } from './data-view.ts'
@@ -87,16 +88,25 @@ function responseFacts({ stage, requestState }: Message): ComponentChildren {
   `
 }
 
-function bodyFacts({ stage, bytes, truncated, arrivals }: Message): ComponentChildren {
+function bodyFacts(message: Message): ComponentChildren {
+  const { stage, bytes, truncated } = message
   const size = typeof bytes === 'number' ? bytesText(bytes) : '-'
-  const parts =
-    Array.isArray(arrivals) && arrivals.length > 1 ? `, in ${arrivals.length} parts` : ''
+  const parts = partsText(message)
   const cut = truncated === true ? '; only the beginning was kept' : ''
   const words = stage === 'final request' ? 'The body as the backend gets it.' : null
   return html`
     ${words === null ? stageWords(stage) : html`<p>${words}</p>`}
     ${pairs([['Size', `${size}${parts}${cut}`]])}
   `
+}
+
+function partsText(message: Message): string {
+  const { length } = arrivalsOf(message)
+  const { arrivalStep } = message
+  if (length < 2) return ''
+  return typeof arrivalStep === 'number'
+    ? `, in about ${length * arrivalStep} parts`
+    : `, in ${length} parts`
 }
 
 function routeFacts({ selectedRoute, evaluatedRoutes }: Message): ComponentChildren {
