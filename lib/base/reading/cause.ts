@@ -183,7 +183,7 @@ export function routeName(key: unknown): string {
 }
 
 /** As the trace saw it first. */
-export function requestOf(events: readonly ShownEvent[]): Readonly<Record<string, unknown>> {
+function requestOf(events: readonly ShownEvent[]): Readonly<Record<string, unknown>> {
   const first = events.find(({ message }) => message.type === 'requestSnapshot')
   return members(members(first?.message['requestState'])['request'])
 }

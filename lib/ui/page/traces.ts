@@ -62,7 +62,7 @@ export function ended(traces: readonly KeptTrace[], id: number): readonly KeptTr
   })
 }
 
-export function isWhole(steps: readonly Step[]): boolean {
+function isWhole(steps: readonly Step[]): boolean {
   return steps.some(({ event }) => event.message.type === 'requestFinished')
 }
 
