@@ -98,7 +98,7 @@ export function ListenerFace(props: {
   `
 }
 
-export function hasBad(nodes: readonly { readonly problems: readonly string[] }[]): boolean {
+function hasBad(nodes: readonly { readonly problems: readonly string[] }[]): boolean {
   return nodes.some(({ problems }) => problems.length > 0)
 }
 

@@ -84,13 +84,13 @@ export interface FoundProblem {
   readonly id: string | null
 }
 
-export const gatewayId = ({ name, bind }: GatewayNode): string => `gateway ${name} ${bind}`
-export const listenerId = ({ key }: ListenerNode): string => `listener ${key}`
+const gatewayId = ({ name, bind }: GatewayNode): string => `gateway ${name} ${bind}`
+const listenerId = ({ key }: ListenerNode): string => `listener ${key}`
 export const routeId = (key: string): string => `route ${key}`
 /** Null for a box of another kind. */
 export const keyOf = (id: string): string | null => (id.startsWith('route ') ? id.slice(6) : null)
-export const policyId = (owner: string, index: number): string => `policy ${owner} ${index}`
-export const backendId = ({ kind, label }: BackendNode): string => `backend ${kind} ${label}`
+const policyId = (owner: string, index: number): string => `policy ${owner} ${index}`
+const backendId = ({ kind, label }: BackendNode): string => `backend ${kind} ${label}`
 
 export function graphOf(view: MapView, filter: Filter): Graph {
   const words = filter.words.toLowerCase().split(/\s+/).filter(Boolean)
@@ -201,7 +201,7 @@ export function allProblems(node: {
 }
 
 /** All that are on the way of its requests. */
-export function routeProblems(route: RouteNode): string[] {
+function routeProblems(route: RouteNode): string[] {
   return [...new Set([...allProblems(route), ...route.backends.flatMap(allProblems)])]
 }
 

@@ -203,7 +203,7 @@ function OfBackend(props: {
               <button type="button" class="plain" onClick=${() => props.open(routeId(route.key))}>
                 ${route.name}
               </button>
-              ${share < 1 && html`<span class="dim">${shareText(share)} of its requests</span>`}
+              ${share < 1 && html`<span class="dim"> ${shareText(share)} of its requests</span>`}
             </div>
           `,
         )}

@@ -46,7 +46,7 @@ export function LimitCard(props: {
           <${Badge} tone=${tone}>${word}<//>
         </div>
         <p class="dim">
-          ${rule.owner}
+          <bdi>${rule.owner}</bdi>
           ${rule.key !== null && html`<span>, for each <code>${rule.key}</code></span>`}
         </p>
         <${Meter} name=${`Left of ${limitText(rule)}`} left=${left} limit=${rule.limit} />
