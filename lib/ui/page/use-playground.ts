@@ -120,6 +120,6 @@ function greetingOf(answer: Members): Greeting {
   }
 }
 
-export function wordsOf(error: unknown): string {
+function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

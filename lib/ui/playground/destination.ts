@@ -40,7 +40,7 @@ export function destinationOf({ gateway, listener, hostname }: McpPlace): Destin
   }
 }
 
-export function isPlainPath(path: string): boolean {
+function isPlainPath(path: string): boolean {
   return path.length <= MAX_PATH && PLAIN_PATH.test(path) && !GOES_UP.test(path)
 }
 

@@ -31,7 +31,7 @@ export function Blocks(props: { readonly of: unknown; readonly read: Read }): VN
   `
 }
 
-export function Block(props: { readonly block: Members; readonly read: Read }): VNode {
+function Block(props: { readonly block: Members; readonly read: Read }): VNode {
   const { block, read } = props
   const type = textOf(block['type'])
   const mime = textOf(block['mimeType'])
