@@ -69,31 +69,53 @@ export function TraceArm(props: ArmProps): VNode {
             ${isBusy ? 'Stop' : 'Trace the next request'}
           </button>
         </div>
-        <div class="row trace-more">
-          <span class="dim">Examples:</span>
-          ${EXAMPLES.map(
-            ([name, example]) => html`
-              <button type="button" class="chip" onClick=${() => setExpression(example)}>
-                ${name}
-              </button>
-            `,
-          )}
-          <span class="space"></span>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked=${pace !== 'once'}
-              disabled=${isBusy}
-              onChange=${(event: Event) =>
-                setPace((event.target as HTMLInputElement).checked ? 'again and again' : 'once')}
-            />
-            Keep tracing
-          </label>
-          <${OpenFile} load=${load} />
-        </div>
+        <${More}
+          setExpression=${setExpression}
+          pace=${pace}
+          setPace=${setPace}
+          isBusy=${isBusy}
+          load=${load}
+        />
       </form>
       <${WatchWords} watch=${watch} expression=${expression} hasTraces=${props.hasTraces} />
     </section>
+  `
+}
+
+interface MoreProps {
+  readonly setExpression: (expression: string) => void
+  readonly pace: Pace
+  readonly setPace: (pace: Pace) => void
+  readonly isBusy: boolean
+  readonly load: (file: File) => void
+}
+
+/** Examples, and how else a trace comes about. */
+function More(props: MoreProps): VNode {
+  const { setExpression, pace, setPace, isBusy, load } = props
+  return html`
+    <div class="row trace-more">
+      <span class="dim">Examples:</span>
+      ${EXAMPLES.map(
+        ([name, example]) => html`
+          <button type="button" class="chip" onClick=${() => setExpression(example)}>
+            ${name}
+          </button>
+        `,
+      )}
+      <span class="space"></span>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked=${pace !== 'once'}
+          disabled=${isBusy}
+          onChange=${(event: Event) =>
+            setPace((event.target as HTMLInputElement).checked ? 'again and again' : 'once')}
+        />
+        Keep tracing
+      </label>
+      <${OpenFile} load=${load} />
+    </div>
   `
 }
 
