@@ -46,15 +46,9 @@ const MAX_SAID = 200
 export function usePlayground(way: Way): Playground {
   const [link, setLink] = useState<Link>({ state: 'off' })
   const [offer, setOffer] = useState<Offer | null>(null)
-  const [said, setSaid] = useState<readonly Said[]>([])
+  const { said, say, clear } = useSaid()
   const client = useRef<McpClient | null>(null)
   const able = useRef<Members>({})
-  const count = useRef(0)
-
-  const say = (level: string, source: string, data: unknown): void => {
-    const one = { number: ++count.current, at: Date.now(), level, source, data }
-    setSaid((before) => [...before.slice(1 - MAX_SAID), one])
-  }
   const look = async (at: McpClient): Promise<void> => {
     const ask = (method: string, params: Members): Promise<Members> => at.request(method, params)
     const found = await offerOf(ask, able.current)
@@ -106,7 +100,23 @@ export function usePlayground(way: Way): Playground {
       client.current = null
     }
   }, [])
-  return { link, offer, said, connect, disconnect, clear: () => setSaid([]) }
+  return { link, offer, said, connect, disconnect, clear }
+}
+
+interface Saying {
+  readonly said: readonly Said[]
+  readonly say: (level: string, source: string, data: unknown) => void
+  readonly clear: () => void
+}
+
+function useSaid(): Saying {
+  const [said, setSaid] = useState<readonly Said[]>([])
+  const count = useRef(0)
+  const say: Saying['say'] = (level, source, data) => {
+    const one = { number: ++count.current, at: Date.now(), level, source, data }
+    setSaid((before) => [...before.slice(1 - MAX_SAID), one])
+  }
+  return { said, say, clear: () => setSaid([]) }
 }
 
 function greetingOf(answer: Members): Greeting {

@@ -84,43 +84,9 @@ function Backends(
       <//>
     `
   return html`
-    ${
-      backends.length > 1 &&
-      html`
-        <nav class="backends" aria-label="MCP backends">
-          ${backends.map(
-            (one) => html`
-              <a
-                key=${one.key}
-                href=${hrefOf(one, tab)}
-                aria-current=${one === backend ? 'true' : undefined}
-              >
-                <strong>${shortOf(one.route)}</strong>
-                <code>${urlOf(one)}</code>
-                <span class="dim">
-                  ${countOf(one.targets.length, 'target')}, ${countOf(one.open, 'session')}
-                </span>
-              </a>
-            `,
-          )}
-        </nav>
-      `
-    }
+    ${backends.length > 1 && html`<${Chooser} of=${backends} chosen=${backend} tab=${tab} />`}
     <${BackendHead} backend=${backend} />
-    <nav class="tabs" aria-label="Of this backend">
-      ${TABS.map(
-        (one) => html`
-          <a
-            key=${one}
-            href=${hrefOf(backend, one)}
-            aria-current=${one === tab ? 'true' : undefined}
-          >
-            ${TITLES[one]}
-            ${one !== 'playground' && html`<span class="count">${amountOf(one, backend, view)}</span>`}
-          </a>
-        `,
-      )}
-    </nav>
+    <${Tabs} backend=${backend} view=${view} chosen=${tab} />
     <div hidden=${tab !== 'playground'}>
       <${PlaygroundView} key=${backend.key} backend=${backend} place=${place} />
     </div>
@@ -132,6 +98,57 @@ function Backends(
       tab === 'children' &&
       html`<div class="card"><${Children} of=${view.children} at=${at} /></div>`
     }
+  `
+}
+
+function Chooser(props: {
+  readonly of: readonly McpBackendView[]
+  readonly chosen: McpBackendView
+  readonly tab: Tab
+}): VNode {
+  const { of, chosen, tab } = props
+  return html`
+    <nav class="backends" aria-label="MCP backends">
+      ${of.map(
+        (one) => html`
+          <a
+            key=${one.key}
+            href=${hrefOf(one, tab)}
+            aria-current=${one === chosen ? 'true' : undefined}
+          >
+            <strong>${shortOf(one.route)}</strong>
+            <code>${urlOf(one)}</code>
+            <span class="dim">
+              ${countOf(one.targets.length, 'target')}, ${countOf(one.open, 'session')}
+            </span>
+          </a>
+        `,
+      )}
+    </nav>
+  `
+}
+
+function Tabs(props: {
+  readonly backend: McpBackendView
+  readonly view: McpView
+  readonly chosen: Tab
+}): VNode {
+  const { backend, view, chosen } = props
+  return html`
+    <nav class="tabs" aria-label="Of this backend">
+      ${TABS.map(
+        (one) => html`
+          <a
+            key=${one}
+            href=${hrefOf(backend, one)}
+            aria-current=${one === chosen ? 'true' : undefined}
+          >
+            ${TITLES[one]}
+            ${one !== 'playground' && html`<span class="count">${amountOf(one, backend, view)}</span>`}
+          </a>
+        `,
+      )}
+    </nav>
   `
 }
 

@@ -1,20 +1,13 @@
 // How the playground shows who it is, and whether it is connected.
 
-import { html, useEffect, useRef, useState } from '../view.ts'
+import { html, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView, OAuthFinished, Place } from '../../api.ts'
-import { Refused } from '../api.ts'
-import { redirectUri, signIn } from '../sign-in.ts'
+import type { McpBackendView, Place } from '../../api.ts'
+import { endOf, NO_TOKEN } from '../token.ts'
+import type { Token } from '../token.ts'
 import type { Playground } from '../use-playground.ts'
 import { Badge } from './badge.ts'
-import { Copy } from './copy.ts'
-import { clockText } from './words.ts'
-
-export interface Token {
-  readonly text: string
-  /** Null when nobody said. */
-  readonly until: number | null
-}
+import { SignIn } from './playground-sign-in.ts'
 
 interface Props {
   readonly backend: McpBackendView
@@ -24,24 +17,22 @@ interface Props {
   readonly setToken: (token: Token) => void
 }
 
-export const NO_TOKEN: Token = { text: '', until: null }
+type Credential = 'none' | 'sign in' | 'paste'
 
-/** The provider registers nobody, or not us. */
-const CLIENT_WANTED = 422
+const WAYS: readonly (readonly [way: Credential, label: string])[] = [
+  ['none', 'No token'],
+  ['sign in', 'Sign in'],
+  ['paste', 'Paste a token'],
+]
 
 export function Connect(props: Props): VNode {
   const { backend, place, playground, token, setToken } = props
   const { link, connect, disconnect } = playground
   const canSignIn = backend.authentication !== null && place === 'admin'
-  const [way, setWay] = useState<'none' | 'paste' | 'sign in'>(canSignIn ? 'sign in' : 'none')
+  const [way, setWay] = useState<Credential>(canSignIn ? 'sign in' : 'none')
   if (link.state === 'open') return html`<${Connected} ...${props} disconnect=${disconnect} />`
-  const ways = [
-    ['none', 'No token'],
-    ...(canSignIn ? [['sign in', 'Sign in']] : []),
-    ['paste', 'Paste a token'],
-  ] as const
-  const choose = (next: string): void => {
-    setWay(next as typeof way)
+  const choose = (next: Credential): void => {
+    setWay(next)
     setToken(NO_TOKEN)
   }
   return html`
@@ -52,39 +43,8 @@ export function Connect(props: Props): VNode {
         connect(token.text)
       }}
     >
-      <fieldset class="segments">
-        <legend class="unseen">Credential</legend>
-        ${ways.map(
-          ([value, label]) => html`
-            <label key=${value} class=${way === value ? 'chosen' : ''}>
-              <input
-                type="radio"
-                name="credential"
-                checked=${way === value}
-                onChange=${() => choose(value)}
-              />
-              ${label}
-            </label>
-          `,
-        )}
-      </fieldset>
-      ${
-        way === 'paste' &&
-        html`
-          <label class="grow">
-            <span class="unseen">Token</span>
-            <input
-              type="password"
-              class="mono"
-              autocomplete="off"
-              placeholder="Bearer token, or another scheme with its name"
-              value=${token.text}
-              onInput=${(event: Event) =>
-                setToken({ text: (event.target as HTMLInputElement).value.trim(), until: null })}
-            />
-          </label>
-        `
-      }
+      <${Ways} chosen=${way} canSignIn=${canSignIn} choose=${choose} />
+      ${way === 'paste' && html`<${Paste} ...${props} />`}
       ${way === 'sign in' && html`<${SignIn} ...${props} />`}
       ${
         (way !== 'sign in' || token.text !== '') &&
@@ -100,6 +60,49 @@ export function Connect(props: Props): VNode {
       }
     </form>
     ${link.state === 'failed' && html`<${Refusal} ...${props} error=${link.error} status=${link.status} />`}
+  `
+}
+
+function Ways(props: {
+  readonly chosen: Credential
+  readonly canSignIn: boolean
+  readonly choose: (way: Credential) => void
+}): VNode {
+  const { chosen, canSignIn, choose } = props
+  return html`
+    <fieldset class="segments">
+      <legend class="unseen">Credential</legend>
+      ${WAYS.filter(([way]) => canSignIn || way !== 'sign in').map(
+        ([way, label]) => html`
+          <label key=${way} class=${way === chosen ? 'chosen' : ''}>
+            <input
+              type="radio"
+              name="credential"
+              checked=${way === chosen}
+              onChange=${() => choose(way)}
+            />
+            ${label}
+          </label>
+        `,
+      )}
+    </fieldset>
+  `
+}
+
+function Paste({ token, setToken }: Props): VNode {
+  return html`
+    <label class="grow">
+      <span class="unseen">Token</span>
+      <input
+        type="password"
+        class="mono"
+        autocomplete="off"
+        placeholder="Bearer token, or another scheme with its name"
+        value=${token.text}
+        onInput=${(event: Event) =>
+          setToken({ text: (event.target as HTMLInputElement).value.trim(), until: null })}
+      />
+    </label>
   `
 }
 
@@ -147,92 +150,6 @@ function Connected(props: Props & { readonly disconnect: () => void }): VNode {
           <summary>Instructions of the server</summary>
           <pre class="wrapped">${greeting.instructions}</pre>
         </details>
-      `
-    }
-  `
-}
-
-/** Never more of it than tells one from another. */
-function endOf({ text, until }: Token): string {
-  const end = text.length > 12 ? `…${text.slice(-4)}` : 'given'
-  return until === null ? end : `${end}, until ${clockText(until)}`
-}
-
-function SignIn({ backend, token, setToken, playground }: Props): VNode {
-  const [state, setState] = useState<'idle' | 'waiting'>('idle')
-  const [fault, setFault] = useState<{ words: string; wantsClient: boolean } | null>(null)
-  const [url, setUrl] = useState('')
-  const [clientId, setClientId] = useState('')
-  const controller = useRef<AbortController | null>(null)
-  useEffect(() => () => controller.current?.abort(), [])
-  const host = new URL(backend.authentication?.issuer ?? 'http://nobody').host
-  const taken = ({ accessToken, expiresIn }: OAuthFinished): void => {
-    setToken({
-      text: accessToken,
-      until: expiresIn === null ? null : Date.now() + expiresIn * 1_000,
-    })
-    playground.connect(accessToken)
-  }
-  const begin = (): void => {
-    const own = new AbortController()
-    controller.current = own
-    setState('waiting')
-    setFault(null)
-    setUrl('')
-    const { signal } = own
-    signIn({ backend: backend.key, clientId, signal, opened: setUrl })
-      .then(taken, (error: unknown) => {
-        if (signal.aborted) return
-        const wantsClient = error instanceof Refused && error.status === CLIENT_WANTED
-        setFault({ words: error instanceof Error ? error.message : String(error), wantsClient })
-      })
-      .finally(() => setState('idle'))
-  }
-  return html`
-    ${token.text !== '' && html`<span class="dim">signed in, token ${endOf(token)}</span>`}
-    ${
-      (fault?.wantsClient === true || clientId !== '') &&
-      html`
-        <label class="client">
-          Client id
-          <input
-            type="text"
-            class="mono"
-            autocomplete="off"
-            value=${clientId}
-            onInput=${(event: Event) => setClientId((event.target as HTMLInputElement).value.trim())}
-          />
-        </label>
-      `
-    }
-    ${
-      state === 'idle'
-        ? html`
-            <button type="button" class=${token.text === '' ? 'main' : ''} onClick=${begin}>
-              ${token.text === '' ? `Sign in at ${host}` : 'Sign in again'}
-            </button>
-          `
-        : html`
-            <span class="dim" role="status">Waiting for ${host}…</span>
-            ${url !== '' && html`<a href=${url} target="_blank" rel="noopener">no window? open it here</a>`}
-            <button type="button" onClick=${() => controller.current?.abort()}>Give up</button>
-          `
-    }
-    ${
-      fault !== null &&
-      html`
-        <div class="note bad" role="alert">
-          <p>${fault.words}</p>
-          ${
-            fault.wantsClient &&
-            html`
-              <p>
-                Give the id of a public client (no secret, PKCE) that is registered there with this
-                redirect URI: <code>${redirectUri()}</code> <${Copy} text=${redirectUri()} />
-              </p>
-            `
-          }
-        </div>
       `
     }
   `

@@ -4,8 +4,9 @@ import { html, useEffect, useMemo, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpBackendView } from '../../api.ts'
 import { formOf } from '../form-model.ts'
+import type { Form } from '../form-model.ts'
 import { draftsOf, meantBy, presetsOf } from '../form-values.ts'
-import type { Drafts, Fault } from '../form-values.ts'
+import type { Drafts, Fault, Meant } from '../form-values.ts'
 import type { McpClient } from '../mcp-client.ts'
 import { curlOf } from '../mcp-curl.ts'
 import type { Item } from '../mcp-items.ts'
@@ -32,23 +33,40 @@ interface Props {
 
 const VERBS = { tool: 'Call', prompt: 'Get', resource: 'Read', template: 'Read' }
 
-export function ItemView(props: Props): VNode {
-  const { item, client, read, start } = props
-  const schema = useMemo(() => schemaOf(item), [item])
-  const form = useMemo(() => formOf(schema), [schema])
+/** What somebody has filled in so far. */
+interface Filling {
+  readonly form: Form
+  readonly drafts: Drafts
+  /** Instead of the form; null while that is used. */
+  readonly text: string | null
+  readonly faults: readonly Fault[]
+  readonly setDrafts: (drafts: Drafts) => void
+  readonly setText: (text: string | null) => void
+  readonly setFaults: (faults: readonly Fault[]) => void
+}
+
+function useFilling(item: Item): Filling {
+  const form = useMemo(() => formOf(schemaOf(item)), [item])
   const [drafts, setDrafts] = useState<Drafts>(() => presetsOf(form.fields))
   const [text, setText] = useState<string | null>(form.use === 'json' ? '{}' : null)
   const [faults, setFaults] = useState<readonly Fault[]>([])
+  return { form, drafts, text, faults, setDrafts, setText, setFaults }
+}
+
+function givenIn({ form, drafts, text }: Filling): Meant {
+  return text === null ? meantBy(form.fields, drafts) : inText(text)
+}
+
+export function ItemView(props: Props): VNode {
+  const { item, client, read, start } = props
+  const filling = useFilling(item)
+  const { form, drafts, text, faults } = filling
   const { call, run, cancel } = useCall(client)
   const heading = useRef<HTMLHeadingElement>(null)
-  const given = (): Members | null => {
-    const { value, faults: found } = text === null ? meantBy(form.fields, drafts) : inText(text)
-    setFaults(found)
-    return found.length === 0 ? value : null
-  }
   const ask = (): void => {
-    const values = given()
-    if (values !== null) run(methodOf(item), paramsOf(item, values))
+    const { value, faults: found } = givenIn(filling)
+    filling.setFaults(found)
+    if (found.length === 0) run(methodOf(item), paramsOf(item, value))
   }
   useEffect(() => {
     heading.current?.focus({ preventScroll: true })
@@ -67,12 +85,12 @@ export function ItemView(props: Props): VNode {
       >
         ${
           text !== null
-            ? html`<${AsJson} text=${text} change=${setText} faults=${faults} />`
+            ? html`<${AsJson} text=${text} change=${filling.setText} faults=${faults} />`
             : html`
                 <${FormFields}
                   fields=${form.fields}
                   drafts=${drafts}
-                  change=${setDrafts}
+                  change=${filling.setDrafts}
                   faults=${faults}
                   path=""
                 />
@@ -81,21 +99,11 @@ export function ItemView(props: Props): VNode {
         <div class="row actions">
           <button type="submit" class="main" disabled=${isRunning}>${VERBS[item.kind]}</button>
           ${isRunning && html`<button type="button" onClick=${cancel}>Cancel</button>`}
-          ${
-            form.use !== 'nothing' &&
-            html`<${Toggle}
-              form=${form}
-              text=${text}
-              drafts=${drafts}
-              setText=${setText}
-              setDrafts=${setDrafts}
-              setFaults=${setFaults}
-            />`
-          }
+          ${form.use === 'fields' && html`<${Toggle} ...${filling} />`}
         </div>
       </form>
       <${CallResult} call=${call} read=${read} />
-      <${AsCurl} ...${props} text=${text} drafts=${drafts} form=${form} />
+      <${AsCurl} ...${props} filling=${filling} />
     </article>
   `
 }
@@ -141,20 +149,12 @@ function AsJson(props: {
 }
 
 /** Between the form and its JSON, and back if that fits. */
-function Toggle(props: {
-  readonly form: ReturnType<typeof formOf>
-  readonly text: string | null
-  readonly drafts: Drafts
-  readonly setText: (text: string | null) => void
-  readonly setDrafts: (drafts: Drafts) => void
-  readonly setFaults: (faults: readonly Fault[]) => void
-}): VNode | null {
-  const { form, text, drafts, setText, setDrafts, setFaults } = props
-  if (form.use === 'json') return null
+function Toggle(filling: Filling): VNode {
+  const { form, text, setText, setDrafts, setFaults } = filling
   const turn = (): void => {
+    const { value, faults } = givenIn(filling)
     setFaults([])
-    if (text === null) return setText(JSON.stringify(meantBy(form.fields, drafts).value, null, 2))
-    const { value, faults } = inText(text)
+    if (text === null) return setText(JSON.stringify(value, null, 2))
     const found = faults.length > 0 ? null : draftsOf(form.fields, value)
     if (found === null) return setFaults([{ path: '', words: 'this does not fit into the form' }])
     setDrafts(found)
@@ -165,15 +165,9 @@ function Toggle(props: {
   `
 }
 
-function AsCurl(
-  props: Props & {
-    readonly form: ReturnType<typeof formOf>
-    readonly text: string | null
-    readonly drafts: Drafts
-  },
-): VNode {
-  const { item, client, backend, authorization, form, text, drafts } = props
-  const { value } = text === null ? meantBy(form.fields, drafts) : inText(text)
+function AsCurl(props: Props & { readonly filling: Filling }): VNode {
+  const { item, client, backend, authorization, filling } = props
+  const { value } = givenIn(filling)
   const message = { method: methodOf(item), params: paramsOf(item, value) }
   const command = curlOf({ backend, headers: client.headers, authorization, message })
   return html`
@@ -208,7 +202,7 @@ function paramsOf(item: Item, values: Members): Members {
   return { uri: item.kind === 'template' ? filled(item.uri, texts) : item.uri }
 }
 
-function inText(text: string): { readonly value: Members; readonly faults: readonly Fault[] } {
+function inText(text: string): Meant {
   try {
     const value = membersOf(JSON.parse(text))
     if (value !== null) return { value, faults: [] }

@@ -4,11 +4,13 @@ import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpBackendView, Place } from '../../api.ts'
 import type { Way } from '../mcp-client.ts'
-import type { Item } from '../mcp-items.ts'
+import type { Item, Offer } from '../mcp-items.ts'
+import { NO_TOKEN } from '../token.ts'
+import type { Token } from '../token.ts'
 import { usePlayground } from '../use-playground.ts'
+import type { Link } from '../use-playground.ts'
 import { Empty } from './loading.ts'
-import { Connect, NO_TOKEN } from './playground-connect.ts'
-import type { Token } from './playground-connect.ts'
+import { Connect } from './playground-connect.ts'
 import { ItemView } from './playground-item.ts'
 import { isSame, Items, nameOf } from './playground-items.ts'
 import { ServerLog } from './playground-log.ts'
@@ -32,28 +34,11 @@ export function PlaygroundView(props: Props): VNode {
   return html`<${Session} ...${props} />`
 }
 
-interface Chosen {
-  readonly item: Item
-  readonly start: 'wait' | 'at once'
-  /** Two readings of one resource are two. */
-  readonly turn: number
-}
-
 function Session({ backend, place }: Props): VNode {
   const way = useMemo(() => wayTo(backend, place), [backend.key, backend.path, place])
   const playground = usePlayground(way)
   const [token, setToken] = useState<Token>(NO_TOKEN)
-  const [chosen, setChosen] = useState<Chosen | null>(null)
-  const { link, offer, said, clear } = playground
-  const choose = (item: Item, start: Chosen['start'] = 'wait'): void =>
-    setChosen((before) => ({ item, start, turn: (before?.turn ?? 0) + 1 }))
-  const read = (uri: string): void =>
-    choose({ kind: 'resource', uri, name: uri, title: '', description: '', type: '' }, 'at once')
-  const all: readonly Item[] =
-    offer === null ? [] : [...offer.tools, ...offer.prompts, ...offer.resources]
-  // What was changed by the server is shown as it is now.
-  const current =
-    chosen === null ? null : (all.find((one) => isSame(one, chosen.item)) ?? chosen.item)
+  const { link, offer } = playground
   return html`
     <section class="playground card" aria-label="Playground">
       <${Connect}
@@ -74,36 +59,70 @@ function Session({ backend, place }: Props): VNode {
       }
       ${
         link.state === 'open' &&
-        offer !== null &&
-        html`
-          <div class="bench">
-            <${Items} offer=${offer} chosen=${current} choose=${choose} />
-            ${
-              chosen !== null && current !== null
-                ? html`
-                    <${ItemView}
-                      key=${`${chosen.turn} ${nameOf(current)}`}
-                      item=${current}
-                      start=${chosen.start}
-                      client=${link.client}
-                      backend=${backend}
-                      authorization=${token.text === '' ? 'none' : 'token'}
-                      read=${read}
-                    />
-                  `
-                : html`<p class="dim hollow">Choose a tool, a prompt or a resource.</p>`
-            }
-          </div>
-          <${ServerLog}
-            said=${said}
-            clear=${clear}
-            client=${link.client}
-            levels=${link.greeting.capabilities['logging'] === undefined ? 'fixed' : 'chosen'}
-          />
-        `
+        (offer === null
+          ? html`<p class="about" role="status">Asking what there is…</p>`
+          : html`
+              <${Bench}
+                backend=${backend}
+                link=${link}
+                offer=${offer}
+                authorization=${token.text === '' ? 'none' : 'token'}
+              />
+              <${ServerLog}
+                said=${playground.said}
+                clear=${playground.clear}
+                client=${link.client}
+                levels=${link.greeting.capabilities['logging'] === undefined ? 'fixed' : 'chosen'}
+              />
+            `)
       }
-      ${link.state === 'open' && offer === null && html`<p class="dim" role="status">Asking what there is…</p>`}
     </section>
+  `
+}
+
+interface Chosen {
+  readonly item: Item
+  readonly start: 'wait' | 'at once'
+  /** Two readings of one resource are two. */
+  readonly turn: number
+}
+
+/** What there is on the left, what was chosen of it on the right. */
+function Bench(props: {
+  readonly backend: McpBackendView
+  readonly link: Extract<Link, { state: 'open' }>
+  readonly offer: Offer
+  readonly authorization: 'token' | 'none'
+}): VNode {
+  const { backend, link, offer, authorization } = props
+  const [chosen, setChosen] = useState<Chosen | null>(null)
+  const choose = (item: Item, start: Chosen['start'] = 'wait'): void =>
+    setChosen((before) => ({ item, start, turn: (before?.turn ?? 0) + 1 }))
+  const read = (uri: string): void =>
+    choose({ kind: 'resource', uri, name: uri, title: '', description: '', type: '' }, 'at once')
+  const all: readonly Item[] = [...offer.tools, ...offer.prompts, ...offer.resources]
+  // What was changed by the server is shown as it is now.
+  const current =
+    chosen === null ? null : (all.find((one) => isSame(one, chosen.item)) ?? chosen.item)
+  return html`
+    <div class="bench">
+      <${Items} offer=${offer} chosen=${current} choose=${choose} />
+      ${
+        chosen === null || current === null
+          ? html`<p class="dim hollow">Choose a tool, a prompt or a resource.</p>`
+          : html`
+              <${ItemView}
+                key=${`${chosen.turn} ${nameOf(current)}`}
+                item=${current}
+                start=${chosen.start}
+                client=${link.client}
+                backend=${backend}
+                authorization=${authorization}
+                read=${read}
+              />
+            `
+      }
+    </div>
   `
 }
 
