@@ -196,6 +196,7 @@ function Body(props: {
   const { graph, opened, open, panel, ...rest } = props
   const [whole, wholeWidth] = useWidth()
   const [place, width] = useWidth()
+  const isTree = wholeWidth < LEAST_WIDTH
   const lastOpened = useRef<string | null>(null)
   useEffect(() => {
     const id = opened ?? lastOpened.current
@@ -203,9 +204,8 @@ function Body(props: {
     if (id === null) return
     const box = whole.current?.querySelector<HTMLElement>(`[data-box="${CSS.escape(id)}"]`)
     if (opened === null) box?.focus()
-    else if (box) show(box)
+    else if (box) show(box, isTree ? 'below' : 'beside')
   }, [opened, width])
-  const isTree = wholeWidth < LEAST_WIDTH
   const parts = { graph, opened, open, ...rest }
   const isBeside = panel !== null && !isTree
   return html`
@@ -226,11 +226,13 @@ function Body(props: {
   `
 }
 
-/** A box that can be seen stays where it is. */
-function show(box: HTMLElement): void {
+/** A box that can be seen stays where it is, if there is room for the panel. */
+function show(box: HTMLElement, panel: 'beside' | 'below'): void {
   const { top, bottom } = box.getBoundingClientRect()
-  const isSeen = top >= TOP_HEIGHT && bottom <= innerHeight
-  box.scrollIntoView({ block: isSeen ? 'nearest' : 'center', inline: 'nearest' })
+  const lowest = panel === 'below' ? innerHeight / 2 : innerHeight
+  const isSeen = top >= TOP_HEIGHT && bottom <= lowest
+  const away = panel === 'below' ? 'start' : 'center'
+  box.scrollIntoView({ block: isSeen ? 'nearest' : away, inline: 'nearest' })
 }
 
 /** Escape closes the panel; arrow keys go from box to box. */

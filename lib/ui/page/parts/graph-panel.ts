@@ -32,6 +32,8 @@ export interface PanelProps {
 
 /** Routes, parts and matches that are listed. */
 const MOST_LISTED = 50
+/** So many policies stand open at once. */
+const FEW = 3
 
 const NAMES: Readonly<Record<Opened['kind'], string>> = {
   gateway: 'Gateway',
@@ -279,7 +281,7 @@ function Policies({ of }: { readonly of: readonly PolicyNode[] }): ComponentChil
   if (of.length === 0) return html`<p class="dim">None.</p>`
   return of.map(
     ({ kind, from, config, problems }, index) => html`
-      <details key=${index} class="map-fold" open=${of.length === 1 || problems.length > 0}>
+      <details key=${index} class="map-fold" open=${of.length <= FEW || problems.length > 0}>
         <summary>
           <b class="mono">${kind}</b>
           ${' '}${problems.length > 0 ? html`<${Badge} tone="bad">problem<//>` : html`<${Badge} tone="good">in force<//>`}
