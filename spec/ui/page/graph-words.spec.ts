@@ -142,7 +142,7 @@ words('a config of another shape has no parts', () => {
 words('a backend says how many routes use it and what its connections do', () => {
   const pool = { open: 2, idle: 1, waiting: 3 }
   const uses = ['a', 'b'].map((name) => ({ route: route(name), backend: backend('x', { pool }) }))
-  assert.is(backendNotes(uses), '2 routes · 4 connections · 6 waiting')
+  assert.is(backendNotes(uses), '2 routes · 2 connections · 3 waiting')
   assert.is(backendNotes([{ route: route('a'), backend: backend('x') }]), '')
 })
 

@@ -15,6 +15,7 @@ import {
   expressionOf,
   paceText,
   partsOf,
+  poolOf,
   some,
   sumOf,
   wholeText,
@@ -240,18 +241,12 @@ function variants(uses: readonly Use[]): Use[] {
 }
 
 function Pool({ uses }: { readonly uses: readonly Use[] }): ComponentChildren {
-  const pools = uses.flatMap(({ backend }) => backend.pool ?? [])
-  if (pools.length === 0) return null
-  const sum = { open: 0, idle: 0, waiting: 0 }
-  for (const { open, idle, waiting } of pools) {
-    sum.open += open
-    sum.idle += idle
-    sum.waiting += waiting
-  }
+  const pool = poolOf(uses)
+  if (pool === null) return null
   return html`
     <${Pair} name="Connections">
-      ${`${wholeText(sum.open)} open, ${wholeText(sum.idle)} idle`}
-      ${sum.waiting > 0 && html`<span class="warn">, ${some(sum.waiting, 'request')} waiting</span>`}
+      ${`${wholeText(pool.open)} open, ${wholeText(pool.idle)} idle`}
+      ${pool.waiting > 0 && html`<span class="warn">, ${some(pool.waiting, 'request')} waiting</span>`}
     <//>
   `
 }

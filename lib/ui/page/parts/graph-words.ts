@@ -113,6 +113,15 @@ export function kindsText(policies: readonly PolicyNode[]): string {
   return [...counts].map(([kind, count]) => (count > 1 ? `${kind} ×${count}` : kind)).join(', ')
 }
 
+/** Routes of one backend share its connections, so each tells of the same ones. */
+export function poolOf(uses: readonly { readonly backend: BackendNode }[]): BackendNode['pool'] {
+  let most: BackendNode['pool'] = null
+  for (const { pool } of uses.map(({ backend }) => backend))
+    if (pool !== null && pool.open + pool.waiting >= (most?.open ?? 0) + (most?.waiting ?? 0))
+      most = pool
+  return most
+}
+
 /** One line about a backend; empty when there is nothing to say. */
 export function backendNotes(
   uses: readonly { readonly backend: BackendNode; readonly route: RouteNode }[],
@@ -120,13 +129,9 @@ export function backendNotes(
   const notes: string[] = []
   const routes = new Set(uses.map(({ route }) => route.key)).size
   if (routes > 1) notes.push(some(routes, 'route'))
-  const pools = uses.flatMap(({ backend }) => backend.pool ?? [])
-  if (pools.length > 0) {
-    const open = pools.reduce((sum, pool) => sum + pool.open, 0)
-    const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0)
-    notes.push(some(open, 'connection'))
-    if (waiting > 0) notes.push(`${wholeText(waiting)} waiting`)
-  }
+  const pool = poolOf(uses)
+  if (pool !== null) notes.push(some(pool.open, 'connection'))
+  if (pool !== null && pool.waiting > 0) notes.push(`${wholeText(pool.waiting)} waiting`)
   const policies = uses[0]?.backend.policies ?? []
   if (policies.length > 0) notes.push(kindsText(policies))
   return notes.join(' · ')
