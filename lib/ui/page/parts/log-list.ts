@@ -9,6 +9,8 @@ import { clockText } from './words.ts'
 
 /** Pixels from the end that still count as the end. */
 const NEAR = 24
+/** Lines that are drawn at first, and more of them each time somebody asks. */
+const DRAWN = 200
 
 export function LogList(props: {
   readonly lines: readonly LogLine[]
@@ -18,7 +20,9 @@ export function LogList(props: {
   const { lines, ends } = props
   const frame = useRef<HTMLDivElement>(null)
   const [isFollowing, follow] = useState(true)
+  const [most, setMost] = useState(DRAWN)
   const newest = lines.at(-1)?.number
+  const older = lines.length - most
   useLayoutEffect(() => {
     if (isFollowing) frame.current!.scrollTop = frame.current!.scrollHeight
   }, [newest, lines.length, isFollowing, ends])
@@ -45,7 +49,15 @@ export function LogList(props: {
         tabindex="0"
         onScroll=${scrolled}
       >
-        ${lines.map((line) => html`<${Line} key=${line.number} line=${line} />`)}
+        ${
+          older > 0 &&
+          html`
+            <button type="button" class="plain older" onClick=${() => setMost(most + DRAWN)}>
+              ${older} older
+            </button>
+          `
+        }
+        ${lines.slice(-most).map((line) => html`<${Line} key=${line.number} line=${line} />`)}
       </div>
       ${
         !isFollowing &&
@@ -71,11 +83,7 @@ function Line(props: { readonly line: LogLine }): VNode {
         <span class="dim">${module}</span>
         <span class="log-text">
           <${Message} line=${line} />
-          ${fields.map(
-            ([name, value]) => html`
-              ${' '}<span><span class="dim">${name}=</span>${String(value)}</span>
-            `,
-          )}
+          ${fields.map(([name, value]) => html` <i>${name}=</i>${String(value)}`)}
         </span>
       </div>
     `
