@@ -9,6 +9,9 @@ const MAX_BYTES = 16_777_216
 /** Of what is no message and only shown. */
 const MAX_WORDS = 2_000
 
+/** A stream that stays open behind its answer would hold one of the browser's few connections. */
+const END_MS = 2_000
+
 /** Messages of either kind of answer, as they come, until `take` has enough. */
 export async function readMessages(
   response: Response,
@@ -17,7 +20,7 @@ export async function readMessages(
   const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
   const reader = response.body?.getReader()
   if (reader === undefined) return
-  let wish: 'more' | 'enough' = 'more'
+  let wish = 'more' as 'more' | 'enough'
   const give = (text: string): void => {
     for (const incoming of incomingIn(text)) wish = take(incoming)
   }
@@ -27,20 +30,38 @@ export async function readMessages(
   const parts: Uint8Array[] = []
   let size = 0
   try {
-    for (;;) {
+    while (wish === 'more') {
       const { done, value } = await reader.read()
       if (done) break
       size += isStream ? 0 : value.length
       if (size > MAX_BYTES) throw new RangeError('the answer is too long')
       if (isStream) events.write(value)
       else parts.push(value)
-      if ((wish as string) === 'enough') break
     }
     if (!isStream) give(decoded(parts))
-  } finally {
-    // Nothing follows the answer; a stream that is left open would hold one of the browser's few connections.
-    await reader.cancel().catch(() => {})
+  } catch (error) {
+    reader.cancel().catch(() => {})
+    throw error
   }
+  void letEnd(reader)
+}
+
+/** Of an answer that says nothing but that it is one. */
+export async function passOver(response: Response): Promise<void> {
+  const reader = response.body?.getReader()
+  if (reader !== undefined) await letEnd(reader)
+}
+
+/** Nothing is to follow an answer. It is let end by itself: whoever leaves before looks as if they had given up. */
+async function letEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const leave = (): void => void reader.cancel().catch(() => {})
+  const timer = setTimeout(leave, END_MS)
+  try {
+    for (let isOver = false; !isOver;) isOver = (await reader.read()).done
+  } catch {
+    // It broke off, which is an end as well.
+  }
+  clearTimeout(timer)
 }
 
 function decoded(parts: readonly Uint8Array[]): string {
@@ -52,10 +73,29 @@ function decoded(parts: readonly Uint8Array[]): string {
 /** A refusal may be a message itself, or words of the gateway's or of a policy's. */
 export async function faultOf(response: Response): Promise<Error> {
   const { status } = response
-  const text = (await response.text().catch(() => '')).slice(0, MAX_WORDS).trim()
+  const text = (await wordsOf(response)).trim()
   const [fault] = incomingIn(text)
   if (status !== 404 && fault?.kind === 'fault') return fault.fault
   return new HttpFault(status, wordsIn(text))
+}
+
+async function wordsOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ''
+  const parts: Uint8Array[] = []
+  let size = 0
+  try {
+    while (size < MAX_WORDS) {
+      const { done, value } = await reader.read()
+      if (done) break
+      parts.push(value)
+      size += value.length
+    }
+  } catch {
+    // What has come says enough.
+  }
+  void letEnd(reader)
+  return decoded(parts).slice(0, MAX_WORDS)
 }
 
 /** `error` of the playground, of a policy with its description, or of JSON-RPC. */

@@ -1,7 +1,7 @@
 // A small MCP client over Streamable HTTP: one session, its requests and what is heard beside them. It knows nothing of
 // the page; how requests travel it is told.
 
-import { faultOf, readMessages } from './mcp-answer.ts'
+import { faultOf, passOver, readMessages } from './mcp-answer.ts'
 import { HttpFault, textOf } from './mcp-messages.ts'
 import type { Incoming, Members } from './mcp-messages.ts'
 
@@ -50,7 +50,8 @@ const METHOD_NOT_FOUND = -32601
 
 export class McpClient {
   readonly #options: ClientOptions
-  readonly #ear = new AbortController()
+  /** Of what is heard unasked, in this session. */
+  #ear = new AbortController()
   #session = ''
   #version = ''
   #nextId = 1
@@ -79,7 +80,6 @@ export class McpClient {
   async connect(signal?: AbortSignal): Promise<Members> {
     const greeting = await this.#begin(signal)
     this.#state = 'open'
-    void this.#listen()
     return greeting
   }
 
@@ -101,7 +101,7 @@ export class McpClient {
   }
 
   async notify(method: string, params: Members = {}): Promise<void> {
-    await this.#post({ method, params })
+    await passOver(await this.#post({ method, params }))
   }
 
   /** Ends the session; also from a page that is about to go. */
@@ -121,12 +121,15 @@ export class McpClient {
   }
 
   async #begin(signal?: AbortSignal): Promise<Members> {
+    this.#ear.abort()
     this.#session = ''
     this.#version = ''
     const params = { protocolVersion: VERSION, capabilities: {}, clientInfo: NAME }
     const greeting = await this.#ask('initialize', params, signal === undefined ? {} : { signal })
     this.#version = textOf(greeting['protocolVersion'])
     await this.notify('notifications/initialized')
+    this.#ear = new AbortController()
+    void this.#listen(this.#ear.signal)
     return greeting
   }
 
@@ -203,7 +206,8 @@ export class McpClient {
     const isPing = method === 'ping'
     const error = { code: METHOD_NOT_FOUND, message: 'the playground does not do this' }
     if (!isPing) this.#options.hear(method, { note: 'asked by the server, and refused' })
-    await this.#post({ id, ...(isPing ? { result: {} } : { error }) }).catch(() => {})
+    const reply = { id, ...(isPing ? { result: {} } : { error }) }
+    await this.#post(reply).then(passOver, () => {})
   }
 
   async #post(message: Members, signal?: AbortSignal): Promise<Response> {
@@ -217,13 +221,12 @@ export class McpClient {
   }
 
   /** What the server says unasked, as long as the session lasts; one that says nothing unasked refuses. */
-  async #listen(): Promise<void> {
-    const { signal } = this.#ear
+  async #listen(signal: AbortSignal): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && !signal.aborted; tries++) {
       try {
         const headers = { ...this.#sent, accept: 'text/event-stream' }
         const response = await this.#options.way('GET', { headers, signal })
-        if (!response.ok) return await response.body?.cancel()
+        if (!response.ok) return await passOver(response)
         await readMessages(response, (incoming) => {
           tries = 0
           this.#heard(incoming, () => false)

@@ -203,6 +203,11 @@ client('begins anew, once, when the server has forgotten the session', async () 
   assert.equal(await deadline(one.request('ping'), WAIT_MS, 'a ping'), { of: 'ping' })
   assert.is(begun, 1)
   assert.is(one.session, 's2')
+  const ears = server.sent.filter(({ http }) => http === 'GET')
+  assert.equal(
+    ears.map(({ headers }) => headers['mcp-session-id']),
+    ['s1', 's2'],
+  )
   const never = new Server(({ http, message: { method } }) =>
     http === 'POST' && method === 'ping' ? new Response('', { status: 404 }) : undefined,
   )
