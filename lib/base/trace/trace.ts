@@ -128,6 +128,12 @@ export class Trace implements CallOwner {
     this.#policy(kind, result, { severity, ...(how === 'waited' && { since }) })
   }
 
+  /** Answered by what is no policy of its own, and why. */
+  refused(kind: string, status: number, reason: string): void {
+    const details = `answered ${status}: ${reason}`
+    this.#policy(kind, { type: 'apply', details, snapshot: null }, { severity: 'error' })
+  }
+
   /** What a policy made of an answer. */
   answering(kind: string, result: PolicyResult): void {
     this.#policy(kind, result, {})
@@ -223,7 +229,10 @@ export class Trace implements CallOwner {
   finished(): void {
     const { status, error, outcome } = this.#exchange
     const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
-    for (const call of this.#calls) call.close(reason ?? 'given up')
+    // A request that ends well may leave some behind: what a notification is answered, or a target that is slow.
+    for (const call of this.#calls)
+      if (reason === null) call.close('no answer before the request was over', 'info')
+      else call.close(reason)
     this.#answer?.end(outcome)
     const code = status === 0 ? null : status
     const severity = severityOf(code, reason)

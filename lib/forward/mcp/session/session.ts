@@ -25,7 +25,7 @@ import { dispatch } from './dispatch.ts'
 import { Ear } from './ear.ts'
 import { Memory } from './memory.ts'
 import { Target } from './target.ts'
-import type { TargetOwner } from './target.ts'
+import type { TargetOwner } from './target-owner.ts'
 
 /** What a session knows of its client. */
 export interface About {
@@ -238,8 +238,9 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   end(reason: string): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    for (const call of this.calls)
-      call.error({ code: CODES.server, message: `the session has ended: ${reason}` })
+    const message = `the session has ended: ${reason}`
+    for (const target of this.targets) target.ending(message)
+    for (const call of this.calls) call.error({ code: CODES.server, message })
     this.alone.close()
     for (const target of this.targets) target.close()
     this.#owner.ended(this, reason)
@@ -323,7 +324,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
       nextNumber: () => ++this.#lastNumber,
       open: (one, owner) => this.group.open(one, owner),
       heard: (target, message, number) => this.#ear.heard(target, message, number),
-      cameBack: (target) => this.#ear.cameBack(target),
+      cameBack: (target, trace) => this.#ear.cameBack(target, trace),
       wentDown: (target, reason) => this.#wentDown(target, reason),
       broke: (error) => this.#broke(error),
     }
