@@ -57,7 +57,10 @@ export class McpBackend implements Backend {
     const visit = { exchange, attempt, rules: this.#routing.rules }
     exchange.facts = { ...exchange.facts, mcp: {} }
     const fault = rebindingFault(exchange, this.#routing.protection)
-    if (fault !== null) return attempt.answer(refused(403, fault))
+    if (fault !== null) {
+      exchange.trace?.refused('dnsRebindingProtection', 403, fault)
+      return attempt.answer(refused(403, fault))
+    }
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
     if (request.path.includes('/.well-known/')) return this.#document(visit)
     const twice = repeatedFault(request)
