@@ -113,12 +113,14 @@ export class AdminServer {
     response: ServerResponse,
     exposure: Exposure,
   ): Promise<void> {
-    const refusal = refusalOf(request.headers, exposure, this.#place.name)
-    if (refusal !== null) return answer(response, 403, refusal)
     const url = urlOf(request)
+    const { method = '', headers } = request
+    const asked = { method, path: url?.pathname ?? '', headers }
+    const refusal = refusalOf(asked, exposure, this.#place.name)
+    if (refusal !== null) return answer(response, 403, refusal)
     const methods = url === null ? undefined : this.#endpoints[url.pathname]
     if (url === null || methods === undefined) return answer(response, 404, 'not found')
-    const handler = methods[request.method ?? '']
+    const handler = methods[method]
     if (handler === undefined) {
       response.setHeader('allow', Object.keys(methods).join(', '))
       return answer(response, 405, '')
