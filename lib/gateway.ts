@@ -252,11 +252,11 @@ function routeOf(exchange: Exchange, listener: PlannedListener): Route {
 }
 
 function pick(exchange: Exchange, route: Route): Backend {
-  const backend = route.backends.pick()
-  if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
-  exchange.trace?.policies('backend', route.shownOf(backend))
-  exchange.trace?.picked(route.factsOf(backend))
-  return backend
+  const picked = route.backends.pick()
+  if (picked === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
+  exchange.backend = picked.facts
+  exchange.trace?.policies('backend', picked.shown())
+  return picked.backend
 }
 
 /** Waits for the work, or for so long. */

@@ -48,17 +48,21 @@ export interface Route {
   readonly policies: readonly Policy[]
   /** Those of its listener and its own: all that have a say in the answer. */
   readonly allPolicies: readonly Policy[]
-  readonly backends: Weighted<Backend>
-  /** Its policies as people read them, and those of one of its backends. */
+  readonly backends: Weighted<PlannedBackend>
+  /** Its policies as people read them. */
   readonly shown: () => object
-  readonly shownOf: (backend: Backend) => object
-  /** One of its backends as traces name it. */
-  readonly factsOf: (backend: Backend) => BackendFacts
   /** What its clients understand when the gateway itself has something to say. */
   readonly dialect: Dialect
   /** Milliseconds to the answer's head, or 0. */
   readonly timeout: number
   readonly retry: RetryConfig | null
+}
+
+export interface PlannedBackend {
+  readonly backend: Backend
+  /** As expressions and traces name it: the same object for every request. */
+  readonly facts: BackendFacts
+  readonly shown: () => object
 }
 
 export interface PlannedListener {
@@ -183,20 +187,23 @@ class Planner {
           return llm.ofModels(backend)
       }
     }
-    const made = new Map(
-      backends.map((backend) => [this.#policed(backend, route, plainOf(backend)), backend]),
-    )
+    const made = backends.map((backend) => ({
+      weight: backend.weight,
+      value: {
+        backend: this.#policed(backend, route, plainOf(backend)),
+        facts: factsOf(backend),
+        shown: () => this.#showing.fields({ ...backend.policies }),
+      },
+    }))
     return {
       key,
       policies,
       shown: () => this.#showing.fields({ ...route.policies, localRateLimit }),
-      shownOf: (backend) => this.#showing.fields({ ...made.get(backend)?.policies }),
-      factsOf: (backend) => factsOf(made.get(backend)),
       allPolicies: [...outer, ...policies],
       dialect: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
-      backends: new Weighted([...made].map(([value, { weight }]) => ({ value, weight }))),
+      backends: new Weighted(made),
     }
   }
 
@@ -249,15 +256,14 @@ class Planner {
   }
 }
 
-function factsOf(backend: BackendConfig | undefined): BackendFacts {
-  const name = backend?.key ?? ''
-  switch (backend?.kind) {
+function factsOf({ key: name, kind }: BackendConfig): BackendFacts {
+  switch (kind) {
     case 'mcp':
       return { name, type: 'mcp', protocol: 'mcp' }
     case 'ai':
     case 'llm':
       return { name, type: 'ai', protocol: 'llm' }
-    default:
+    case 'host':
       return { name, type: 'static', protocol: 'http' }
   }
 }

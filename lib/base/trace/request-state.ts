@@ -1,6 +1,5 @@
 // What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
 
-import type { BackendFacts } from '../cel/facts.ts'
 import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
@@ -16,13 +15,10 @@ export interface Sent {
   readonly request?: RequestHead
   /** What Host says; null leaves it as it is. */
   readonly host?: string | null
-  /** Facts have it only where rules may read it. */
-  readonly backend?: BackendFacts | null
 }
 
 export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}): State {
-  const { source, facts } = exchange
-  const backend = facts?.backend ?? sent.backend ?? undefined
+  const { source, facts, backend } = exchange
   return {
     request: requestOf(exchange, hidden, sent),
     source: { address: source.address, port: source.port },
@@ -32,7 +28,7 @@ export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpOf(facts.mcp) }),
     ...(facts?.llm !== undefined && { llm: { ...facts.llm } }),
-    ...(backend !== undefined && { backend }),
+    ...(backend !== null && { backend }),
     ...placeOf(exchange),
   }
 }

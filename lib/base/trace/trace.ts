@@ -1,6 +1,6 @@
 // The record of one request, step by step, for somebody who watches. Every other exchange has none, and pays a look at null.
 
-import type { BackendFacts, LlmFacts } from '../cel/facts.ts'
+import type { LlmFacts } from '../cel/facts.ts'
 import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
@@ -53,7 +53,6 @@ export class Trace implements CallOwner {
   #call: TracedCall | null = null
   /** Of the backend's answer, if that is what came last. */
   #raw: ResponseHead | null = null
-  #backend: BackendFacts | null = null
   #answer: BodyCopy | null = null
   #state: 'open' | 'over' = 'open'
 
@@ -189,11 +188,6 @@ export class Trace implements CallOwner {
     this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, { severity })
   }
 
-  /** Which backend was chosen. */
-  picked(backend: BackendFacts): void {
-    this.#backend = backend
-  }
-
   /** The request as it goes out to a backend, or to one of its targets. */
   calling(target: string, sent: Sent, scope?: Scope): TracedCall {
     // Of another try, which is over.
@@ -248,7 +242,7 @@ export class Trace implements CallOwner {
   }
 
   #requestState(sent: Sent = {}): Record<string, unknown> {
-    return requestState(this.#exchange, this.#terms.hidden, { backend: this.#backend, ...sent })
+    return requestState(this.#exchange, this.#terms.hidden, sent)
   }
 
   /** A key may be somebody's credential. */

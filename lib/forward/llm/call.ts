@@ -83,8 +83,7 @@ export class LlmCall implements PromptOwner, Call {
 
   start(): void {
     const exchange = this.#exchange
-    const backend = { name: this.#settings.name, type: 'ai', protocol: 'llm' } as const
-    exchange.facts = { ...exchange.facts, llm: this.#facts, backend }
+    exchange.facts = { ...exchange.facts, llm: this.#facts }
     exchange.call = this
     // Of another try, which is over.
     exchange.release?.()
