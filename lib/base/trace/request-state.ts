@@ -4,7 +4,7 @@ import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
-import { isSecretHeader, REDACTED, shownTarget } from '../redact.ts'
+import { isSecretHeader, isSecretSetting, REDACTED, shownTarget } from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
 
@@ -23,8 +23,10 @@ export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}
     request: requestOf(exchange, hidden, sent),
     source: { address: source.address, port: source.port },
     env: envOf(new EnvView()),
-    ...(facts?.jwt !== undefined && { jwt: plain(facts.jwt) }),
-    ...(facts?.apiKey !== undefined && { apiKey: { key: REDACTED, ...plain(facts.apiKey) } }),
+    ...(facts?.jwt !== undefined && { jwt: plain(facts.jwt, hidden) }),
+    ...(facts?.apiKey !== undefined && {
+      apiKey: { key: REDACTED, ...plain(facts.apiKey, hidden) },
+    }),
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpOf(facts.mcp) }),
     ...(facts?.llm !== undefined && { llm: { ...facts.llm } }),
@@ -67,9 +69,11 @@ export function headersOf(fields: Fields, hidden: Hidden): State {
   )
 }
 
-/** Integers of claims are exact, which only their own writer keeps. */
-function plain(claims: Claims): State {
-  return JSON.parse(toJson(claims)) as State
+/** Integers of claims are exact, which only their own writer keeps. Names are those of users, and may tell of a secret. */
+function plain(claims: Claims, hidden: Hidden): State {
+  return JSON.parse(toJson(claims), (name, value: unknown) =>
+    typeof value === 'string' && isSecretSetting(name, hidden) ? REDACTED : value,
+  ) as State
 }
 
 /** Whoever has a session's id can use it. */
