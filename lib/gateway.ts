@@ -28,6 +28,7 @@ import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
+import { BackendStats } from './settle/backend-stats.ts'
 import { settleCharges } from './settle/charges.ts'
 import { Metrics } from './settle/metrics.ts'
 
@@ -43,6 +44,8 @@ export class Gateway implements PortsOwner {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #metrics = new Metrics()
+  /** How each backend has done. */
+  readonly backends = new BackendStats()
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
@@ -127,6 +130,7 @@ export class Gateway implements PortsOwner {
       this.#groups.retain(this.#plan.groups)
       this.#limits.retain(this.#plan.rules)
       this.#services.retain(this.#plan.services)
+      this.backends.retain(backendKeys(this.#plan.config))
     }
   }
 
@@ -223,6 +227,7 @@ export class Gateway implements PortsOwner {
   #close(exchange: Exchange): void {
     settleCharges(exchange)
     this.#metrics.count(exchange)
+    this.backends.count(exchange)
     logAccess(this.#log, exchange)
     if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
@@ -236,6 +241,11 @@ export class Gateway implements PortsOwner {
     exchange.trace?.policies('gateway', listener.shown())
     return listener
   }
+}
+
+function backendKeys({ gateways }: Config): ReadonlySet<string> {
+  const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
+  return new Set(routes.flatMap(({ backends }) => backends.map(({ key }) => key)))
 }
 
 function routeOf(exchange: Exchange, listener: PlannedListener): Route {
