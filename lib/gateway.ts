@@ -97,7 +97,8 @@ export class Gateway implements PortsOwner {
   /** Everything that is counted. */
   get measures(): Family[] {
     const decisions = [...this.#limits.decisions, ...this.#services.decisions]
-    return measures({ settled: this.#metrics.collect(), live: this.live, decisions })
+    const { connects } = this.#pools
+    return measures({ settled: this.#metrics.collect(), live: this.live, connects, decisions })
   }
 
   /** Key sets of identity providers. */
@@ -131,6 +132,7 @@ export class Gateway implements PortsOwner {
       this.#limits.retain(this.#plan.rules)
       this.#services.retain(this.#plan.services)
       this.backends.retain(backendKeys(this.#plan.config))
+      this.#metrics.retain(this.#plan.places)
     }
   }
 

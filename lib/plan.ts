@@ -90,6 +90,8 @@ export interface Plan {
   /** The limits it counts, and the services it asks. */
   readonly rules: ReadonlySet<Rule>
   readonly services: ReadonlySet<RateLimitService>
+  /** Keys of its routes and listeners, by which is counted. */
+  readonly places: ReadonlySet<string>
 }
 
 /** What lives beside the plans, and outlasts them. */
@@ -113,7 +115,13 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   const { rules, services } = planner.limits
   const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
-  return { config, generation, loadedAt, limits, ports, origins, groups, rules, services }
+  const places = placesOf(config)
+  return { config, generation, loadedAt, limits, ports, origins, groups, rules, services, places }
+}
+
+function placesOf({ gateways }: Config): ReadonlySet<string> {
+  const listeners = gateways.flatMap((gateway) => gateway.listeners)
+  return new Set(listeners.flatMap(({ key, routes }) => [key, ...routes.map((route) => route.key)]))
 }
 
 /** What a listener has for its routes. */

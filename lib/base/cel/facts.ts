@@ -80,6 +80,8 @@ export interface LlmFacts {
   params?: unknown
   cost?: unknown
   costRates?: unknown
+  /** What was asked for, in the words of OpenTelemetry; not for expressions. */
+  operation?: string | undefined
   /** Of a stream that ended without its last event; not for expressions. */
   ending?: 'missing' | undefined
 }

@@ -1,5 +1,6 @@
 // What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
 
+import type { LlmFacts } from '../cel/facts.ts'
 import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
@@ -29,7 +30,7 @@ export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}
     }),
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpOf(facts.mcp) }),
-    ...(facts?.llm !== undefined && { llm: { ...facts.llm } }),
+    ...(facts?.llm !== undefined && { llm: llmOf(facts.llm) }),
     ...(backend !== null && { backend }),
     ...placeOf(exchange),
   }
@@ -74,6 +75,11 @@ function plain(claims: Claims, hidden: Hidden): State {
   return JSON.parse(toJson(claims), (name, value: unknown) =>
     typeof value === 'string' && isSecretSetting(name, hidden) ? REDACTED : value,
   ) as State
+}
+
+/** As expressions see it. */
+function llmOf({ operation: _operation, ending: _ending, ...seen }: LlmFacts): State {
+  return seen
 }
 
 /** Whoever has a session's id can use it. */

@@ -6,6 +6,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import type { PoolView } from '../../base/live.ts'
 import type { Level, Log } from '../../base/log.ts'
+import type { Histogram } from '../../base/metrics.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -16,12 +17,22 @@ import { Http2Backend } from './http2.ts'
 import type { SessionHome } from './http2.ts'
 import type { Origin } from './origin.ts'
 
+/** What pools share. */
+export interface PoolSurroundings {
+  readonly limits: BackendLimits
+  readonly sweeper: Sweeper<Swept>
+  readonly log: Log | null
+  /** Seconds until connections of this kind stood; for those that never did, nothing. */
+  readonly connects: Histogram
+}
+
 export class Pool implements Home, SessionHome, Carrier {
   readonly limits: BackendLimits
   readonly origin: Origin
   readonly clock: Clock
   readonly #sweeper: Sweeper<Swept>
   readonly #log: Log | null
+  readonly #connects: Histogram
   /** The one used last is used next, so that the others can grow old and go. */
   readonly #idle: Http1Backend[] = []
   /** Those that negotiated HTTP/2. */
@@ -32,13 +43,9 @@ export class Pool implements Home, SessionHome, Carrier {
   #state: 'open' | 'closed' = 'open'
   #context: SecureContext | null = null
 
-  constructor(
-    origin: Origin,
-    limits: BackendLimits,
-    sweeper: Sweeper<Swept>,
-    log: Log | null = null,
-  ) {
+  constructor(origin: Origin, { limits, sweeper, log, connects }: PoolSurroundings) {
     this.#log = log
+    this.#connects = connects
     this.origin = origin
     this.limits = limits
     this.clock = sweeper
@@ -152,7 +159,12 @@ export class Pool implements Home, SessionHome, Carrier {
     this.#open++
     const failed = (): void => this.#left()
     const timeout = this.limits.connectTimeout
-    new TlsDial({ origin, context, call, alpn, timeout, secured, failed })
+    const since = performance.now()
+    const measured = (socket: TLSSocket): void => {
+      this.#connected(since)
+      secured(socket)
+    }
+    new TlsDial({ origin, context, call, alpn, timeout, secured: measured, failed })
   }
 
   #session(socket: TLSSocket, call: HttpCall): void {
@@ -182,9 +194,17 @@ export class Pool implements Home, SessionHome, Carrier {
     const connection = new Http1Backend(this)
     this.#open++
     this.#sweeper.add(connection)
+    const since = performance.now()
     return connection.attach(
-      Wire.dial(this.origin.connect, connection, () => connection.connected()),
+      Wire.dial(this.origin.connect, connection, () => {
+        this.#connected(since)
+        connection.connected()
+      }),
     )
+  }
+
+  #connected(since: number): void {
+    this.#connects.add((performance.now() - since) / 1000)
   }
 }
 
