@@ -15,7 +15,7 @@ import { Program } from '../../support/program.ts'
 import { ROOT } from '../../support/root.ts'
 import { Turncoat } from '../../support/turncoat.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 40_000
 
 const judge = suite('a hostile page')
 const stage = new Stage()
