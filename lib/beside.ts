@@ -124,9 +124,10 @@ export class Beside {
 
   #dump(): DumpSource {
     const { gateway, reloader } = this.#options
-    const { plan, keySets, limits } = gateway
+    const { plan, keySets, limits, backends } = gateway
     const { refusal } = reloader
-    return { ...plan, addresses: this.#addresses, keySets, limits, refusal }
+    const statusOf: DumpSource['statusOf'] = (key) => backends.of(key)
+    return { ...plan, addresses: this.#addresses, keySets, limits, statusOf, refusal }
   }
 }
 

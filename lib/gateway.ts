@@ -30,6 +30,7 @@ import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
 import { logAccess } from './settle/access-log.ts'
+import { BackendStats } from './settle/backend-stats.ts'
 import { settleCharges } from './settle/charges.ts'
 import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
 import { Metrics } from './settle/metrics.ts'
@@ -50,6 +51,8 @@ export class Gateway implements PortsOwner {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #metrics = new Metrics()
+  /** How each backend has done. */
+  readonly backends = new BackendStats()
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
@@ -112,7 +115,8 @@ export class Gateway implements PortsOwner {
   /** Everything that is counted. */
   get measures(): Family[] {
     const decisions = [...this.#limits.decisions, ...this.#services.decisions]
-    return measures({ settled: this.#metrics.collect(), live: this.live, decisions })
+    const { connects } = this.#pools
+    return measures({ settled: this.#metrics.collect(), live: this.live, connects, decisions })
   }
 
   /** Key sets of identity providers. */
@@ -154,6 +158,8 @@ export class Gateway implements PortsOwner {
       this.#groups.retain(this.#plan.groups)
       this.#limits.retain(this.#plan.rules)
       this.#services.retain(this.#plan.services)
+      this.backends.retain(backendKeys(this.#plan.config))
+      this.#metrics.retain(this.#plan.places)
     }
   }
 
@@ -259,6 +265,7 @@ export class Gateway implements PortsOwner {
   #close(exchange: Exchange): void {
     settleCharges(exchange)
     this.#metrics.count(exchange)
+    this.backends.count(exchange)
     logAccess(this.#log, exchange)
     if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
@@ -272,6 +279,11 @@ export class Gateway implements PortsOwner {
     exchange.trace?.policies('gateway', listener.shown())
     return listener
   }
+}
+
+function backendKeys({ gateways }: Config): ReadonlySet<string> {
+  const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
+  return new Set(routes.flatMap(({ backends }) => backends.map(({ key }) => key)))
 }
 
 function routeOf(exchange: Exchange, listener: PlannedListener): Route {
@@ -288,11 +300,11 @@ function routeOf(exchange: Exchange, listener: PlannedListener): Route {
 }
 
 function pick(exchange: Exchange, route: Route): Backend {
-  const backend = route.backends.pick()
-  if (backend === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
-  exchange.trace?.policies('backend', route.shownOf(backend))
-  exchange.trace?.picked(route.factsOf(backend))
-  return backend
+  const picked = route.backends.pick()
+  if (picked === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
+  exchange.backend = picked.facts
+  exchange.trace?.policies('backend', picked.shown())
+  return picked.backend
 }
 
 /** Waits for the work, or for so long. */

@@ -133,7 +133,7 @@ export class LlmPlanner {
 
   /** `names` are the members of a body that may be edited. */
   #backend(
-    { key: name, kind }: BackendConfig,
+    { kind }: BackendConfig,
     policy: AiPolicyConfig,
     catalogue: Catalogue,
     names: readonly string[],
@@ -143,7 +143,6 @@ export class LlmPlanner {
     const holdFor = needs === 'model' ? 'model' : catalogue.needs
     const isEdited = names.length > 1 || catalogue.edits === 'model'
     const settings: LlmSettings = {
-      name,
       formats: new FormatTable(policy.routes),
       catalogue,
       meter,

@@ -3,25 +3,33 @@
 import type { Decisions } from './base/limit/decisions.ts'
 import type { ListenerView, Live } from './base/live.ts'
 import { MAX_SHOWN } from './base/live.ts'
-import type { Family, Labels } from './base/metrics.ts'
+import type { Family, Histogram, Labels, Series as One } from './base/metrics.ts'
 import { VERSION } from './base/version.ts'
 
 export interface MeasureSources {
   readonly settled: readonly Family[]
   readonly live: Live
+  /** Of connections to backends, by transport. */
+  readonly connects: Readonly<Record<string, Histogram>>
   /** Of limits counted here and of services, each by its name. */
   readonly decisions: readonly (readonly [labels: Labels, decisions: Decisions])[]
 }
 
-type Series = Family['series']
+type Series = readonly One[]
 
-export function measures({ settled, live, decisions }: MeasureSources): Family[] {
+export function measures({ settled, live, connects, decisions }: MeasureSources): Family[] {
   return [
     ...settled,
     ...connectionFamilies(live.listeners),
     gauge('open_requests', 'Requests in work, by phase', byPhase(live)),
     gauge('open_streams', 'Event streams under way', [[{}, live.streams]]),
     ...poolFamilies(live),
+    {
+      name: 'upstream_connect_duration_seconds',
+      kind: 'histogram',
+      help: 'From dialling a backend until the connection stands, TLS included',
+      series: Object.entries(connects).map(([transport, seconds]) => [{ transport }, seconds]),
+    },
     gauge('held_bytes', 'Bytes of requests kept for a while', [
       [{ what: 'llm' }, live.held.llm.used],
       [{ what: 'mcp' }, live.held.mcp.used],

@@ -54,17 +54,21 @@ export interface Route {
   readonly policies: readonly Policy[]
   /** Those of its listener and its own: all that have a say in the answer. */
   readonly allPolicies: readonly Policy[]
-  readonly backends: Weighted<Backend>
-  /** Its policies as people read them, and those of one of its backends. */
+  readonly backends: Weighted<PlannedBackend>
+  /** Its policies as people read them. */
   readonly shown: () => object
-  readonly shownOf: (backend: Backend) => object
-  /** One of its backends as traces name it. */
-  readonly factsOf: (backend: Backend) => BackendFacts
   /** What its clients understand when the gateway itself has something to say. */
   readonly dialect: Dialect
   /** Milliseconds to the answer's head, or 0. */
   readonly timeout: number
   readonly retry: RetryConfig | null
+}
+
+export interface PlannedBackend {
+  readonly backend: Backend
+  /** As expressions and traces name it: the same object for every request. */
+  readonly facts: BackendFacts
+  readonly shown: () => object
 }
 
 export interface PlannedListener {
@@ -93,6 +97,8 @@ export interface Plan {
   readonly rules: ReadonlySet<Rule>
   readonly services: ReadonlySet<RateLimitService>
   readonly behind: Behind
+  /** Keys of its routes and listeners, by which is counted. */
+  readonly places: ReadonlySet<string>
 }
 
 /** What lives beside the plans, and outlasts them. */
@@ -118,8 +124,14 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   const { rules, services } = planner.limits
   const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
-  const called = { origins, groups, rules, services, behind }
+  const places = placesOf(config)
+  const called = { origins, groups, rules, services, behind, places }
   return { config, generation, loadedAt, limits, ports, ...called }
+}
+
+function placesOf({ gateways }: Config): ReadonlySet<string> {
+  const listeners = gateways.flatMap((gateway) => gateway.listeners)
+  return new Set(listeners.flatMap(({ key, routes }) => [key, ...routes.map((route) => route.key)]))
 }
 
 /** What a listener has for its routes. */
@@ -199,20 +211,23 @@ class Planner {
           return llm.ofModels(backend)
       }
     }
-    const made = new Map(
-      backends.map((backend) => [this.#policed(backend, route, plainOf(backend)), backend]),
-    )
+    const made = backends.map((backend) => ({
+      weight: backend.weight,
+      value: {
+        backend: this.#policed(backend, route, plainOf(backend)),
+        facts: factsOf(backend),
+        shown: () => this.#showing.fields({ ...backend.policies }),
+      },
+    }))
     return {
       key,
       policies,
       shown: () => this.#showing.fields({ ...route.policies, localRateLimit }),
-      shownOf: (backend) => this.#showing.fields({ ...made.get(backend)?.policies }),
-      factsOf: (backend) => factsOf(made.get(backend)),
       allPolicies: [...outer, ...policies],
       dialect: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
-      backends: new Weighted([...made].map(([value, { weight }]) => ({ value, weight }))),
+      backends: new Weighted(made),
     }
   }
 
@@ -220,19 +235,21 @@ class Planner {
   #page({ policies: own }: UiConfig, listener: ListenerConfig, around: Around): Route {
     const policies = this.#policies.ofListener({ ...own, transformations: null })
     const hosts = hostsFor(own, listener, around.gateway)
-    const backend = new UiBackend(this.#standing.ui, hosts)
-    const name = uiKey(listener)
+    const key = uiKey(listener)
+    const value: PlannedBackend = {
+      backend: new UiBackend(this.#standing.ui, hosts),
+      facts: { name: key, type: 'static', protocol: 'http' },
+      shown: () => ({}),
+    }
     return {
-      key: name,
+      key,
       policies,
       shown: () => this.#showing.fields({ ...own }),
-      shownOf: () => ({}),
-      factsOf: () => ({ name, type: 'static', protocol: 'http' }),
       allPolicies: [...around.policies, ...policies],
       dialect: 'text',
       timeout: 0,
       retry: null,
-      backends: new Weighted([{ value: backend, weight: 1 }]),
+      backends: new Weighted([{ value, weight: 1 }]),
     }
   }
 
@@ -286,15 +303,14 @@ class Planner {
   }
 }
 
-function factsOf(backend: BackendConfig | undefined): BackendFacts {
-  const name = backend?.key ?? ''
-  switch (backend?.kind) {
+function factsOf({ key: name, kind }: BackendConfig): BackendFacts {
+  switch (kind) {
     case 'mcp':
       return { name, type: 'mcp', protocol: 'mcp' }
     case 'ai':
     case 'llm':
       return { name, type: 'ai', protocol: 'llm' }
-    default:
+    case 'host':
       return { name, type: 'static', protocol: 'http' }
   }
 }

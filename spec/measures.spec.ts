@@ -3,11 +3,16 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { metricsText } from '../lib/admin/metrics.ts'
+import { MAX_PLACES } from '../lib/settle/metrics.ts'
 import type { RunningGateway } from './support/gateway.ts'
 import { routeTo, Stage } from './support/gateway.ts'
 import { begin, server } from './forward/mcp/mcp-client.ts'
 import { ask } from './support/ask.ts'
+import { Backend } from './support/backend.ts'
+import { post } from './support/llm/asking.ts'
 import { promtoolComplaints, readMetrics, valueOf } from './support/prometheus.ts'
+import { Reloading } from './support/reloading.ts'
+import { CERT, KEY } from './support/tls-pair.ts'
 
 const measures = suite('measures')
 const stage = new Stage()
@@ -33,6 +38,74 @@ measures('requests, bytes and connections of plain traffic', async () => {
   const text = metricsText(gateway.measures)
   assert.not.match(text, 'planted')
   assert.is(promtoolComplaints(text), '')
+})
+
+measures('connections to backends, when they stand, and until they did', async () => {
+  const plain = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
+  const tls = { cert: CERT, key: KEY }
+  const secure = stage.add(
+    await Backend.startAt({ tls }, [{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }]),
+  )
+  const gone = await stage.backend([])
+  const nobody = gone.port
+  await gone.close()
+  const route = (path: string, port: number, policies: string): string =>
+    `{ matches: [{ path: { exact: ${path} } }], backends: [{ host: 127.0.0.1:${port} }], policies: { ${policies} } }`
+  const gateway = await stage.gateway(
+    `routes: [${[
+      route('/plain', plain.port, ''),
+      route('/secure', secure.port, 'backendTLS: { insecure: true }'),
+      route('/nobody', nobody, ''),
+    ].join()}]\n`,
+  )
+  const stood = (transport: string): unknown =>
+    valueIn(gateway, 'upstream_connect_duration_seconds_count', { transport })
+  assert.equal([stood('plaintext'), stood('tls')], [undefined, undefined])
+  for (const path of ['/plain', '/plain', '/secure', '/secure', '/secure', '/nobody'])
+    await ask(gateway, `GET ${path} HTTP/1.1`)
+  assert.equal([stood('plaintext'), stood('tls')], [1, 1])
+  const seconds = valueIn(gateway, 'upstream_connect_duration_seconds_sum', { transport: 'tls' })
+  assert.ok(seconds !== undefined && seconds > 0)
+})
+
+measures('the operation of LLM requests, by their path', async () => {
+  const gateway = await stage.gateway(
+    'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n',
+  )
+  await post(gateway)
+  await post(gateway, '{"model":"m","input":"hi"}', { path: '/v1/embeddings' })
+  await gateway.logged(2)
+  for (const operation of ['chat', 'embeddings']) {
+    const labels = { gen_ai_operation_name: operation, gen_ai_system: 'mock' }
+    assert.is(valueIn(gateway, 'gen_ai_server_request_duration_count', labels), 1)
+    const input = { ...labels, gen_ai_token_type: 'input' }
+    assert.is(valueIn(gateway, 'gen_ai_client_token_usage_count', input), 1)
+  }
+})
+
+measures('routes that a reload renamed give way to those it brought', async () => {
+  const names = (prefix: string): string[] =>
+    Array.from({ length: MAX_PLACES }, (_, at) => `${prefix}${at}`)
+  const routes = (all: readonly string[]): string =>
+    `routes: [${all
+      .map(
+        (name) =>
+          `{ name: ${name}, matches: [{ path: { exact: /${name} } }], policies: { directResponse: { status: 204 } } }`,
+      )
+      .join()}]\n`
+  const old = names('old')
+  const gateway = stage.add(await Reloading.start(routes(old)))
+  const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
+  client.send(old.map((name) => `GET /${name} HTTP/1.1\r\nhost: a\r\n\r\n`).join(''))
+  await gateway.logged('request', MAX_PLACES)
+  await gateway.change(routes(['fresh']))
+  await ask(gateway, 'GET /fresh HTTP/1.1')
+  await gateway.logged('request', MAX_PLACES + 1)
+  const samples = readMetrics(metricsText(gateway.gateway.measures))
+  const count = (name: string): unknown =>
+    valueOf(samples, 'gateway_requests_total', { route: `gateway/default/default/${name}` })
+  assert.equal([count('fresh'), count('old0'), count('old1')], [1, undefined, 1])
+  assert.is(valueOf(samples, 'gateway_requests_total', { route: 'other' }), 1)
 })
 
 measures('an answer that never came adds no bytes of the one before it', async () => {

@@ -24,6 +24,14 @@ export interface KeySetStatus {
   readonly error: string | null
 }
 
+/** How a backend has done of late. */
+export interface BackendStatus {
+  readonly requests: number
+  /** From 0 to 1: how many of the last requests went well. */
+  readonly health: number | null
+  readonly latencyMs: number | null
+}
+
 export interface DumpSource {
   readonly config: Config
   readonly generation: number
@@ -32,6 +40,8 @@ export interface DumpSource {
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
   readonly limits: readonly LimitStatus[]
+  /** Of a backend, by its key; null while nobody has asked it. */
+  readonly statusOf: (key: string) => BackendStatus | null
   /** Of the last attempt to load another one; null when it was taken. */
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
@@ -50,7 +60,7 @@ class Dump {
   }
 
   whole(source: DumpSource): unknown {
-    const { config, generation, loadedAt, addresses, refusal, keySets, limits } = source
+    const { config, generation, loadedAt, addresses, refusal, keySets, limits, statusOf } = source
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
     const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
     return {
@@ -63,7 +73,10 @@ class Dump {
         },
       }),
       binds: config.gateways.map((gateway) => this.#bind(gateway)),
-      backends: backends.map((backend) => this.#backend(backend)),
+      backends: backends.map((backend) => ({
+        ...this.#backend(backend),
+        ...shownStatus(statusOf(backend.key)),
+      })),
       workloads: [],
       services: [],
       policies: this.#showing.written(config.resources),
@@ -133,7 +146,7 @@ class Dump {
     return { ...shown, remaining: { shared: remaining, tightest: values } }
   }
 
-  #backend(backend: BackendConfig): unknown {
+  #backend(backend: BackendConfig): object {
     const { kind, key, policies } = backend
     const target = this.#parts.target(backend)
     return {
@@ -147,6 +160,16 @@ class Dump {
     if (limits.length > 0) shown.push(['rateLimit', { local: this.#parts.limits(limits) }])
     return shown.map(([kind, policy]) => ({ [kind]: policy }))
   }
+}
+
+/** One that nobody has asked was asked 0 times. */
+function shownStatus(status: BackendStatus | null): object {
+  const { requests = 0, health = null, latencyMs = null } = status ?? {}
+  return { requests, health: rounded(health), latencyMs: rounded(latencyMs) }
+}
+
+function rounded(value: number | null): number | null {
+  return value === null ? null : Number(value.toFixed(3))
 }
 
 function byKey<T extends { readonly key: string }>(

@@ -1,62 +1,107 @@
-// /metrics: the statistics as Prometheus reads them.
+// /metrics: the statistics as Prometheus reads them, written part by part, so that a long page does not hold up requests.
 
+import type { ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Histogram } from '../base/metrics.ts'
 import type { Family, Labels } from '../base/metrics.ts'
 import type { Endpoints, Handler } from './server.ts'
 
 const PREFIX = 'gateway_'
-const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const HEADERS = {
+  'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+}
 
-export function metricsEndpoints(collect: () => readonly Family[]): Endpoints {
-  const tell: Handler = (_request, response) => {
-    const text = metricsText(collect())
-    response.writeHead(200, {
-      'content-type': CONTENT_TYPE,
-      'content-length': Buffer.byteLength(text),
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-    })
-    response.end(text)
+/** Letters that are written within one turn: less than a millisecond's work. */
+export const PART_LENGTH = 65_536
+
+/** A reader that takes nothing for so long is gone. */
+const MAX_STALL_MS = 30_000
+
+export function metricsEndpoints(
+  collect: () => readonly Family[],
+  maxStallMs = MAX_STALL_MS,
+): Endpoints {
+  const tell: Handler = async (_request, response) => {
+    const parts = metricsParts(collect())
+    const first = parts.next().value ?? ''
+    if (first.length < PART_LENGTH) return writeShort(response, first)
+    response.writeHead(200, HEADERS).write(first)
+    for (const part of parts) {
+      await nextTurn()
+      if (response.destroyed) return
+      if (!response.write(part)) await drained(response, maxStallMs)
+    }
+    response.end()
   }
   return { '/metrics': { GET: tell }, '/stats/prometheus': { GET: tell } }
+}
+
+function writeShort(response: ServerResponse, text: string): void {
+  response.writeHead(200, { ...HEADERS, 'content-length': Buffer.byteLength(text) }).end(text)
+}
+
+/** Also when the reader has left, or takes nothing; then the response is destroyed. */
+function drained(response: ServerResponse, maxStallMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => response.destroy(), maxStallMs)
+    const over = (): void => {
+      clearTimeout(timer)
+      response.off('drain', over).off('close', over)
+      resolve()
+    }
+    response.on('drain', over).on('close', over)
+  })
 }
 
 /** Names that everybody's tools know stand without our prefix. */
 const KNOWN = /^(?:process|nodejs)_/
 
-/** Without what nobody measured yet, which could fill most of the page. */
+/** The whole page, for what is short. */
 export function metricsText(families: readonly Family[]): string {
-  let text = ''
-  for (const { name, kind, help, series: all } of families) {
-    const series = all.filter(([, value]) => !(value instanceof Histogram && value.isEmpty))
-    if (series.length === 0) continue
-    const full = KNOWN.test(name) ? name : PREFIX + name
-    text += `# HELP ${full} ${help}\n# TYPE ${full} ${kind}\n`
-    for (const [labels, value] of series)
-      text +=
-        value instanceof Histogram
-          ? histogramText(full, labels, value)
-          : `${full}${labelsText(labels)} ${value}\n`
-  }
-  return text
+  return [...metricsParts(families)].join('')
 }
 
-/** A bucket holds what is in those below it, too. */
-function histogramText(name: string, labels: Labels, { bounds, counts, sum }: Histogram): string {
+/** Whole lines, and every histogram in one piece. Without what nobody measured yet, which could fill most of the page. */
+export function* metricsParts(families: readonly Family[]): Generator<string, undefined> {
+  let text = ''
+  for (const { name, kind, help, series } of families) {
+    const full = KNOWN.test(name) ? name : PREFIX + name
+    let head = `# HELP ${full} ${help}\n# TYPE ${full} ${kind}\n`
+    for (const [labels, value] of series) {
+      if (value instanceof Histogram && value.isEmpty) continue
+      text += head + seriesText(full, labels, value)
+      head = ''
+      if (text.length < PART_LENGTH) continue
+      yield text
+      text = ''
+    }
+  }
+  if (text !== '') yield text
+  return undefined
+}
+
+function seriesText(name: string, labels: Labels, value: number | Histogram): string {
+  const inner = labelsText(labels)
+  const rest = inner === '' ? '' : `{${inner}}`
+  if (!(value instanceof Histogram)) return `${name}${rest} ${value}\n`
+  const { bounds, counts, sum } = value
+  const before = inner === '' ? '' : `${inner},`
   let text = ''
   let below = 0
   for (const [at, count] of counts.entries()) {
+    // A bucket holds what is in those below it, too.
     below += count
-    const le = bounds[at] ?? '+Inf'
-    text += `${name}_bucket${labelsText({ ...labels, le })} ${below}\n`
+    text += `${name}_bucket{${before}le="${bounds[at] ?? '+Inf'}"} ${below}\n`
   }
-  const rest = labelsText(labels)
   return `${text}${name}_sum${rest} ${sum}\n${name}_count${rest} ${below}\n`
 }
 
 function labelsText(labels: Labels): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
-  return parts.length === 0 ? '' : `{${parts.join()}}`
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join()
 }
 
 function escaped(value: string | number): string {

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AdminAddress } from '../base/config/types.ts'
 import { isLoopback } from '../base/loopback.ts'
-import { SIGNED_IN_PATH, UI_PATH } from '../base/ui-paths.ts'
 import { refusalOf } from './guard.ts'
 import type { Exposure } from './guard.ts'
 import { clearSocket } from './unix-socket.ts'
@@ -44,9 +43,6 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine has no such address',
   EACCES: 'permission denied',
 }
-
-/** Links of other sites may lead here, and nowhere else. */
-const PAGES: readonly string[] = [UI_PATH, `${UI_PATH}/`, SIGNED_IN_PATH]
 
 /** Admin requests are small and few; what is slow is cut. */
 const REQUEST_TIMEOUT = 10_000
@@ -128,9 +124,9 @@ export class AdminServer {
     exposure: Exposure,
   ): Promise<void> {
     const url = urlOf(request)
-    const isPage = request.method === 'GET' && url !== null && PAGES.includes(url.pathname)
-    const wanted = isPage ? 'page' : 'data'
-    const refusal = refusalOf(request.headers, exposure, this.#place.name, wanted)
+    const { method = '', headers } = request
+    const asked = { method, path: url?.pathname ?? '', headers }
+    const refusal = refusalOf(asked, exposure, this.#place.name)
     if (refusal !== null) return answer(response, 403, refusal)
     if (url === null) return answer(response, 404, 'not found')
     try {

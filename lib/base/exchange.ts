@@ -4,7 +4,7 @@
 import assert from 'node:assert'
 import { NO_CHARGES } from './cost.ts'
 import { GatewayError } from './errors.ts'
-import type { Facts } from './cel/facts.ts'
+import type { BackendFacts, Facts } from './cel/facts.ts'
 import type { Trace } from './trace/trace.ts'
 import type {
   Allowance,
@@ -49,6 +49,8 @@ export class Exchange {
   dialect: Dialect = 'text'
   /** Where the backend was reached: host:port, or the names of MCP targets. */
   endpoint = ''
+  /** The backend that was picked, for rules, traces and the log; null until then. */
+  backend: BackendFacts | null = null
   /** The path prefix by which the route matched, for policies that replace it. */
   matchedPrefix = ''
   /** What Host says to the backend by a policy's word; null leaves it to the backend's rule. */

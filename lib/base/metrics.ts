@@ -16,6 +16,12 @@ export class Histogram {
     return this.counts.every((count) => count === 0)
   }
 
+  /** What another one with the same bounds has. */
+  addAll({ counts, sum }: Histogram): void {
+    for (const [at, count] of counts.entries()) this.counts[at]! += count
+    this.sum += sum
+  }
+
   add(value: number): void {
     const { bounds } = this
     let at = 0
@@ -32,8 +38,11 @@ export interface Family {
   readonly name: string
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  readonly series: readonly (readonly [labels: Labels, value: number | Histogram])[]
+  /** Made as they are read, where there may be many: a page of them is written over several turns. */
+  readonly series: Iterable<Series>
 }
+
+export type Series = readonly [labels: Labels, value: number | Histogram]
 
 /** Instead of what there are too many of. */
 export const OTHER = 'other'

@@ -15,8 +15,20 @@ const SENSITIVE_HEADERS = [
   'mcp-session-id',
 ]
 
-/** Also of headers nobody has listed: x-auth-token, x-amz-security-token. */
-const SECRET_HEADER = /[-_](?:token|secret|key|password|signature|jwt)$/
+/** How the name of a credential ends, whatever has it: a header nobody has listed, a setting, a parameter, a member. */
+const ENDING =
+  'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature|.jwt|[-_]key|(?:api|access|private)key'
+const SECRET_HEADER = new RegExp(`(?:${ENDING})$`)
+/** Of a configuration, where `key` may be a name, and a hash is one of a key. */
+const SECRET_SETTING = new RegExp(`(?:${ENDING}|hash)$`)
+/** Of what anybody may send, where a name tells less. */
+const SECRET = new RegExp(
+  `(?:${ENDING}|key|code|code_verifier|assertion|sig|jwt|id_token_hint|session_?id|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$`,
+  'i',
+)
+/** Where neither this nor an escape occurs, no name is secret. */
+const HINT =
+  /key|token|secret|pass|pwd|code|assertion|sig|jwt|credential|session|auth|bearer|otp|saml|sid|%|\\u/i
 
 // All patterns here read what anybody may send: from no place do they look further than to where the next could begin.
 
@@ -33,12 +45,6 @@ const MEMBER = /"([^"]{1,128})"\s*:\s*(\\*)"/g
 const PART = /\bname="([^"]{1,128})"/g
 const MAX_PART_HEAD = 1024
 
-const SECRET =
-  /(?:key|token|secret|passwo?r?d|passphrase|pwd|code|code_verifier|assertion|sig|signature|jwt|id_token_hint|credentials?|session_?id|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$/i
-/** Where neither this nor an escape occurs, no name is secret. */
-const HINT =
-  /key|token|secret|pass|pwd|code|assertion|sig|jwt|credential|session|auth|bearer|otp|saml|sid|%|\\u/i
-
 /** Names that stand for credentials: of headers in lower case, and of parameters in a query. */
 export interface Hidden {
   readonly headers: ReadonlySet<string>
@@ -54,6 +60,12 @@ export function sensitiveNames(more: readonly string[]): ReadonlySet<string> {
 
 export function isSecretHeader(name: string, { headers }: Pick<Hidden, 'headers'>): boolean {
   return headers.has(name) || SECRET_HEADER.test(name)
+}
+
+/** Of a field in a configuration, or of a header that is set in one. */
+export function isSecretSetting(name: string, { headers }: Pick<Hidden, 'headers'>): boolean {
+  const lower = name.toLowerCase()
+  return headers.has(lower) || SECRET_SETTING.test(lower)
 }
 
 /** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */

@@ -1,56 +1,17 @@
-// gwctl as a table of sade: it prints the help; which command is meant, and what was given with it, words.ts knows.
+// Runs what a command line asks for. What only some need is loaded when they do, so that the others start at once.
 
-import sade from 'sade'
-import type { Sade } from 'sade'
-import type { Command, Option } from './command.ts'
 import { COMMANDS } from './commands.ts'
-import { lastWord, parentOf, readLine } from './words.ts'
+import { readLine } from './words.ts'
 
-/** Runs what the words ask for; throws what is to be told. */
+/** Throws what is to be told. */
 export async function runWords(words: readonly string[]): Promise<void> {
   const { command, asks, call } = readLine(words, COMMANDS)
   if (asks === 'version') return (await import('./version.ts')).version()
-  if (asks === 'help' || command?.run === undefined) return table().help(command?.name)
+  if (asks === 'help' || command?.run === undefined)
+    return (await import('./help.ts')).help(command)
   const [word] = command.usage === undefined ? call.words : []
   if (word !== undefined) throw new Error(`unexpected argument ${word}`)
   if (call.rest !== null && command.takesRest === undefined)
     throw new Error(`unexpected argument --`)
   await command.run(call)
-}
-
-function table(): Sade {
-  const program = sade('gwctl').describe('Looks at a running gateway.')
-  for (const command of COMMANDS) {
-    program.command([command.name, command.usage ?? ''].join(' ').trim()).describe(linesOf(command))
-    for (const alias of command.aliases ?? []) program.alias(aliasOf(command, alias))
-    for (const option of command.options) program.option(flagOf(option), aboutOf(option))
-    for (const example of command.examples) program.example(example)
-  }
-  return program
-}
-
-/** A group tells what is in it. */
-function linesOf({ name, about }: Command): string[] {
-  const inside = COMMANDS.filter((command) => parentOf(command) === name)
-  const width = Math.max(0, ...inside.map((command) => command.name.length))
-  return [
-    ...sentences(about),
-    ...inside.map((command) => `  ${command.name.padEnd(width)}  ${sentences(command.about)[0]}`),
-  ]
-}
-
-function sentences(text: string): string[] {
-  return text.split(/(?<=\.)\s+/)
-}
-
-function aliasOf(command: Command, alias: string): string {
-  return command.name.slice(0, -lastWord(command).length) + alias
-}
-
-function flagOf({ name, short }: Option): string {
-  return short === undefined ? `--${name}` : `-${short}, --${name}`
-}
-
-function aboutOf({ value, about }: Option): string {
-  return value === undefined ? about : `<${value}>  ${about}`
 }

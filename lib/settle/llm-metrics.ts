@@ -1,10 +1,10 @@
-// Tokens and times of LLM requests, by provider and model. Names as OpenTelemetry has them.
+// Tokens and times of LLM requests, by operation, provider and model. Names as OpenTelemetry has them.
 
 import type { LlmFacts } from '../base/cel/facts.ts'
 import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
 import type { Family, Labels } from '../base/metrics.ts'
 
-/** Providers and models together; clients can ask for any model they can think of. */
+/** Operations, providers and models together; clients can ask for any model they can think of. */
 export const MAX_MODELS = 256
 const MAX_NAME = 64
 
@@ -17,6 +17,8 @@ const WHOLE = [
 
 const TOKEN_TYPES = ['input', 'output', 'input_cache_read', 'input_cache_write'] as const
 
+type Names = readonly [operation: string, provider: string, requested: string, answered: string]
+
 class Model {
   readonly labels: Labels
   readonly tokens = TOKEN_TYPES.map(() => new Histogram(TOKENS))
@@ -24,8 +26,9 @@ class Model {
   readonly each = new Histogram(EACH)
   readonly whole = new Histogram(WHOLE)
 
-  constructor(provider: string, requested: string, answered: string) {
+  constructor([operation, provider, requested, answered]: Names) {
     this.labels = {
+      gen_ai_operation_name: operation,
       gen_ai_system: provider,
       gen_ai_request_model: requested,
       gen_ai_response_model: answered,
@@ -87,14 +90,19 @@ export class LlmMetrics {
     ]
   }
 
-  #modelOf({ provider, requestModel, responseModel }: LlmFacts): Model {
-    const names = [provider, requestModel, responseModel].map(clipped)
+  #modelOf({ operation, provider, requestModel, responseModel }: LlmFacts): Model {
+    const names: Names = [
+      clipped(operation),
+      clipped(provider),
+      clipped(requestModel),
+      clipped(responseModel),
+    ]
     const key = names.join('\0')
     let model = this.#models.get(key)
     if (model !== undefined) return model
-    if (this.#models.size >= MAX_MODELS) return (this.#others ??= new Model(OTHER, OTHER, OTHER))
-    const [system = '', requested = '', answered = ''] = names
-    model = new Model(system, requested, answered)
+    if (this.#models.size >= MAX_MODELS)
+      return (this.#others ??= new Model([OTHER, OTHER, OTHER, OTHER]))
+    model = new Model(names)
     this.#models.set(key, model)
     return model
   }

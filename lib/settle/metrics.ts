@@ -5,14 +5,17 @@ import type { LlmFacts, McpFacts } from '../base/cel/facts.ts'
 import type { Exchange } from '../base/exchange.ts'
 import { soundTokens } from '../base/limit/sound-tokens.ts'
 import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
-import type { Family, Labels } from '../base/metrics.ts'
+import type { Family, Labels, Series } from '../base/metrics.ts'
 import { Totals } from '../base/totals.ts'
 import type { Counts } from '../base/totals.ts'
 import { LlmMetrics } from './llm-metrics.ts'
 
-/** Series of requests, over all routes; whatever comes above is counted together. */
+/**
+ * Series of requests, over all routes, and routes. A route that is no longer configured keeps its place until another one
+ * needs it; whatever comes above that is counted together.
+ */
 export const MAX_SERIES = 5_000
-const MAX_PLACES = 1_000
+export const MAX_PLACES = 1_000
 const MAX_MCP = 1_000
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -63,9 +66,15 @@ class Place implements Counts {
   refused = 0
   bytes = 0
   retries = 0
+  /** When something was counted last. */
+  used = 0
 
   constructor(listener: string, route: string) {
     this.labels = { listener: listener || UNKNOWN, route: route || UNKNOWN }
+  }
+
+  get allRows(): Row[] {
+    return [...this.rows.values()].flatMap((some) => [...some.values()])
   }
 }
 
@@ -77,6 +86,8 @@ export class Metrics {
   /** By route; by listener, where there is none. */
   readonly #places = new Map<string, Place>()
   readonly #others = new Place(OTHER, OTHER)
+  /** Those that no configuration in force names. */
+  #gone = new Set<string>()
   readonly #reasons = new Map<string, number>()
   readonly #mcp = new Map<string, Row>()
   readonly #mcpOthers: Row = { labels: { method: OTHER, server: OTHER }, count: 0 }
@@ -87,6 +98,7 @@ export class Metrics {
     const now = performance.now()
     const { facts, started, asked, answered } = exchange
     const place = this.#placeOf(exchange)
+    place.used = now
     this.#rowOf(exchange, place).count++
     place.duration.add((now - started) / 1000)
     this.totals.durations.add(now - started)
@@ -110,47 +122,59 @@ export class Metrics {
     return this.#places
   }
 
+  /** These are configured now, by key: routes, and listeners for what no route takes. */
+  retain(keys: ReadonlySet<string>): void {
+    this.#gone = new Set([...this.#places.keys()].filter((key) => key !== '' && !keys.has(key)))
+  }
+
   collect(): Family[] {
-    const places = [...this.#places.values(), this.#others].filter(({ rows }) => rows.size > 0)
-    const histograms = (pick: (place: Place) => Histogram): Family['series'] =>
-      places.map((place) => [place.labels, pick(place)])
-    const rows = places.flatMap((place) =>
-      [...place.rows.values()].flatMap((some) => [...some.values()]),
-    )
+    const each = (pick: (place: Place) => number | Histogram): Iterable<Series> =>
+      lazily(() => this.#each(pick))
     return [
-      counter('requests_total', 'Requests, when their answer is out or never will be', rows),
+      {
+        name: 'requests_total',
+        kind: 'counter',
+        help: 'Requests, when their answer is out or never will be',
+        series: lazily(() => this.#rows()),
+      },
       {
         name: 'request_duration_seconds',
         kind: 'histogram',
         help: 'From the head of a request to the end of its answer',
-        series: histograms(({ duration }) => duration),
+        series: each(({ duration }) => duration),
       },
       {
         name: 'request_processing_seconds',
         kind: 'histogram',
         help: 'From the head of a request until a backend was asked',
-        series: histograms(({ processing }) => processing),
+        series: each(({ processing }) => processing),
       },
       {
         name: 'upstream_call_duration_seconds',
         kind: 'histogram',
         help: 'From asking a backend to the head of its answer, further tries included',
-        series: histograms(({ backend }) => backend),
+        series: each(({ backend }) => backend),
       },
-      counter(
-        'response_bytes_total',
-        "Bytes of answers' bodies on the wire, lines of chunks included",
-        places.map(({ labels, bytes }) => ({ labels, count: bytes })),
-      ),
-      counter(
-        'retries_total',
-        'Tries behind the first',
-        places.map(({ labels, retries }) => ({ labels, count: retries })),
-      ),
-      counter('mcp_requests_total', 'Messages of MCP clients', [
-        ...this.#mcp.values(),
-        ...(this.#mcpOthers.count > 0 ? [this.#mcpOthers] : []),
-      ]),
+      {
+        name: 'response_bytes_total',
+        kind: 'counter',
+        help: "Bytes of answers' bodies on the wire, lines of chunks included",
+        series: each(({ bytes }) => bytes),
+      },
+      {
+        name: 'retries_total',
+        kind: 'counter',
+        help: 'Tries behind the first',
+        series: each(({ retries }) => retries),
+      },
+      {
+        name: 'mcp_requests_total',
+        kind: 'counter',
+        help: 'Messages of MCP clients',
+        series: [...this.#mcp.values(), this.#mcpOthers]
+          .filter(({ count }) => count > 0)
+          .map(({ labels, count }) => [labels, count]),
+      },
       ...this.#llm.collect(),
     ]
   }
@@ -162,11 +186,25 @@ export class Metrics {
     if (timeToFirstToken !== undefined) totals.firstTokens.add(parseFloat(timeToFirstToken) * 1000)
   }
 
+  /** The others come first, in the turn in which the rest is noted: what joins them later is not told twice. */
+  get #shown(): Place[] {
+    return [this.#others, ...this.#places.values()].filter(({ rows }) => rows.size > 0)
+  }
+
+  *#each(pick: (place: Place) => number | Histogram): Generator<Series> {
+    for (const place of this.#shown) yield [place.labels, pick(place)]
+  }
+
+  *#rows(): Generator<Series> {
+    for (const { allRows } of this.#shown)
+      yield* allRows.map(({ labels, count }) => [labels, count] as const)
+  }
+
   #placeOf({ route, listener }: Exchange): Place {
     const key = route === '' ? listener : route
     let place = this.#places.get(key)
     if (place !== undefined) return place
-    if (this.#places.size >= MAX_PLACES) return this.#others
+    if (this.#places.size >= MAX_PLACES && !this.#makeRoom()) return this.#others
     place = new Place(listener, route)
     this.#places.set(key, place)
     return place
@@ -174,20 +212,45 @@ export class Metrics {
 
   #rowOf(exchange: Exchange, place: Place): Row {
     const { endpoint } = exchange
+    const code = this.#codeOf(exchange)
     let rows = place.rows.get(endpoint)
+    let row = rows?.get(code)
+    if (row !== undefined) return row
+    while (this.#series >= MAX_SERIES) if (!this.#makeRoom(place)) return this.#otherRow()
     if (rows === undefined) {
-      if (this.#series >= MAX_SERIES) return this.#otherRow()
       rows = new Map()
       place.rows.set(endpoint, rows)
     }
-    const code = this.#codeOf(exchange)
-    let row = rows.get(code)
-    if (row !== undefined) return row
-    if (this.#series >= MAX_SERIES) return this.#otherRow()
     this.#series++
     row = { labels: { ...place.labels, ...labelsOf(exchange) }, count: 0 }
     rows.set(code, row)
     return row
+  }
+
+  /**
+   * Of those that are gone, the one that counted nothing for longest gives way. What it had is counted with the others,
+   * so that no sum over all of them ever goes down.
+   */
+  #makeRoom(but: Place | null = null): boolean {
+    let found: readonly [key: string, place: Place] | null = null
+    for (const key of this.#gone) {
+      const place = this.#places.get(key)
+      if (place === undefined || place === but) continue
+      if (found === null || place.used < found[1].used) found = [key, place]
+    }
+    if (found === null) return false
+    const [key, { allRows, duration, processing, backend, bytes, retries }] = found
+    this.#gone.delete(key)
+    this.#places.delete(key)
+    this.#series -= allRows.length
+    this.#otherRow().count += allRows.reduce((sum, { count }) => sum + count, 0)
+    const others = this.#others
+    others.duration.addAll(duration)
+    others.processing.addAll(processing)
+    others.backend.addAll(backend)
+    others.bytes += bytes
+    others.retries += retries
+    return true
   }
 
   /** Small enough to be no object of its own. */
@@ -258,7 +321,7 @@ function labelsOf(exchange: Exchange): Labels {
   }
 }
 
-function counter(name: string, help: string, rows: readonly Row[]): Family {
-  const series = rows.map(({ labels, count }) => [labels, count] as const)
-  return { name, kind: 'counter', help, series }
+/** Begins with whoever reads it. */
+function lazily(begin: () => Iterator<Series>): Iterable<Series> {
+  return { [Symbol.iterator]: begin }
 }

@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { configDump } from '../../lib/admin/config-dump.ts'
+import type { DumpSource } from '../../lib/admin/config-dump.ts'
 import type { AdminAddress } from '../../lib/base/config/types.ts'
 import { ADDRESSES, at, dumpOf, sourceOf } from '../support/dump.ts'
 import type { Shown } from '../support/dump.ts'
@@ -100,8 +101,20 @@ dumping('shows binds with their listeners and routes, and backends apart', () =>
   const backend = (index: number, target: string): unknown => ({
     backend: { host: { name: `${ROUTE}/backend${index}`, namespace: 'default', target } },
     inlinePolicies: [],
+    requests: 0,
+    health: null,
+    latencyMs: null,
   })
   assert.equal(dump['backends'], [backend(0, '[::1]:8080'), backend(1, 'unix:/run/app.sock')])
+})
+
+dumping('tells how each backend has done', () => {
+  const statusOf: DumpSource['statusOf'] = (key) =>
+    key.endsWith('backend0') ? { requests: 3, health: 2 / 3, latencyMs: 1.23456 } : null
+  const text = 'routes: [{ backends: [{ host: a:1 }, { host: b:2 }] }]'
+  const dump = configDump({ ...sourceOf(`${GATEWAY}${text}`), statusOf })
+  const { backend: _backend, inlinePolicies: _none, ...status } = at(dump, 'backends', 0) as Shown
+  assert.equal(status, { requests: 3, health: 0.667, latencyMs: 1.235 })
 })
 
 dumping('shows matches as they are written', () => {

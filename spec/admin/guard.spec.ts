@@ -8,8 +8,15 @@ import type { Exposure } from '../../lib/admin/guard.ts'
 
 const guard = suite('admin/guard')
 
-function isAnswered(headers: Record<string, string>, exposure: Exposure = 'loopback'): boolean {
-  return refusalOf(headers, exposure) === null
+type Fields = Record<string, string>
+
+function refusal(headers: Fields, exposure: Exposure = 'loopback', line = 'GET /memory') {
+  const [method = '', path = ''] = line.split(' ')
+  return refusalOf({ method, path, headers }, exposure)
+}
+
+function isAnswered(headers: Fields, exposure?: Exposure, line?: string): boolean {
+  return refusal(headers, exposure, line) === null
 }
 
 const OURS = [
@@ -92,17 +99,52 @@ guard('refuses what a browser says comes from another site, or another port of t
       assert.not.ok(isAnswered({ host, 'sec-fetch-site': site }, exposure), site)
 })
 
+/** As a browser tells of a link that was followed. */
+const FOLLOWED = {
+  host: 'localhost:15000',
+  'sec-fetch-site': 'cross-site',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+}
+
+guard('pages are opened by a link of another site, in a tab of their own', () => {
+  for (const path of ['/', '/ui', '/ui/', '/ui/callback', '/ui/a/b'])
+    for (const site of ['cross-site', 'same-site'])
+      assert.ok(isAnswered({ ...FOLLOWED, 'sec-fetch-site': site }, 'loopback', `GET ${path}`))
+})
+
+guard('a link opens pages only, and no data', () => {
+  const paths = ['/config_dump', '/debug/trace', '/debug/tasks', '/memory', '/logging', '/metrics']
+  for (const path of [...paths, '', '/uix', '/u', '/ui.json', '//ui', '/x/ui', '/quitquitquit'])
+    assert.not.ok(isAnswered(FOLLOWED, 'loopback', `GET ${path}`), path)
+})
+
+guard('a form that is sent, a frame, a script and a fetch are no link', () => {
+  for (const method of ['POST', 'HEAD', 'PUT', 'OPTIONS'])
+    assert.not.ok(isAnswered(FOLLOWED, 'loopback', `${method} /ui`), method)
+  for (const dest of ['iframe', 'frame', 'object', 'embed', 'script', 'image', 'empty', ''])
+    assert.not.ok(isAnswered({ ...FOLLOWED, 'sec-fetch-dest': dest }, 'loopback', 'GET /ui'), dest)
+  for (const mode of ['no-cors', 'cors', 'same-origin', 'websocket', ''])
+    assert.not.ok(isAnswered({ ...FOLLOWED, 'sec-fetch-mode': mode }, 'loopback', 'GET /ui'), mode)
+})
+
+guard('a link under a foreign name, or from a foreign origin, opens nothing', () => {
+  assert.not.ok(isAnswered({ ...FOLLOWED, host: 'evil.example' }, 'loopback', 'GET /ui'))
+  for (const origin of ['http://evil.example', 'null'])
+    assert.not.ok(isAnswered({ ...FOLLOWED, origin }, 'loopback', 'GET /ui'))
+})
+
 guard('says why', () => {
   assert.is(
-    refusalOf({ host: 'evil.example' }, 'loopback'),
+    refusal({ host: 'evil.example' }),
     'forbidden: the admin interface answers to loopback names only',
   )
   assert.is(
-    refusalOf({ host: 'localhost', origin: 'http://evil.example' }, 'loopback'),
+    refusal({ host: 'localhost', origin: 'http://evil.example' }),
     'forbidden: the admin interface does not answer other origins',
   )
   assert.is(
-    refusalOf({ host: 'localhost', 'sec-fetch-site': 'cross-site' }, 'loopback'),
+    refusal({ host: 'localhost', 'sec-fetch-site': 'cross-site' }),
     'forbidden: the admin interface does not answer other sites',
   )
 })
@@ -111,20 +153,6 @@ guard('knows loopback addresses', () => {
   for (const name of ['localhost', '127.0.0.1', '127.255.0.9', '::1']) assert.ok(isLoopback(name))
   for (const name of ['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example', ''])
     assert.not.ok(isLoopback(name), name)
-})
-
-guard('lets a link or a login lead to a page, but no frame, script or other name', () => {
-  const visit = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
-  const page = { host: 'localhost', ...visit, 'sec-fetch-dest': 'document' }
-  const asked = (headers: Record<string, string>, wanted: 'page' | 'data'): boolean =>
-    refusalOf(headers, 'loopback', undefined, wanted) === null
-  assert.ok(asked(page, 'page'))
-  assert.not.ok(asked(page, 'data'))
-  assert.not.ok(asked({ ...page, host: 'evil.example' }, 'page'))
-  assert.not.ok(asked({ ...page, origin: 'http://evil.example' }, 'page'))
-  for (const dest of ['iframe', 'frame', 'object', 'embed', 'empty', 'script'])
-    assert.not.ok(asked({ ...page, 'sec-fetch-dest': dest }, 'page'), dest)
-  assert.not.ok(asked({ ...page, 'sec-fetch-mode': 'no-cors' }, 'page'))
 })
 
 guard.run()

@@ -1,11 +1,20 @@
 // The statistics as text: every line by the grammar, and values where a scraper looks for them.
 
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { metricsEndpoints, metricsText } from '../../lib/admin/metrics.ts'
+import {
+  metricsEndpoints,
+  metricsParts,
+  metricsText,
+  PART_LENGTH,
+} from '../../lib/admin/metrics.ts'
+import type { Handler } from '../../lib/admin/server.ts'
 import { Histogram } from '../../lib/base/metrics.ts'
-import type { Family } from '../../lib/base/metrics.ts'
-import { adminWith } from '../support/admin.ts'
+import type { Family, Series } from '../../lib/base/metrics.ts'
+import { adminOn, adminWith } from '../support/admin.ts'
+import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import { promtoolComplaints, readMetrics, valueOf } from '../support/prometheus.ts'
 
@@ -68,6 +77,94 @@ metrics('is there under both names, and collected anew each time', async () => {
   }
   assert.is((await ask('POST /metrics')).status, 405)
   assert.is((await ask('GET /')).status, 404)
+})
+
+/** A long family that notes how many of its series are read in one turn of the event loop. */
+class Watched {
+  readonly family: Family
+  most = 0
+  #now = 0
+  #state: 'on' | 'off' = 'on'
+
+  constructor(count: number) {
+    this.family = family(this.#series(count))
+    this.#turn()
+  }
+
+  close(): void {
+    this.#state = 'off'
+  }
+
+  *#series(count: number): Generator<Series> {
+    for (let at = 0; at < count; at++) {
+      this.most = Math.max(this.most, ++this.#now)
+      yield [{ name: `number ${at}` }, at]
+    }
+  }
+
+  #turn(): void {
+    this.#now = 0
+    if (this.#state === 'on') setImmediate(() => this.#turn())
+  }
+}
+
+metrics('a long page is whole, and lets others have their turn', async () => {
+  const count = 20_000
+  const watched = stage.add(new Watched(count))
+  const ask = await adminWith(
+    stage,
+    metricsEndpoints(() => [watched.family]),
+  )
+  const { text } = await ask('GET /metrics')
+  const samples = readMetrics(text)
+  assert.is(samples.length, count)
+  assert.is(samples.at(-1)?.value, count - 1)
+  assert.ok(text.length > 4 * PART_LENGTH)
+  const { most } = watched
+  assert.ok(most * (text.length / count) < 3 * PART_LENGTH, `${most} series in one turn`)
+})
+
+metrics('parts are whole lines, and a histogram is in one of them', () => {
+  const histogram = new Histogram([1, 2])
+  histogram.add(1)
+  const series = Array.from({ length: 5_000 }, (_, at) => [{ at }, histogram] as const)
+  const parts = [...metricsParts([family(series, 'histogram'), family([[{}, 1]])])]
+  assert.ok(parts.length > 2)
+  for (const part of parts) assert.match(part, /(?:_count\{.*\}|total) \d+\n$/)
+})
+
+/** A page without end, and the end of writing it. */
+async function endless(maxStallMs?: number): Promise<{ port: number; over: Promise<void> }> {
+  const { family: things } = stage.add(new Watched(Infinity))
+  const { GET } = metricsEndpoints(() => [things], maxStallMs)['/metrics']!
+  let end!: () => void
+  const over = new Promise<void>((resolve) => (end = resolve))
+  const handler: Handler = async (request, response, url) => {
+    await GET!(request, response, url)
+    end()
+  }
+  return { ...(await adminOn(stage, { '/metrics': { GET: handler } })), over }
+}
+
+metrics('a reader that leaves ends it', async () => {
+  const { port, over } = await endless()
+  const client = await stage.client({ port, host: '127.0.0.1' })
+  client.send('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await client.until(/things_total/)
+  client.destroy()
+  await deadline(over, 5000, 'the end of it')
+})
+
+metrics('one that takes nothing is waited for, and then cut', async () => {
+  const { port, over } = await endless(50)
+  const socket = connect(port, '127.0.0.1')
+  stage.add({ close: () => socket.destroy() })
+  socket.pause().on('error', () => {})
+  socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await deadline(over, 10_000, 'the end of it')
+  // What the system kept for it comes before the end.
+  socket.resume()
+  await deadline(once(socket, 'close'), 10_000, 'the end of the connection')
 })
 
 metrics('the grammar refuses what is wrong', () => {

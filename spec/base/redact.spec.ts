@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
   isSecretHeader,
+  isSecretSetting,
   sensitiveNames,
   shownBody,
   shownLine,
@@ -84,10 +85,21 @@ redact('keeps bytes that are no text', () => {
 
 redact('hides headers that end as names of credentials do', () => {
   const hidden = { headers: sensitiveNames([]) }
-  for (const name of ['cookie', 'x-auth-token', 'ocp-apim-subscription-key', 'x-a-secret'])
+  const own = ['token', 'apikey', 'x-user-jwt', 'x-passphrase', 'x-amz-credential']
+  for (const name of ['cookie', 'x-auth-token', 'ocp-apim-subscription-key', 'x-a-secret', ...own])
     assert.ok(isSecretHeader(name, hidden), name)
-  for (const name of ['accept', 'x-tokens', 'host'])
+  const known = ['x-content-hash', 'x-error-code', 'access-control-allow-credentials']
+  for (const name of ['accept', 'x-tokens', 'host', ...known])
     assert.not.ok(isSecretHeader(name, hidden), name)
+})
+
+redact('hides settings by the names of headers, and by their own', () => {
+  const hidden = { headers: sensitiveNames(['X-Mine']) }
+  const names = ['clientSecret', 'apiKey', 'keyHash', 'userJwt', 'bindPwd', 'passphrase']
+  for (const name of ['X-User-Jwt', 'X-API-Key', 'Cookie', 'x-MINE', 'authorization', ...names])
+    assert.ok(isSecretSetting(name, hidden), name)
+  for (const name of ['key', 'keys', 'jwt', 'code', 'mcpAuthorization', 'kid', 'name'])
+    assert.not.ok(isSecretSetting(name, hidden), name)
 })
 
 const MOST_MS = 30_000

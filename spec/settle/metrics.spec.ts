@@ -6,7 +6,7 @@ import { metricsText } from '../../lib/admin/metrics.ts'
 import { GatewayError } from '../../lib/base/errors.ts'
 import type { Exchange } from '../../lib/base/exchange.ts'
 import { MAX_MODELS } from '../../lib/settle/llm-metrics.ts'
-import { MAX_SERIES, Metrics } from '../../lib/settle/metrics.ts'
+import { MAX_PLACES, MAX_SERIES, Metrics } from '../../lib/settle/metrics.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
 import type { Sample } from '../support/prometheus.ts'
@@ -83,6 +83,7 @@ counting('MCP messages by method and server; a method nobody knows is other', ()
 counting('tokens and times of LLM requests, by provider and model', () => {
   const metrics = new Metrics()
   const llm = {
+    operation: 'chat',
     provider: 'openai',
     requestModel: 'small',
     responseModel: 'small-2026',
@@ -99,8 +100,11 @@ counting('tokens and times of LLM requests, by provider and model', () => {
     valueOf(samples, `gateway_gen_ai_${name}`, { gen_ai_request_model: 'small', ...labels })
   const tokens = (type: string) => of('client_token_usage_sum', { gen_ai_token_type: type })
   assert.equal(['input', 'output', 'input_cache_read'].map(tokens), [100, 20, 60])
-  assert.is(of('server_time_to_first_token_sum', { gen_ai_system: 'openai' }), 0.25)
+  const chat = { gen_ai_operation_name: 'chat', gen_ai_system: 'openai' }
+  assert.is(of('server_time_to_first_token_sum', chat), 0.25)
   assert.is(of('server_time_per_output_token_sum', {}), 0.01)
+  const unknown = { gen_ai_operation_name: 'unknown', gen_ai_request_model: 'unknown' }
+  assert.is(valueOf(samples, 'gateway_gen_ai_server_request_duration_count', unknown), 1)
 })
 
 counting('what was never measured is left out, and its family where it has no other', () => {
@@ -182,6 +186,99 @@ counting('tokens that a provider made up leave sums that are numbers', () => {
     firstTokens.counts.reduce((sum, count) => sum + count),
     2,
   )
+})
+
+/** Requests by route, and over all. */
+function requestsIn(metrics: Metrics): { routes: Map<string, number>; all: number } {
+  const rows = samplesOf(metrics).filter(({ name }) => name === 'gateway_requests_total')
+  const routes = new Map<string, number>()
+  for (const { labels, value } of rows)
+    routes.set(labels['route']!, (routes.get(labels['route']!) ?? 0) + value)
+  return { routes, all: rows.reduce((sum, { value }) => sum + value, 0) }
+}
+
+function routesNamed(name: string, count = MAX_PLACES): string[] {
+  return Array.from({ length: count }, (_, at) => `${name}${at}`)
+}
+
+counting('a route that is configured keeps its place, and what comes above counts as other', () => {
+  const metrics = new Metrics()
+  const routes = routesNamed('r')
+  for (const route of routes) metrics.count(settled({ route }))
+  metrics.retain(new Set(routes))
+  metrics.count(settled({ route: 'late' }))
+  const { routes: counted } = requestsIn(metrics)
+  assert.is(counted.get('r0'), 1)
+  assert.is(counted.get('other'), 1)
+  assert.is(counted.size, MAX_PLACES + 1)
+})
+
+counting('one that is gone stays until another needs its place: the longest unused first', () => {
+  const metrics = new Metrics()
+  const routes = routesNamed('r')
+  for (const route of routes) metrics.count(settled({ route, retries: 1, asked: 1, answered: 2 }))
+  // All but two are renamed; of those one is still asked by whoever began before.
+  metrics.retain(new Set(['r0', 'r1', 'new0', 'new1']))
+  assert.is(requestsIn(metrics).routes.size, MAX_PLACES)
+  metrics.count(settled({ route: 'r2' }))
+  metrics.count(settled({ route: 'new0' }))
+  metrics.count(settled({ route: 'new1' }))
+  const { routes: counted, all } = requestsIn(metrics)
+  const [r0, r2, r3, r4, r5] = ['r0', 'r2', 'r3', 'r4', 'r5'].map((name) => counted.get(name))
+  assert.equal([r0, r2, r3, r4, r5], [1, 2, undefined, undefined, 1])
+  assert.equal([counted.get('new0'), counted.get('new1'), counted.get('other')], [1, 1, 2])
+  assert.is(all, MAX_PLACES + 3)
+  const samples = samplesOf(metrics)
+  const others = { route: 'other' }
+  assert.is(valueOf(samples, 'gateway_request_duration_seconds_count', others), 2)
+  assert.is(valueOf(samples, 'gateway_upstream_call_duration_seconds_count', others), 2)
+  assert.is(valueOf(samples, 'gateway_retries_total', others), 2)
+})
+
+counting('a name that comes back before it gave way goes on counting where it was', () => {
+  const metrics = new Metrics()
+  for (const route of routesNamed('r')) metrics.count(settled({ route }))
+  metrics.retain(new Set(['a']))
+  metrics.retain(new Set(['r7']))
+  metrics.count(settled({ route: 'r7' }))
+  metrics.count(settled({ route: 'fresh' }))
+  assert.is(requestsIn(metrics).routes.get('r7'), 2)
+})
+
+counting(
+  'over many reloads the newest are counted, within the bounds, and no sum goes down',
+  () => {
+    const metrics = new Metrics()
+    let [before, sent] = [0, 0]
+    for (let reload = 0; reload < 12; reload++) {
+      const routes = routesNamed(`r${reload}-`, 100)
+      metrics.retain(new Set(routes))
+      for (const route of routes)
+        for (const status of [200, 404, 503]) {
+          metrics.count(settled({ route, status }))
+          sent++
+        }
+      const { routes: counted, all } = requestsIn(metrics)
+      for (const route of routes) assert.is(counted.get(route), 3)
+      assert.ok(counted.size <= MAX_PLACES + 1)
+      assert.ok(all >= before)
+      before = all
+    }
+    assert.is(before, sent)
+  },
+)
+
+counting('series of routes that are gone give way, too', () => {
+  const metrics = new Metrics()
+  for (let at = 0; at < MAX_SERIES; at++)
+    metrics.count(settled({ status: 200 + (at % 500), route: `r${Math.floor(at / 500)}` }))
+  metrics.retain(new Set(['fresh']))
+  metrics.count(settled({ route: 'fresh' }))
+  const { routes, all } = requestsIn(metrics)
+  assert.is(routes.get('fresh'), 1)
+  assert.is(routes.get('r0'), undefined)
+  assert.is(routes.get('r1'), 500)
+  assert.is(all, MAX_SERIES + 1)
 })
 
 counting.run()

@@ -18,10 +18,15 @@ export interface Answered {
 export type Asking = (line: string, headers?: Record<string, string>) => Promise<Answered>
 
 export async function adminWith(stage: Stage, endpoints: Endpoints): Promise<Asking> {
+  return askingAt((await adminOn(stage, endpoints)).port)
+}
+
+/** The same for one that is asked by hand. */
+export async function adminOn(stage: Stage, endpoints: Endpoints): Promise<{ port: number }> {
   const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()
   await deadline(server.listen({ kind: 'tcp', host: '127.0.0.1', port }), WAIT_MS, 'the interface')
-  return askingAt(port)
+  return { port }
 }
 
 export function askingAt(port: number): Asking {

@@ -19,7 +19,7 @@ export function sourceOf(
 ): DumpSource {
   const config = parseConfig(text, { file, env })
   const loadedAt = new Date('2026-11-15T04:00:00Z')
-  const nothing = { keySets: [], limits: [], refusal: null }
+  const nothing = { keySets: [], limits: [], statusOf: () => null, refusal: null }
   return { config, generation: 7, loadedAt, addresses: ADDRESSES, ...nothing }
 }
 

@@ -102,21 +102,39 @@ trace('a provider that fails, and the next one that does not', async () => {
   assert.equal(providers, ['one', 'two'])
 })
 
-trace('the mock provider is no call: nothing goes out, and the usage is told', async () => {
-  const gateway = await stage.gateway(
-    'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n',
-  )
+const MOCK = 'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n'
+
+trace('the mock provider is called like any other, by its name', async () => {
+  const gateway = await stage.gateway(MOCK)
   const watched = Watched.at(gateway)
   await post(gateway, chatAsking())
   await watched.all()
   assert.equal(behind(watched), [
     'llmRequestDetected',
     'llmRouteResolved',
+    ...ASKED,
+    ...ANSWERED,
+    'responseSnapshot backend response ready',
     'responseSnapshot final response',
     'llmUsage',
     'bodySnapshot response',
     'requestFinished',
   ])
+  assert.is(watched.the('backendCallStart')['target'], 'mock')
+  const { body } = watched.the('bodySnapshot final request')
+  assert.is(Buffer.from(String(body), 'base64').toString(), chatAsking())
+  const { status, error } = watched.the('backendCallResult')
+  assert.equal([status, error], [200, null])
+})
+
+trace('what the mock provider refuses has the status of the refusal', async () => {
+  const gateway = await stage.gateway(MOCK)
+  const watched = Watched.at(gateway)
+  await post(gateway, '{"model":"m"}')
+  await watched.all()
+  assert.is(watched.the('backendCallResult')['status'], 400)
+  const { severity } = watched.events.find(({ message }) => message.type === 'backendCallResult')!
+  assert.is(severity, 'warn')
 })
 
 trace('429 of a token limit: no provider is asked', async () => {

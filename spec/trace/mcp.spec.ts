@@ -18,24 +18,6 @@ function behind(watched: Watched): string[] {
 
 const END = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
 
-trace('a call of a child process: where it went, and no HTTP call', async () => {
-  const [gateway, client] = await begin(stage)
-  const watched = Watched.at(gateway)
-  await (await client.call('echo', { text: 'hi' })).whole()
-  await watched.all()
-  assert.equal(behind(watched), ['mcpMessage', ...END])
-  assert.equal(watched.the('mcpMessage'), {
-    type: 'mcpMessage',
-    method: 'tools/call',
-    target: 'one',
-    session: client.session.slice(0, 8),
-  })
-  const mcp = watched.state('responseSnapshot final response', 'mcp')
-  assert.is(mcp['methodName'], 'tools/call')
-  assert.is(mcp['sessionId'], `${client.session.slice(0, 8)}…`)
-  assert.equal(watched.state('responseSnapshot final response', 'backend')['type'], 'mcp')
-})
-
 trace('the start of a session and a notification name their targets', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), server('two')] }))
   const watchers = [Watched.at(gateway), Watched.at(gateway), Watched.at(gateway)]
@@ -103,6 +85,73 @@ trace('a remote target is called in its scope', async () => {
   assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"ping"')
 })
 
+trace('one of the older transport: its stream, and what is sent beside it', async () => {
+  const sdk = await SdkServer.start(stage)
+  const gateway = await stage.gateway(
+    mcpText({ targets: [`{ name: old, sse: { host: "http://127.0.0.1:${sdk.port}/sse" } }`] }),
+  )
+  const watched = Watched.at(gateway)
+  await McpClient.open(stage, gateway)
+  await watched.all()
+  const calls = watched.events.flatMap(({ scope, message }) => {
+    if (scope?.[0] !== 'old' || message['stage'] !== 'final request') return []
+    const { request } = (message['requestState'] ?? {}) as Record<string, Record<string, unknown>>
+    return request === undefined ? [] : [[request['method'], request['path']]]
+  })
+  assert.equal(calls, [
+    ['GET', '/sse'],
+    ['POST', '/message'],
+  ])
+  const { body } = watched.the('old: bodySnapshot final request')
+  assert.match(Buffer.from(String(body), 'base64').toString(), '"method":"initialize"')
+})
+
+trace('a notification to a remote target is a call that nobody waits for', async () => {
+  const sdk = await SdkServer.start(stage)
+  const gateway = await stage.gateway(
+    mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${sdk.port}/mcp" } }`] }),
+  )
+  const client = await McpClient.open(stage, gateway)
+  const watched = Watched.at(gateway)
+  await client.notify('notifications/roots/list_changed')
+  const events = await watched.all()
+  const { body } = watched.the('far: bodySnapshot final request')
+  assert.match(Buffer.from(String(body), 'base64').toString(), 'roots/list_changed')
+  const result = events.find(({ message }) => message.type === 'backendCallResult')
+  assert.is(result?.severity, 'info')
+})
+
+trace('a call to a remote target that its client takes back', async () => {
+  const initialized = 'HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n'
+  const welcome = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}'
+  const json = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${welcome.length}\r\n\r\n`
+  const backend = await stage.backend(
+    [
+      { wait: /"initialize"/ },
+      { send: json + welcome },
+      { wait: /"notifications\/initialized"/ },
+      { send: initialized },
+      { wait: /"ping"/ },
+      { hold: true },
+    ],
+    [{ wait: /"notifications\/cancelled"/ }, { send: initialized }],
+  )
+  const gateway = await stage.gateway(
+    mcpText({ targets: [`{ name: far, mcp: { host: "http://127.0.0.1:${backend.port}/mcp" } }`] }),
+  )
+  const client = await McpClient.open(stage, gateway)
+  const watched = Watched.at(gateway)
+  await client.ask('ping')
+  await backend.until((text) => text.includes('"ping"'))
+  await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
+  await watched.all()
+  assert.equal(watched.the('far: backendCallResult'), {
+    type: 'backendCallResult',
+    status: null,
+    error: 'enough',
+  })
+})
+
 trace('a remote target that is not there', async () => {
   const gateway = await stage.gateway(
     mcpText({ targets: ['{ name: far, mcp: { host: "http://127.0.0.1:1/mcp" } }'] }),
@@ -115,6 +164,24 @@ trace('a remote target that is not there', async () => {
   assert.is(status, null)
   assert.match(String(error), /^upstream call failed: /)
   assert.is(watched.list().at(-1), 'requestFinished')
+})
+
+trace('a page that is not let in: by what, and why', async () => {
+  const gateway = await stage.gateway(mcpText())
+  const watched = Watched.at(gateway)
+  const fields = 'origin: http://evil.example\r\n'
+  const answer = await new McpClient(stage, gateway, { fields }).initialize()
+  assert.is((await answer.whole()).status, 403)
+  await watched.all()
+  assert.equal(behind(watched), ['policy dnsRebindingProtection', ...END])
+  const event = watched.events.find(({ message }) => message.type === 'policy')!
+  assert.is(event.severity, 'error')
+  assert.equal(event.message['result'], {
+    type: 'apply',
+    details:
+      "answered 403: Origin 'http://evil.example' is not let in: name it in cors, or see dnsRebindingProtection",
+    snapshot: null,
+  })
 })
 
 trace.run()

@@ -35,6 +35,10 @@ const S = {
   query: planted('query'),
   encodedQuery: planted('encodedQuery'),
   userInfo: planted('userInfo'),
+  setJwt: planted('setJwt'),
+  setKey: planted('setKey'),
+  answered: planted('answered'),
+  metadata: planted('metadata'),
   made: planted('made'),
   faulty: planted('faulty'),
   setCookie: planted('setCookie'),
@@ -86,6 +90,10 @@ function httpRoutes({ backend, signer }: Places): Json[] {
   const keyed = (location: Json): Json => ({ key: { value: S.backendKey, location } })
   return [
     route('plain', host),
+    route('set', host, {
+      requestHeaderModifier: { set: { 'X-User-Jwt': S.setJwt }, add: { apikey: S.setKey } },
+      responseHeaderModifier: { set: { token: S.answered } },
+    }),
     route('down', { host: '127.0.0.1:1' }),
     route('jwt', host, {
       jwtAuth: { mode: 'strict', issuer: 'https://i', jwks },
@@ -102,7 +110,7 @@ function httpRoutes({ backend, signer }: Places): Json[] {
       apiKey: {
         mode: 'strict',
         location: { queryParameter: { name: 'pass' } },
-        keys: [{ key: S.apiKey }],
+        keys: [{ key: S.apiKey, metadata: { team: 'a', passphrase: S.metadata } }],
       },
       backendAuth: keyed({ header: { name: 'x-backend-cred' } }),
     }),
@@ -241,6 +249,8 @@ secrets(
     all.set('basic pair', pair)
     await get('/basic', { authorization: `Basic ${pair}` })
     await get('/basic', { authorization: `Basic ${pair}x` }, 401)
+    await get('/set')
+    assert.equal([heard(backend)['x-user-jwt'], heard(backend)['apikey']], [S.setJwt, S.setKey])
     await get('/made')
     assert.is(heard(backend)['x-my-secret'], S.made)
     await get('/limited')

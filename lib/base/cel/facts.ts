@@ -15,15 +15,15 @@ export interface Facts {
   basicAuth?: { username: string } | undefined
   mcp?: McpFacts | undefined
   llm?: LlmFacts | undefined
-  backend?: BackendFacts | undefined
   /** The port's entry that accepted the request. */
   bind?: string | undefined
 }
 
+/** Of the backend that was picked. Made with the plan, and the same for every request. */
 export interface BackendFacts {
-  name: string
-  type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
-  protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+  readonly name: string
+  readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
+  readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
 }
 
 export interface McpItemFacts {
@@ -80,6 +80,8 @@ export interface LlmFacts {
   params?: unknown
   cost?: unknown
   costRates?: unknown
+  /** What was asked for, in the words of OpenTelemetry; not for expressions. */
+  operation?: string | undefined
   /** Of a stream that ended without its last event; not for expressions. */
   ending?: 'missing' | undefined
 }

@@ -49,7 +49,7 @@ export class View implements Record<Name, unknown> {
   }
 
   get backend(): object {
-    return new FACT_VIEWS.Backend(this.#facts.backend)
+    return new FACT_VIEWS.Backend(this.#exchange.backend ?? undefined)
   }
 
   get response(): ResponseView {

@@ -2,13 +2,11 @@
 
 import { X509Certificate } from 'node:crypto'
 import { Expression } from '../cel/compile.ts'
-import { REDACTED, sensitiveNames, shownTarget } from '../redact.ts'
+import { isSecretSetting, REDACTED, sensitiveNames, shownTarget } from '../redact.ts'
+import type { Hidden } from '../redact.ts'
 import { durationText } from './duration.ts'
 import { Secret } from './secret.ts'
 
-/** Texts of these names are not shown where users choose the names: metadata, parameters of models. */
-const SECRET_NAME =
-  /(?:secret|passwo?r?d|token|credentials?|hash|signature|(?:api|access|private|[-_])[-_]?key)$/i
 const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|keepAlive)$/i
 
 /** Names an expression reads; what is known about an API key is not the key. */
@@ -23,10 +21,10 @@ const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases']
 type Fields = Readonly<Record<string, unknown>>
 
 export class Showing {
-  readonly #sensitive: ReadonlySet<string>
+  readonly #hidden: Pick<Hidden, 'headers'>
 
   constructor(sensitiveHeaders: readonly string[]) {
-    this.#sensitive = sensitiveNames(sensitiveHeaders)
+    this.#hidden = { headers: sensitiveNames(sensitiveHeaders) }
   }
 
   /** `name` is that of the field it stands in. */
@@ -72,7 +70,7 @@ export class Showing {
   }
 
   #isSecret(name: string): boolean {
-    return SECRET_NAME.test(name) || this.#sensitive.has(name.toLowerCase())
+    return isSecretSetting(name, this.#hidden)
   }
 
   /** Of a header: a text, or what computes one. */

@@ -1,11 +1,11 @@
 // What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
 
-import type { BackendFacts } from '../cel/facts.ts'
+import type { LlmFacts } from '../cel/facts.ts'
 import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
-import { isSecretHeader, REDACTED, shownTarget } from '../redact.ts'
+import { isSecretHeader, isSecretSetting, REDACTED, shownTarget } from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
 
@@ -16,23 +16,22 @@ export interface Sent {
   readonly request?: RequestHead
   /** What Host says; null leaves it as it is. */
   readonly host?: string | null
-  /** Facts have it only where rules may read it. */
-  readonly backend?: BackendFacts | null
 }
 
 export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}): State {
-  const { source, facts } = exchange
-  const backend = facts?.backend ?? sent.backend ?? undefined
+  const { source, facts, backend } = exchange
   return {
     request: requestOf(exchange, hidden, sent),
     source: { address: source.address, port: source.port },
     env: envOf(new EnvView()),
-    ...(facts?.jwt !== undefined && { jwt: plain(facts.jwt) }),
-    ...(facts?.apiKey !== undefined && { apiKey: { key: REDACTED, ...plain(facts.apiKey) } }),
+    ...(facts?.jwt !== undefined && { jwt: plain(facts.jwt, hidden) }),
+    ...(facts?.apiKey !== undefined && {
+      apiKey: { key: REDACTED, ...plain(facts.apiKey, hidden) },
+    }),
     ...(facts?.basicAuth !== undefined && { basicAuth: facts.basicAuth }),
     ...(facts?.mcp !== undefined && { mcp: mcpOf(facts.mcp) }),
-    ...(facts?.llm !== undefined && { llm: { ...facts.llm } }),
-    ...(backend !== undefined && { backend }),
+    ...(facts?.llm !== undefined && { llm: llmOf(facts.llm) }),
+    ...(backend !== null && { backend }),
     ...placeOf(exchange),
   }
 }
@@ -71,9 +70,16 @@ export function headersOf(fields: Fields, hidden: Hidden): State {
   )
 }
 
-/** Integers of claims are exact, which only their own writer keeps. */
-function plain(claims: Claims): State {
-  return JSON.parse(toJson(claims)) as State
+/** Integers of claims are exact, which only their own writer keeps. Names are those of users, and may tell of a secret. */
+function plain(claims: Claims, hidden: Hidden): State {
+  return JSON.parse(toJson(claims), (name, value: unknown) =>
+    typeof value === 'string' && isSecretSetting(name, hidden) ? REDACTED : value,
+  ) as State
+}
+
+/** As expressions see it. */
+function llmOf({ operation: _operation, ending: _ending, ...seen }: LlmFacts): State {
+  return seen
 }
 
 /** Whoever has a session's id can use it. */

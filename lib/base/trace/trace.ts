@@ -1,6 +1,6 @@
 // The record of one request, step by step, for somebody who watches. Every other exchange has none, and pays a look at null.
 
-import type { BackendFacts, LlmFacts } from '../cel/facts.ts'
+import type { LlmFacts } from '../cel/facts.ts'
 import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
@@ -53,7 +53,6 @@ export class Trace implements CallOwner {
   #call: TracedCall | null = null
   /** Of the backend's answer, if that is what came last. */
   #raw: ResponseHead | null = null
-  #backend: BackendFacts | null = null
   #answer: BodyCopy | null = null
   #state: 'open' | 'over' = 'open'
 
@@ -128,6 +127,12 @@ export class Trace implements CallOwner {
     this.#policy(kind, result, { severity, ...(how === 'waited' && { since }) })
   }
 
+  /** Answered by what is no policy of its own, and why. */
+  refused(kind: string, status: number, reason: string): void {
+    const details = `answered ${status}: ${reason}`
+    this.#policy(kind, { type: 'apply', details, snapshot: null }, { severity: 'error' })
+  }
+
   /** What a policy made of an answer. */
   answering(kind: string, result: PolicyResult): void {
     this.#policy(kind, result, {})
@@ -183,11 +188,6 @@ export class Trace implements CallOwner {
     this.emit({ type: 'routeSelection', selectedRoute: selected, evaluatedRoutes }, { severity })
   }
 
-  /** Which backend was chosen. */
-  picked(backend: BackendFacts): void {
-    this.#backend = backend
-  }
-
   /** The request as it goes out to a backend, or to one of its targets. */
   calling(target: string, sent: Sent, scope?: Scope): TracedCall {
     // Of another try, which is over.
@@ -224,7 +224,10 @@ export class Trace implements CallOwner {
   finished(): void {
     const { status, error, outcome } = this.#exchange
     const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
-    for (const call of this.#calls) call.close(reason ?? 'given up')
+    // A request that ends well may leave some behind: what a notification is answered, or a target that is slow.
+    for (const call of this.#calls)
+      if (reason === null) call.close('no answer before the request was over', 'info')
+      else call.close(reason)
     this.#answer?.end(outcome)
     const code = status === 0 ? null : status
     const severity = severityOf(code, reason)
@@ -240,7 +243,7 @@ export class Trace implements CallOwner {
   }
 
   #requestState(sent: Sent = {}): Record<string, unknown> {
-    return requestState(this.#exchange, this.#terms.hidden, { backend: this.#backend, ...sent })
+    return requestState(this.#exchange, this.#terms.hidden, sent)
   }
 
   /** A key may be somebody's credential. */

@@ -54,22 +54,31 @@ export class TracedCall {
     this.#owner.response('backend response ready', head, this.scope)
   }
 
+  /** For an answer that has no head. */
+  done(status: number): void {
+    if (this.until === 0) this.#result(status, null)
+  }
+
   failed(message: string): void {
     if (this.until === 0) this.#result(null, message)
   }
 
   /** Nothing more of it matters: what is still open ends here. */
-  close(message: string): void {
-    this.failed(message)
+  close(message: string, severity: Severity = 'error'): void {
+    if (this.until === 0) this.#result(null, message, severity)
     this.#copy.end('complete')
   }
 
-  #result(status: number | null, error: string | null): void {
+  #result(
+    status: number | null,
+    error: string | null,
+    severity: Severity = severityOf(status, error),
+  ): void {
     const { since, scope } = this
     this.until = performance.now()
     // Behind an answer the rest of the body may still be sent; behind a failure nothing is.
     if (error !== null) this.#copy.end('complete')
     const message = { type: 'backendCallResult', status, error } as const
-    this.#owner.emit(message, { severity: severityOf(status, error), since, scope })
+    this.#owner.emit(message, { severity, since, scope })
   }
 }

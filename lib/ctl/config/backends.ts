@@ -1,14 +1,16 @@
 // The backends of a dump as rows.
 
-import { each, fields, word } from './dump.ts'
+import { timeText } from '../../base/reading/amounts.ts'
+import { cut, each, fields, word } from './dump.ts'
 import type { Fields } from './dump.ts'
+import { groupsText, modelsText } from './providers.ts'
 
 export interface BackendRow {
   readonly type: string
   readonly name: string
   readonly namespace: string
   readonly endpoint: string
-  /** A gateway that does not tell has none. */
+  /** From 0 to 1, of the last requests. Null where the gateway does not tell, or nobody has asked yet. */
   readonly health: number | null
   readonly requests: number | null
   readonly latencyMs: number | null
@@ -36,17 +38,18 @@ export function backendRows(dump: Fields): BackendRow[] {
 
 export function backendCells(row: BackendRow): string[] {
   const { type, name, namespace, endpoint, health, requests, latencyMs } = row
-  const latency = latencyMs === null ? '-' : `${latencyMs}ms`
-  return [type, name, namespace, endpoint, word(health), word(requests), latency]
+  const share = health === null ? '-' : `${Math.round(health * 100)}%`
+  const latency = latencyMs === null ? '-' : timeText(Math.round(latencyMs * 1000))
+  return [type, name, namespace, cut(endpoint), share, word(requests), latency]
 }
 
-/** An address, the targets of an MCP backend, or the providers of an LLM one, in the order in which they are tried. */
+/** An address, the targets of an MCP backend, or the providers and models of an LLM one. */
 function endpointOf(target: unknown): string {
   if (typeof target === 'string') return target
-  const { targets, groups } = fields(target)
+  const { targets, groups, models, virtualModels } = fields(target)
   if (Array.isArray(targets)) return each(targets).map(targetText).join(', ')
-  if (Array.isArray(groups))
-    return groups.map((group) => each(group).map(providerText).join(', ')).join(' > ')
+  if (Array.isArray(groups)) return groupsText(groups)
+  if (Array.isArray(models)) return modelsText(models, virtualModels)
   return addressText(fields(target))
 }
 
@@ -55,11 +58,6 @@ function targetText({ name, ...rest }: Fields): string {
   const { cmd, args } = fields(how)
   if (cmd === undefined) return `${word(name)}=${kind} ${addressText(fields(how))}`
   return `${word(name)}=${kind} ${[cmd, ...(Array.isArray(args) ? args : [])].map(String).join(' ')}`
-}
-
-function providerText({ name, provider, endpoint }: Fields): string {
-  const [kind = ''] = Object.keys(fields(provider))
-  return `${word(name)}=${kind}${endpoint === undefined ? '' : ` ${word(endpoint)}`}`
 }
 
 function addressText({ host, port, path, ...rest }: Fields): string {

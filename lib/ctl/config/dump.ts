@@ -59,3 +59,10 @@ export function word(value: unknown, fallback = '-'): string {
   if (typeof value === 'string') return value === '' ? fallback : value
   return value === undefined || value === null ? fallback : JSON.stringify(value)
 }
+
+/** Of a cell; `-o json` has all of it. */
+const MOST_CHARS = 80
+
+export function cut(text: string): string {
+  return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS - 1)}…` : text
+}

@@ -1,6 +1,6 @@
 // The policies of a dump as rows: those written where they hold, and resources that refer to it.
 
-import { each, fields, word } from './dump.ts'
+import { cut, each, fields, word } from './dump.ts'
 import type { Fields } from './dump.ts'
 
 export interface PolicyRow {
@@ -13,15 +13,12 @@ export interface PolicyRow {
 
 export const POLICY_HEADINGS = ['KIND', 'AT', 'STATUS', 'POLICY']
 
-const MOST_CHARS = 80
-
 export function policyRows(dump: Fields): PolicyRow[] {
   return [...inlineRows(dump), ...each(dump['policies']).map(resourceRow)]
 }
 
 export function policyCells({ kind, at, status, policy }: PolicyRow): string[] {
-  const text = JSON.stringify(policy)
-  return [kind, at, status, text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS - 1)}…` : text]
+  return [kind, at, status, cut(JSON.stringify(policy))]
 }
 
 function inlineRows(dump: Fields): PolicyRow[] {

@@ -1,7 +1,7 @@
 // The routes of a dump as rows, in the order of the file.
 
 import { backendRows } from './backends.ts'
-import { each, fields, word } from './dump.ts'
+import { cut, each, fields, word } from './dump.ts'
 import type { Fields } from './dump.ts'
 
 export interface RouteRow {
@@ -41,7 +41,7 @@ export function routeCells(row: RouteRow): string[][] {
       row.route,
       list(row.hostnames, '*'),
       first,
-      list(row.backends, '-'),
+      cut(list(row.backends, '-')),
       list(row.policies, '-'),
     ],
     ...others.map((match) => ['', '', '', match, '', '']),

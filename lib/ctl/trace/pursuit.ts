@@ -48,7 +48,8 @@ export class Pursuit {
     await this.#ended
     clearTimeout(this.#timer)
     if (this.#failure !== null) throw this.#failure
-    if (this.#events > 0 || this.#source.kind === 'saved') return
+    if (this.#events > 0) return
+    if (this.#source.kind === 'saved') throw new Error(`${this.#source.label} holds no events`)
     if (this.#sending === null) throw new Error('the trace stream ended before a request came')
     throw new Error(
       'the request was answered, but no trace of it came: another watcher may have had it, ' +

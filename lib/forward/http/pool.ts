@@ -6,6 +6,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { BackendLimits } from '../../base/limits.ts'
 import type { PoolView } from '../../base/live.ts'
 import type { Level, Log } from '../../base/log.ts'
+import type { Histogram } from '../../base/metrics.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -19,12 +20,22 @@ import type { Origin } from './origin.ts'
 
 const LATE = 'connect timed out'
 
+/** What pools share. */
+export interface PoolSurroundings {
+  readonly limits: BackendLimits
+  readonly sweeper: Sweeper<Swept>
+  readonly log: Log | null
+  /** Seconds until connections of this kind stood; for those that never did, nothing. */
+  readonly connects: Histogram
+}
+
 export class Pool implements Home, SessionHome, Carrier {
   readonly limits: BackendLimits
   readonly origin: Origin
   readonly clock: Clock
   readonly #sweeper: Sweeper<Swept>
   readonly #log: Log | null
+  readonly #connects: Histogram
   /** The one used last is used next, so that the others can grow old and go. */
   readonly #idle: Http1Backend[] = []
   /** Those that negotiated HTTP/2. */
@@ -39,13 +50,9 @@ export class Pool implements Home, SessionHome, Carrier {
   #fault = ''
   #context: SecureContext | null = null
 
-  constructor(
-    origin: Origin,
-    limits: BackendLimits,
-    sweeper: Sweeper<Swept>,
-    log: Log | null = null,
-  ) {
+  constructor(origin: Origin, { limits, sweeper, log, connects }: PoolSurroundings) {
     this.#log = log
+    this.#connects = connects
     this.origin = origin
     this.limits = limits
     this.clock = sweeper
@@ -171,8 +178,9 @@ export class Pool implements Home, SessionHome, Carrier {
       this.#left()
     }
     const timeout = this.limits.connectTimeout
+    const since = performance.now()
     const taken = (socket: TLSSocket): void => {
-      this.#fault = ''
+      this.#connected(since)
       secured(socket)
     }
     new TlsDial({ origin, context, call, alpn, timeout, secured: taken, failed })
@@ -211,12 +219,18 @@ export class Pool implements Home, SessionHome, Carrier {
     this.#open++
     this.#sweeper.add(connection)
     this.#dialling.add(connection)
+    const since = performance.now()
     const connected = (): void => {
       this.#dialling.delete(connection)
-      this.#fault = ''
+      this.#connected(since)
       connection.connected()
     }
     return connection.attach(Wire.dial(this.origin.connect, connection, connected))
+  }
+
+  #connected(since: number): void {
+    this.#fault = ''
+    this.#connects.add((performance.now() - since) / 1000)
   }
 }
 

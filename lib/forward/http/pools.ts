@@ -3,12 +3,18 @@
 import type { BackendLimits } from '../../base/limits.ts'
 import type { PoolView } from '../../base/live.ts'
 import type { Log } from '../../base/log.ts'
+import { Histogram } from '../../base/metrics.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Origin } from './origin.ts'
 import { Pool } from './pool.ts'
 
+/** Ends of buckets, in seconds, as reference.md 8.7's gateway has them for connections. */
+const CONNECT = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8]
+
 export class Pools {
+  /** How long connections took to stand: those of pools that are gone, too. */
+  readonly connects = { plaintext: new Histogram(CONNECT), tls: new Histogram(CONNECT) }
   readonly #limits: BackendLimits
   readonly #log: Log | null
   readonly #sweeper: Sweeper<Swept>
@@ -25,7 +31,13 @@ export class Pools {
   of(origin: Origin): Pool {
     let pool = this.#pools.get(origin.key)
     if (pool === undefined) {
-      pool = new Pool(origin, this.#limits, this.#sweeper, this.#log)
+      const connects = this.connects[origin.tls === null ? 'plaintext' : 'tls']
+      pool = new Pool(origin, {
+        limits: this.#limits,
+        sweeper: this.#sweeper,
+        log: this.#log,
+        connects,
+      })
       this.#pools.set(origin.key, pool)
     }
     return pool

@@ -11,8 +11,6 @@ import type { PromptOptions } from './prompt/prompt.ts'
 import type { BodyEdits } from './types.ts'
 
 export interface LlmSettings {
-  /** As rules and the log know it. */
-  readonly name: string
   readonly formats: FormatTable
   readonly catalogue: Catalogue
   /** Token limits; null for none. */

@@ -11,7 +11,7 @@ import { letContinue } from '../let-continue.ts'
 import type { LlmSettings } from './backend.ts'
 import type { Choice } from './catalogue.ts'
 import { inputEstimate, outputEstimate } from './estimate.ts'
-import { isFree, isJsonFormat, isReading } from './formats.ts'
+import { isFree, isJsonFormat, isReading, operationOf } from './formats.ts'
 import { bestMatch } from './model-names.ts'
 import { namedInPath, namedInQuery } from './model-place.ts'
 import type { NamedModel, Naming } from './model-place.ts'
@@ -83,8 +83,8 @@ export class LlmCall implements PromptOwner, Call {
 
   start(): void {
     const exchange = this.#exchange
-    const backend = { name: this.#settings.name, type: 'ai', protocol: 'llm' } as const
-    exchange.facts = { ...exchange.facts, llm: this.#facts, backend }
+    this.#facts.operation = operationOf(this.#format)
+    exchange.facts = { ...exchange.facts, llm: this.#facts }
     exchange.call = this
     // Of another try, which is over.
     exchange.release?.()

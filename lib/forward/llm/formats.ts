@@ -93,6 +93,26 @@ export function tailOf(format: LlmFormat, path: string): string {
   return TAILS[format] ?? path.replace(VERSION, '')
 }
 
+/** What OpenTelemetry calls it (`gen_ai.operation.name`); of what it has no name for, the dialect's. */
+const OPERATIONS: Readonly<Record<LlmFormat, string | undefined>> = {
+  completions: 'chat',
+  messages: 'chat',
+  responses: 'chat',
+  generateContent: 'generate_content',
+  embeddings: 'embeddings',
+  rerank: 'rerank',
+  realtime: 'realtime',
+  models: 'models',
+  anthropicTokenCount: 'count_tokens',
+  geminiCountTokens: 'count_tokens',
+  passthrough: undefined,
+  detect: undefined,
+}
+
+export function operationOf(format: LlmFormat): string | undefined {
+  return OPERATIONS[format]
+}
+
 /** How its clients want to hear of errors. */
 export function dialectOf(format: LlmFormat): Dialect {
   return format === 'messages' || format === 'anthropicTokenCount' ? 'anthropic' : 'openai'

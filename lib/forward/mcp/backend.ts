@@ -24,7 +24,8 @@ import type { Credentials } from './remote/fields.ts'
 import { accepted, CODES, refusal } from './rpc.ts'
 import type { RpcError } from './rpc.ts'
 import type { Visit } from './session/call.ts'
-import type { About, Session } from './session/session.ts'
+import type { About } from './session/about.ts'
+import type { Session } from './session/session.ts'
 import type { FieldsFor } from './types.ts'
 
 export interface McpRouting {
@@ -57,7 +58,10 @@ export class McpBackend implements Backend {
     const visit = { exchange, attempt, rules: this.#routing.rules }
     exchange.facts = { ...exchange.facts, mcp: {} }
     const fault = rebindingFault(exchange, this.#routing.protection)
-    if (fault !== null) return attempt.answer(refused(403, fault))
+    if (fault !== null) {
+      exchange.trace?.refused('dnsRebindingProtection', 403, fault)
+      return attempt.answer(refused(403, fault))
+    }
     if (request.path === LEGACY_PATH) return this.#legacy(visit)
     if (request.path.includes('/.well-known/')) return this.#document(visit)
     const twice = repeatedFault(request)

@@ -10,7 +10,7 @@ import type { Log } from '../../base/log.ts'
 import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
 import { Session } from './session/session.ts'
-import type { About, SessionOwner } from './session/session.ts'
+import type { About, SessionOwner } from './session/about.ts'
 import { Names } from './several/names.ts'
 import type { Link, LinkOwner } from './types.ts'
 

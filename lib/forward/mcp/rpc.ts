@@ -38,6 +38,12 @@ export function notificationBytes(method: string, paramsText: string): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${paramsText}}`)
 }
 
+/** Nobody waits for the answer to the request of this number any more. */
+export function cancelledBytes(number: number, why: string): Buffer {
+  const params = JSON.stringify({ requestId: number, reason: why })
+  return notificationBytes('notifications/cancelled', params)
+}
+
 /** An answer that is an HTTP error and says why in JSON-RPC. */
 export function refusal(status: number, error: RpcError, idText = 'null'): Reply {
   return replyOf(status, [['content-type', 'application/json']], errorText(idText, error))

@@ -1,8 +1,8 @@
 // The words of the MCP side: a session reaches each of its targets by a link, whatever stands behind it.
 
-import type { Trace } from '../../base/trace/trace.ts'
 import type { Reply } from '../../base/types.ts'
 import type { Message } from './message.ts'
+import type { TracedMessage } from './traced-message.ts'
 
 /**
  * Headers of the client's that go to a remote target, in lower case. `passthrough`: a credential, only for targets that
@@ -21,8 +21,8 @@ export interface Outgoing {
   readonly number: number
   /** What a remote target hears of the client's request. Child processes see none of it. */
   readonly fields: SentFields
-  /** Of the client's request, if somebody watches that. */
-  readonly trace?: Trace | null | undefined
+  /** Where somebody watches the client's request: links tell it when the message goes out, targets how it ended. */
+  readonly traced?: TracedMessage | null
 }
 
 /** One session's connection to one target. */

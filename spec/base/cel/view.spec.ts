@@ -111,12 +111,19 @@ seeing('shows what was chosen, once it is', () => {
     assert.is(outcome(`proxy.${field}`, {}, from), 'fault no_such_key')
 })
 
+seeing('shows the backend once one was picked', () => {
+  assert.is(outcome('backend.name'), 'fault no_such_key')
+  assert.is(outcome('has(backend.name)'), false)
+  const from = exchange()
+  from.backend = { name: 'b', type: 'mcp', protocol: 'mcp' }
+  assert.is(outcome('backend.name + backend.type + backend.protocol', {}, from), 'bmcpmcp')
+})
+
 seeing('shows facts once somebody knows them', () => {
   assert.is(outcome('mcp.tool.name'), 'fault no_such_key')
   assert.is(outcome('has(mcp.tool)'), false)
   const facts: Facts = {
     mcp: { methodName: 'tools/call', tool: { target: 't', name: 'add', arguments: { a: [1, 2] } } },
-    backend: { name: 'b', type: 'mcp', protocol: 'mcp' },
     basicAuth: { username: 'ann' },
     apiKey: new Map([['user_id', 'u7']]),
     llm: { streaming: true, totalTokens: 20, params: { temperature: 0.5, max_tokens: 9 } },
@@ -125,7 +132,6 @@ seeing('shows facts once somebody knows them', () => {
   assert.is(outcome('mcp.tool.target + "." + mcp.tool.name', facts), 't.add')
   assert.is(outcome('mcp.tool.arguments.a[1] == 2', facts), true)
   assert.is(outcome('has(mcp.tool) && !has(mcp.prompt) && !has(mcp.tool.result)', facts), true)
-  assert.is(outcome('backend.name + backend.type + backend.protocol', facts), 'bmcpmcp')
   assert.is(outcome('basicAuth.username', facts), 'ann')
   assert.is(outcome('apiKey.user_id', facts), 'u7')
   assert.is(outcome('llm.streaming && llm.totalTokens == 20', facts), true)

@@ -60,6 +60,7 @@ showing('computed headers are shown by name, those of sensitive ones are redacte
       { name: 'x-plain', value: CEL },
       { name: 'x-mine', value: text },
       { name: 'authorization', value: text },
+      { name: 'X-User-Jwt', value: text },
     ],
     remove: ['x-a'],
   }
@@ -70,6 +71,7 @@ showing('computed headers are shown by name, those of sensitive ones are redacte
         'x-plain': 'name == "a"',
         'x-mine': '<redacted>',
         authorization: '<redacted>',
+        'X-User-Jwt': '<redacted>',
       },
       remove: ['x-a'],
     },

@@ -49,7 +49,8 @@ config('lists backends', async () => {
       'host gateway/default/default/api/backend0 default app:8080 - - -',
       'host gateway/default/default/api/backend1 default [::1]:81 - - -',
       'mcp gateway/default/default/tools/backend0 default a=stdio serve -v, b=mcp localhost:99/mcp - - -',
-      'ai chat default own=custom localhost:11434 > stand-in=mock - - -',
+      'ai chat default own=custom q localhost:11434, far=openAI > stand-in=mock - - -',
+      'llm models default gpt-*=oai, fast=mock mini, a=y > x | z, b=x (2) | y (1), c=x | y 75% 12 34.5 ms',
     ])
 })
 

@@ -289,6 +289,12 @@ trace('shows a saved trace again, from a file or standard input', async () => {
   assert.equal([piped.stdout, piped.code], [SAMPLE_TEXT, 0])
 })
 
+trace('a file without events is told, and is a failure', async () => {
+  const file = folder.write('empty.jsonl', '\n')
+  await refuses(`${file} holds no events`, '--file', file)
+  await refuses('standard input holds no events', '--raw', '--file', '-')
+})
+
 trace('a file that is none, or is not there, is told with the place', async () => {
   const file = folder.write('bad.jsonl', `${SAMPLE_LINES[0]}\nnonsense\n`)
   const bad = await runProgram('gwctl', ['trace', '--file', file])

@@ -77,12 +77,63 @@ export const DUMP = {
           namespace: 'default',
           target: {
             groups: [
-              [{ name: 'own', provider: { custom: {} }, endpoint: 'localhost:11434' }],
+              [
+                { name: 'own', provider: { custom: { model: 'q' } }, endpoint: 'localhost:11434' },
+                { name: 'far', provider: { openAI: {} } },
+              ],
               [{ name: 'stand-in', provider: { mock: {} } }],
             ],
           },
         },
       },
+    },
+    {
+      backend: {
+        llm: {
+          name: 'models',
+          namespace: 'default',
+          target: {
+            models: [
+              { name: 'gpt-*', entry: { name: 'oai', provider: { openAI: {} } } },
+              { name: 'fast', entry: { name: 'mock', provider: { mock: { model: 'mini' } } } },
+            ],
+            virtualModels: [
+              {
+                name: 'a',
+                routing: {
+                  failover: {
+                    targets: [
+                      { model: 'x', priority: 2 },
+                      { model: 'y', priority: 1 },
+                      { model: 'z', priority: 2 },
+                    ],
+                  },
+                },
+              },
+              {
+                name: 'b',
+                routing: {
+                  weighted: {
+                    targets: [
+                      { model: 'x', weight: 2 },
+                      { model: 'y', weight: 1 },
+                    ],
+                  },
+                },
+              },
+              {
+                name: 'c',
+                routing: {
+                  conditional: { targets: [{ model: 'x', when: 'true' }, { model: 'y' }] },
+                },
+              },
+            ],
+          },
+        },
+      },
+      health: 0.75,
+      requests: 12,
+      latencyMs: 34.5,
     },
   ],
   policies: [

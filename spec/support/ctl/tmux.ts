@@ -21,6 +21,7 @@ export class Tmux {
     const shell = "env PS1='$ ' sh"
     this.#run(['new-session', '-d', ...size, '-c', this.folder.path, shell], env)
     this.#run(['set-option', '-g', 'set-clipboard', 'on'])
+    this.#awaitPrompt()
   }
 
   /** Types a line, and Enter. `{gwctl}` is the program. */
@@ -73,6 +74,15 @@ export class Tmux {
   close(): void {
     this.#run(['kill-server'])
     this.folder.close()
+  }
+
+  /** What is typed before it stands there in front of it, and what is printed then begins in the middle of a line. */
+  #awaitPrompt(): void {
+    const nobody = new Int32Array(new SharedArrayBuffer(4))
+    for (const end = Date.now() + WAIT_MS; !this.seen()[0]!.startsWith('$');) {
+      if (Date.now() > end) throw new Error(`waited ${WAIT_MS} ms in vain for a shell`)
+      Atomics.wait(nobody, 0, 0, LOOK_MS)
+    }
   }
 
   #run(args: readonly string[], env: Readonly<Record<string, string>> = {}): string {

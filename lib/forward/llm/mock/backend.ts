@@ -10,6 +10,7 @@ import { headOf } from '../../../base/reply.ts'
 import type { Attempt, Backend, Reply } from '../../../base/types.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 import { letContinue } from '../../let-continue.ts'
+import { TracedAttempt } from '../../traced-attempt.ts'
 import { idOf } from './answer.ts'
 import { endingOf, paceOf } from './drills.ts'
 import { endpointOf, styleOf } from './endpoints.ts'
@@ -38,8 +39,10 @@ export class MockBackend implements Backend {
     this.#later = later
   }
 
-  call(exchange: Exchange, attempt: Attempt): void {
-    const { request } = exchange
+  call(exchange: Exchange, given: Attempt): void {
+    const { request, trace } = exchange
+    const attempt =
+      trace === null ? given : new TracedAttempt(given, trace.calling(this.endpoint, {}))
     const endpoint = endpointOf(request, this.#formatOf(request.path))
     const at = `${request.method} ${request.path}`
     const refuse = (why: Fault['why'], param: string): void => {

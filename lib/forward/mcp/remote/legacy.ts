@@ -128,7 +128,7 @@ export class LegacyLink implements Link, Asker, EventsOwner {
     this.#giveUp(reasonOf(this.#remote, how))
   }
 
-  #open({ fields }: Outgoing): void {
+  #open({ fields, traced }: Outgoing): void {
     this.#move('opening')
     const request = {
       method: 'GET' as const,
@@ -136,6 +136,7 @@ export class LegacyLink implements Link, Asker, EventsOwner {
       own: [['accept', 'text/event-stream']] as const,
       // Until its answer to `initialize` is there, the owner has a deadline.
       deadline: 0,
+      traced,
     }
     this.#call = askRemote(this.#remote, request, this)
   }
@@ -166,6 +167,7 @@ export class LegacyLink implements Link, Asker, EventsOwner {
       own: [['content-type', 'application/json']] as const,
       body: message.bytes,
       deadline: POST_DEADLINE_MS,
+      traced: message.traced,
     }
     const asker: Asker = {
       answered: (reply) => this.#posted(message, reply),

@@ -60,7 +60,7 @@ export class Post implements Asker, FeedOwner, WholeOwner {
       own: [...POST_FIELDS, ...owner.sessionFields()],
       body: outgoing.bytes,
       deadline: outgoing.number === 0 ? TELL_DEADLINE_MS : 0,
-      trace: outgoing.trace ?? null,
+      traced: outgoing.traced,
     }
     this.#call = askRemote(owner.remote, request, this)
   }

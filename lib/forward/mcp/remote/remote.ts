@@ -3,13 +3,13 @@
 import type { McpTarget } from '../../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../../base/limits.ts'
 import type { Log } from '../../../base/log.ts'
-import type { Trace } from '../../../base/trace/trace.ts'
 import type { Call } from '../../../base/types.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 import { ask, requestHead } from '../../http/ask.ts'
 import type { Asker } from '../../http/ask.ts'
 import type { Pool } from '../../http/pool.ts'
 import { TracedAsker } from '../../traced-attempt.ts'
+import type { TracedMessage } from '../traced-message.ts'
 import type { SentFields } from '../types.ts'
 
 export type RemoteTarget = Extract<McpTarget, { kind: 'mcp' | 'sse' }>
@@ -36,8 +36,8 @@ export interface RemoteRequest {
   readonly body?: Buffer
   /** Milliseconds to the answer's head, or 0. */
   readonly deadline: number
-  /** Of the client's request, if somebody watches that. */
-  readonly trace?: Trace | null
+  /** Where somebody watches. */
+  readonly traced?: TracedMessage | null | undefined
 }
 
 export function askRemote(remote: Remote, request: RemoteRequest, asker: Asker): Call {
@@ -50,13 +50,13 @@ export function askRemote(remote: Remote, request: RemoteRequest, asker: Asker):
   const head = requestHead(request.method, authorizedPath(path, target), fields)
   applyPolicies(head, target)
   for (const [name, value] of request.own) head.set(name, value)
-  const { body = null, deadline, trace = null } = request
+  const { body = null, deadline, traced = null } = request
   // A call that a server has begun and died of must not run a second time.
   const sending = request.method === 'POST' ? 'once' : 'again'
   const question = { head, body, deadline, sending } as const
-  if (trace === null) return ask(pool, question, asker)
+  if (traced === null) return ask(pool, question, asker)
   const { label } = pool.origin
-  const call = trace.calling(label, { request: head, host: label }, [target.name])
+  const call = traced.called(label, { request: head, host: label })
   return ask(pool, question, new TracedAsker(asker, call, body))
 }
 

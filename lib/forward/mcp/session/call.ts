@@ -9,7 +9,7 @@ import type { Trace } from '../../../base/trace/trace.ts'
 import type { Attempt, Reply } from '../../../base/types.ts'
 import { MAX_LOGGED } from '../bounds.ts'
 import type { Message } from '../message.ts'
-import { CODES, errorText, notificationBytes, refusal, resultBytes } from '../rpc.ts'
+import { CODES, errorText, refusal, resultBytes } from '../rpc.ts'
 import type { RpcError } from '../rpc.ts'
 import type { Channel } from './channel.ts'
 import type { Target, Waiter } from './target.ts'
@@ -102,7 +102,7 @@ export class Call {
   giveUp(number: number, why: string): void {
     const target = this.#parts.get(number)
     this.#parts.delete(number)
-    target?.cancel(number, cancelledBytes(number, why))
+    target?.cancel(number, why, this.visit.exchange.trace)
   }
 
   /** What the target asked last has said. */
@@ -144,9 +144,11 @@ export class Call {
     this.error(error)
   }
 
-  /** Nobody waits for the answer any more. */
-  cancel(why: string): void {
-    for (const [number, target] of this.#parts) target.cancel(number, cancelledBytes(number, why))
+  /** Nobody waits for the answer any more; `trace` is that of the request that says so, where another one does. */
+  cancel(why: string, trace: Trace | null = this.visit.exchange.trace): void {
+    // Where an error ended the client's wait, it says more.
+    const reason = this.visit.exchange.error?.message ?? why
+    for (const [number, target] of this.#parts) target.cancel(number, reason, trace)
     this.#parts.clear()
     this.#finish(null)
   }
@@ -178,11 +180,6 @@ const NOT_RELAYED = ['mcp-session-id', 'mcp-protocol-version', 'set-cookie']
 function codeOf(message: Message, error: Span): number | undefined {
   const { code }: { code?: unknown } = JSON.parse(message.text(error)) ?? {}
   return typeof code === 'number' ? code : undefined
-}
-
-function cancelledBytes(number: number, why: string): Buffer {
-  const params = JSON.stringify({ requestId: number, reason: why })
-  return notificationBytes('notifications/cancelled', params)
 }
 
 const TOKEN_PATH = ['_meta', 'progressToken']

@@ -44,22 +44,23 @@ export class Ear {
 
   /** The client said something that is no request. */
   tell(message: Message, trace: Trace | null): void {
-    if (message.kind === 'response') return this.#answer(message)
-    if (message.method === CANCELLED) return this.#cancel(message)
+    if (message.kind === 'response') return this.#answer(message, trace)
+    if (message.method === CANCELLED) return this.#cancel(message, trace)
     const { targets, group } = this.#session
-    if (message.method === PROGRESS && group.names.style !== 'plain') return this.#progress(message)
+    if (message.method === PROGRESS && group.names.style !== 'plain')
+      return this.#progress(message, trace)
     if (message.method === INITIALIZED) this.#client = 'initialized'
     for (const target of targets) {
       trace?.mcp(message.method, target.name)
-      target.tell(message.bytes)
+      target.tell(message.bytes, trace)
     }
   }
 
   /** A target has begun anew: it hears what it had heard before. */
-  cameBack(target: Target): void {
+  cameBack(target: Target, trace: Trace | null = null): void {
     if (this.#client === 'greeting') return
-    target.tell(notificationBytes(INITIALIZED, '{}'))
-    this.#session.memory.repeat(target)
+    target.tell(notificationBytes(INITIALIZED, '{}'), trace)
+    this.#session.memory.repeat(target, trace)
     for (const name of ['tools', 'prompts', 'resources'])
       if (target.profile?.offers(name) === true)
         this.#session.alone.post(notificationBytes(`notifications/${name}/list_changed`, '{}'))
@@ -96,14 +97,15 @@ export class Ear {
     channel.post(message.withId(String(ask), ...edits))
   }
 
-  #answer(message: Message): void {
+  #answer(message: Message, trace: Trace | null): void {
     const ask = this.#asks.take(message.idText)
     if (ask === undefined) return
     const value = message.result
     const places = [RELATED_TASK]
     const { names } = this.#session.group
     const edits = value === null ? [] : inwardEdits(names, message, { value, places })
-    ask.target.tell(message.withId(ask.idText, ...edits))
+    trace?.mcp(message.kind, ask.target.name)
+    ask.target.tell(message.withId(ask.idText, ...edits), trace)
   }
 
   /** A target takes a request of its own back. */
@@ -121,19 +123,21 @@ export class Ear {
     return channel.state === 'over' ? this.#session.alone : channel
   }
 
-  #cancel(message: Message): void {
+  #cancel(message: Message, trace: Trace | null): void {
     const span = message.param('requestId')
     const idText = span === undefined ? '' : message.text(span)
     for (const call of this.#session.calls)
       // MCP: `initialize` is not to be cancelled.
       if (call.idText === idText && call.message !== this.#session.greeting)
-        return call.cancel(message.textParam('reason') ?? 'cancelled by the client')
+        return call.cancel(message.textParam('reason') ?? 'cancelled by the client', trace)
   }
 
-  #progress(message: Message): void {
+  #progress(message: Message, trace: Trace | null): void {
     const to = inwardToken(message)
     const target = to === null ? undefined : this.#session.target(to.target)
-    if (to !== null) target?.tell(edited(message.bytes, [to.edit]))
+    if (to === null || target === undefined) return
+    trace?.mcp(message.method, target.name)
+    target.tell(edited(message.bytes, [to.edit]), trace)
   }
 
   /** A list that changed may have other owners now. */

@@ -2,8 +2,9 @@
 
 import type { Edit } from '../../../base/json/edit.ts'
 import { MAX_SUBSCRIPTIONS } from '../bounds.ts'
+import type { Trace } from '../../../base/trace/trace.ts'
 import type { Message } from '../message.ts'
-import type { Target } from './target.ts'
+import type { Target, Waiter } from './target.ts'
 
 export class Memory {
   /** The last `logging/setLevel`. */
@@ -25,9 +26,10 @@ export class Memory {
   }
 
   /** Tells a target all of it again. */
-  repeat(target: Target): void {
+  repeat(target: Target, trace: Trace | null): void {
+    const failed: Waiter['failed'] = (_reason, reply) => reply?.body.cancel()
     const say = (make: (idText: string) => Buffer): void => {
-      target.request(make, { answered() {}, failed: (_reason, reply) => reply?.body.cancel() })
+      target.request(make, { trace, answered() {}, failed })
     }
     const level = this.#level
     if (level !== null && target.profile?.offers('logging') === true)

@@ -13,7 +13,6 @@ import { accepted, CODES, refusal } from '../rpc.ts'
 import { Directory } from '../several/directory.ts'
 import type { Failure } from '../several/gather.ts'
 import { initialize } from '../several/initialize.ts'
-import type { FieldsFor } from '../types.ts'
 import { Call } from './call.ts'
 import { Calls } from './calls.ts'
 import type { CallOwner, Visit } from './call.ts'
@@ -25,18 +24,8 @@ import { dispatch } from './dispatch.ts'
 import { Ear } from './ear.ts'
 import { Memory } from './memory.ts'
 import { Target } from './target.ts'
-import type { TargetOwner } from './target.ts'
-
-/** What a session knows of its client. */
-export interface About {
-  readonly principal: string
-  readonly fields: FieldsFor
-}
-
-export interface SessionOwner {
-  /** It is over, for this reason. */
-  ended(session: Session, reason: string): void
-}
+import type { TargetOwner } from './target-owner.ts'
+import type { About, SessionOwner } from './about.ts'
 
 /** `new`: its client has not sent `initialize`. `greeting`: no target has answered it yet. */
 type State = 'new' | 'greeting' | 'open' | 'ended'
@@ -57,7 +46,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   /** Who may use it: see principal.ts. */
   readonly principal: string
   /** What remote targets hear of the client's latest request. */
-  fields: FieldsFor
+  fields: About['fields']
   /** As targets and client agreed. */
   version = ''
   readonly #owner: SessionOwner
@@ -238,8 +227,9 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   end(reason: string): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    for (const call of this.calls)
-      call.error({ code: CODES.server, message: `the session has ended: ${reason}` })
+    const message = `the session has ended: ${reason}`
+    for (const target of this.targets) target.ending(message)
+    for (const call of this.calls) call.error({ code: CODES.server, message })
     this.alone.close()
     for (const target of this.targets) target.close()
     this.#owner.ended(this, reason)
@@ -323,7 +313,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
       nextNumber: () => ++this.#lastNumber,
       open: (one, owner) => this.group.open(one, owner),
       heard: (target, message, number) => this.#ear.heard(target, message, number),
-      cameBack: (target) => this.#ear.cameBack(target),
+      cameBack: (target, trace) => this.#ear.cameBack(target, trace),
       wentDown: (target, reason) => this.#wentDown(target, reason),
       cameUp: (target) => this.group.forgive(target.name),
       broke: (error) => this.#broke(error),

@@ -4,8 +4,12 @@ import type { Trace } from '../../../base/trace/trace.ts'
 import type { Reply } from '../../../base/types.ts'
 import { MAX_RESTARTS, RESTARTS_FORGIVEN_MS, RESTART_DELAYS_MS } from '../bounds.ts'
 import type { Message } from '../message.ts'
+import { cancelledBytes } from '../rpc.ts'
+import { tracedMessage } from '../traced-message.ts'
+import type { TracedMessage } from '../traced-message.ts'
 import type { Link, LinkOwner, SentFields } from '../types.ts'
 import { Profile } from './profile.ts'
+import type { TargetOwner } from './target-owner.ts'
 
 /** Who waits for a target's answer; hears one of the two, once. */
 export interface Waiter {
@@ -14,29 +18,6 @@ export interface Waiter {
   answered(message: Message): void
   /** `reply` is what a remote target said instead of an answer, if it did; it must be relayed or cancelled. */
   failed(reason: string, reply: Reply | null): void
-}
-
-export interface TargetOwner {
-  /** The session, for the log. */
-  readonly label: string
-  /** The client's `initialize`, with which every start begins. */
-  greeting(): Message
-  readonly startTimeout: number
-  /** What a remote target hears of the client's latest request. */
-  fields(): SentFields
-  /** A number that is no other request's in the session. */
-  nextNumber(): number
-  /** Opens a connection; a text says why there is none. */
-  open(name: string, owner: LinkOwner): Link | string
-  /** What a target says unasked. `number` is the request it came with, or 0. */
-  heard(target: Target, message: Message, number: number): void
-  /** It answered `initialize` after it had been gone. */
-  cameBack(target: Target): void
-  wentDown(target: Target, reason: string): void
-  /** It answered `initialize`. */
-  cameUp(target: Target): void
-  /** Something went wrong that should not. */
-  broke(error: unknown): void
 }
 
 /** `fresh`: never started. `down`: may be started again. `lost`: will not be. */
@@ -56,6 +37,7 @@ interface Pending {
   /** As it was sent, so that it can be sent again to a session that had expired. */
   readonly bytes: Buffer
   readonly sent: 'first' | 'again'
+  readonly traced: TracedMessage | null
 }
 
 export class Target {
@@ -102,28 +84,38 @@ export class Target {
   /** Sends a request under a number of the session's; `make` puts the number in. */
   request(make: (idText: string) => Buffer, waiter: Waiter): number {
     const number = this.#owner.nextNumber()
-    if (this.#state === 'fresh' || this.#state === 'down') this.#startAgain()
+    if (this.#state === 'fresh' || this.#state === 'down') this.#startAgain(waiter.trace ?? null)
     if (this.#state !== 'ready' && this.#state !== 'starting') {
       queueMicrotask(() => waiter.failed(this.#refusal(), null))
       return number
     }
     const bytes = make(String(number))
-    this.#pending.set(number, { waiter, bytes, sent: 'first' })
-    if (this.#state === 'ready') this.#send(bytes, number)
+    const traced = tracedMessage(waiter.trace, this.name)
+    this.#pending.set(number, { waiter, bytes, sent: 'first', traced })
+    if (this.#state === 'ready') this.#send(bytes, number, traced)
     else this.#queue.push(number)
     return number
   }
 
   /** A notification or an answer: only a target that is there gets it. */
-  tell(bytes: Buffer): void {
-    if (this.#state === 'ready') this.#send(bytes, 0)
+  tell(bytes: Buffer, trace: Trace | null = null): void {
+    if (this.#state === 'ready') this.#send(bytes, 0, tracedMessage(trace, this.name))
   }
 
-  /** The client lost interest in a request. */
-  cancel(number: number, notification: Buffer): void {
-    if (!this.#pending.delete(number)) return
-    this.tell(notification)
+  /** The client lost interest in a request; `trace` is that of the request that says so. */
+  cancel(number: number, why: string, trace: Trace | null = null): void {
+    const pending = this.#pending.get(number)
+    if (pending === undefined) return
+    this.#pending.delete(number)
+    pending.traced?.failed(why)
+    trace?.mcp('notifications/cancelled', this.name)
+    this.tell(cancelledBytes(number, why), trace)
     this.#link?.forget(number)
+  }
+
+  /** Its session ends: for those who watch, before they hear that all is over. */
+  ending(reason: string): void {
+    for (const { traced } of this.#pending.values()) traced?.failed(reason)
   }
 
   listen(fields: SentFields): void {
@@ -143,11 +135,11 @@ export class Target {
 
   /** Starts it; `waiter` hears its answer to `initialize`. */
   start(waiter: Waiter): void {
-    this.#start(waiter)
+    this.#start(waiter, waiter.trace ?? null)
   }
 
   /** Without a waiter it is one of its own accord, for the requests that wait. */
-  #start(waiter: Waiter | null): void {
+  #start(waiter: Waiter | null, trace: Trace | null): void {
     this.#move('starting')
     const link = this.#owner.open(this.name, this.#ear())
     if (typeof link === 'string') {
@@ -159,7 +151,7 @@ export class Target {
     }
     this.#link = link
     if (this.#flow === 'paused') link.pause()
-    this.#greet(waiter)
+    this.#greet(waiter, trace)
   }
 
   close(): void {
@@ -208,6 +200,7 @@ export class Target {
     // An answer to what was cancelled, or to nothing.
     if (pending === undefined) return
     this.#pending.delete(answered)
+    pending.traced?.answered()
     pending.waiter.answered(message)
   }
 
@@ -215,6 +208,7 @@ export class Target {
     const pending = this.#pending.get(number)
     if (pending === undefined) return reply?.body.cancel()
     this.#pending.delete(number)
+    pending.traced?.failed(reason)
     pending.waiter.failed(reason, reply)
   }
 
@@ -225,7 +219,7 @@ export class Target {
       return this.#failed(number, `target '${this.name}' knows no session`, null)
     if (this.#state === 'ready') {
       this.#move('starting')
-      this.#greet(null)
+      this.#greet(null, pending?.waiter.trace ?? null)
     }
     if (pending === undefined) return
     this.#pending.set(number, { ...pending, sent: 'again' })
@@ -238,32 +232,32 @@ export class Target {
     else this.#down(reason, null)
   }
 
-  #startAgain(): void {
+  #startAgain(trace: Trace | null): void {
     const now = performance.now()
     if (now < this.#notBefore) return
     this.#restarts++
-    this.#start(null)
+    this.#start(null, trace)
   }
 
-  #greet(waiter: Waiter | null): void {
+  #greet(waiter: Waiter | null, trace: Trace | null): void {
     const number = this.#owner.nextNumber()
     this.#greetingNumber = number
     const bytes = this.#owner.greeting().withId(String(number))
     const { startTimeout } = this.#owner
     const greeted: Waiter = {
-      trace: waiter?.trace,
-      answered: (message) => this.#greeted(message, waiter),
+      answered: (message) => this.#greeted(message, waiter, trace),
       failed: (reason, reply) => this.#down(reason, waiter, reply),
     }
     this.#timer = setTimeout(() => {
       const within = `within ${startTimeout} ms (config.mcp.startTimeout)`
       this.#failed(number, `target '${this.name}' did not answer initialize ${within}`, null)
     }, startTimeout)
-    this.#pending.set(number, { waiter: greeted, bytes, sent: 'again' })
-    this.#send(bytes, number)
+    const traced = tracedMessage(trace, this.name)
+    this.#pending.set(number, { waiter: greeted, bytes, sent: 'again', traced })
+    this.#send(bytes, number, traced)
   }
 
-  #greeted(message: Message, waiter: Waiter | null): void {
+  #greeted(message: Message, waiter: Waiter | null, trace: Trace | null): void {
     this.#stopClock()
     const profile = Profile.from(message)
     if (profile === null) {
@@ -275,20 +269,19 @@ export class Target {
     this.#since = performance.now()
     this.#move('ready')
     this.#owner.cameUp(this)
-    if (waiter === null) this.#owner.cameBack(this)
+    if (waiter === null) this.#owner.cameBack(this, trace)
     else waiter.answered(message)
     if (this.#listening !== null) this.#link?.listen(this.#listening)
     const waiting = this.#queue
     this.#queue = []
     for (const number of waiting) {
       const pending = this.#pending.get(number)
-      if (pending !== undefined) this.#send(pending.bytes, number)
+      if (pending !== undefined) this.#send(pending.bytes, number, pending.traced)
     }
   }
 
-  #send(bytes: Buffer, number: number): void {
-    const trace = this.#pending.get(number)?.waiter.trace
-    this.#link?.send({ bytes, number, fields: this.#owner.fields(), trace })
+  #send(bytes: Buffer, number: number, traced: TracedMessage | null): void {
+    this.#link?.send({ bytes, number, fields: this.#owner.fields(), traced })
   }
 
   #down(reason: string, waiter: Waiter | null, reply: Reply | null = null): void {
@@ -315,6 +308,7 @@ export class Target {
 
   /** What a remote target said goes to the first who waits. */
   #failAll(reason: string, reply: Reply | null = null): void {
+    this.ending(reason)
     const [first, ...others] = [...this.#pending.values()]
     this.#pending.clear()
     this.#queue = []

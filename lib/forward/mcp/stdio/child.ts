@@ -90,11 +90,14 @@ export class Child implements Link, LineOwner {
     return this.#stderr.last(lines)
   }
 
-  send({ bytes, number }: Outgoing): void {
+  send(message: Outgoing): void {
     if (this.#owner === null) return
+    const { bytes, number, traced } = message
     const { stdin } = this.#process
-    if (stdin.writableLength > MAX_STDIN_BYTES) return this.#refuse(number, bytes.length)
+    traced?.written(bytes)
+    if (stdin.writableLength > MAX_STDIN_BYTES) return this.#refuse(message)
     stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
+    if (number === 0) traced?.taken()
   }
 
   forget(): void {}
@@ -244,10 +247,11 @@ export class Child implements Link, LineOwner {
     this.#process.once('close', () => clearTimeout(timer))
   }
 
-  #refuse(number: number, bytes: number): void {
-    if (number === 0) return this.#unsent.add(['bytes', bytes])
-    const owner = this.#owner
+  #refuse({ bytes, number, traced }: Outgoing): void {
     const reason = `target '${this.target}' does not read: ${MAX_STDIN_BYTES} bytes wait for it`
+    traced?.failed(reason)
+    if (number === 0) return this.#unsent.add(['bytes', bytes.length])
+    const owner = this.#owner
     queueMicrotask(() => owner?.failed(number, reason, null))
   }
 

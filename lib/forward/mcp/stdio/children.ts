@@ -13,7 +13,7 @@ import type { StdioTarget } from './start.ts'
 
 /** A child that never was; its owner hears so. */
 const NO_CHILD: Link = {
-  send() {},
+  send: ({ bytes, traced }) => traced?.written(bytes),
   forget() {},
   listen() {},
   pause() {},

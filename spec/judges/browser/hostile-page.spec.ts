@@ -1,0 +1,255 @@
+// A page that means no good, in a real browser: it tries every way a page has to read the ports for operators, to change the
+// log and to stop the process. Pages that a person opens are shown all the same.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../../conformance/gateway-process.ts'
+import { Chromium, findChromium } from '../../support/browser.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Stage } from '../../support/gateway.ts'
+import { until } from '../../support/idp/until.ts'
+import { Program } from '../../support/program.ts'
+import { ROOT } from '../../support/root.ts'
+import { Turncoat } from '../../support/turncoat.ts'
+
+const WAIT_MS = 40_000
+
+const judge = suite('a hostile page')
+const stage = new Stage()
+judge.after.each(() => stage.clear())
+
+/** By port: what it reads, and what it would have done. */
+type Targets = Readonly<Partial<Record<Place, Readonly<Record<'reads' | 'writes', string[]>>>>>
+type Place = 'admin' | 'stats' | 'readiness'
+
+const ALL: Targets = {
+  admin: {
+    reads: ['/', '/ui', '/config_dump', '/debug/trace', '/memory', '/debug/tasks', '/logging'],
+    writes: ['/quitquitquit', '/logging?level=trace', '/debug/trace'],
+  },
+  stats: { reads: ['/metrics'], writes: [] },
+  readiness: { reads: ['/healthz/ready'], writes: [] },
+}
+
+/** Enough where only the place of the page differs: a browser takes its time. */
+const SOME: Targets = { admin: { reads: ['/ui', '/config_dump'], writes: ['/quitquitquit'] } }
+
+interface Running {
+  readonly ports: Readonly<Record<Place | 'traffic', number>>
+  readonly program: Program
+  readonly chromium: Chromium
+}
+
+const HOSTILE = readFileSync(join(ROOT, 'spec/judges/browser/hostile-page.html'), 'utf8')
+
+/** The hostile page; at `/sandboxed` without an origin of its own; at `/to?url`, the way to another. */
+function hostile(path: string): string {
+  const to = /^\/to\?(.*)/.exec(path)?.[1]
+  if (to !== undefined)
+    return `HTTP/1.1 302 Found\r\nlocation: ${to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`
+  const policy = 'content-security-policy: sandbox allow-scripts allow-forms allow-popups\r\n'
+  const rest = path === '/sandboxed' ? policy : ''
+  return `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n${rest}\r\n${HOSTILE}`
+}
+
+/** `evil.test` is a name that somebody has point here. */
+async function start(path: string): Promise<Running> {
+  const ports = {
+    traffic: await freePort(),
+    admin: await freePort(),
+    stats: await freePort(),
+    readiness: await freePort(),
+  }
+  const text = `gateways: { default: { port: ${ports.traffic}, address: 127.0.0.1 } }
+routes: [{ name: planted, policies: { directResponse: { status: 200, body: hello } } }]
+`
+  const program = new Program('gateway', ['-c', text], {
+    ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
+    STATS_ADDR: `127.0.0.1:${ports.stats}`,
+    READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
+  })
+  await program.prints(/started bind/)
+  const chromium = await Chromium.start(path, [
+    '--host-resolver-rules=MAP evil.test 127.0.0.1',
+    // A process for each site costs much, and only guards against faults of the browser.
+    '--disable-site-isolation-trials',
+  ])
+  return { ports, program, chromium }
+}
+
+async function told(port: number, path: string): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    signal: AbortSignal.timeout(WAIT_MS),
+  })
+  return `${answer.status} ${await deadline(answer.text(), WAIT_MS, path)}`
+}
+
+/** It runs, takes requests, and logs what it logged before. */
+async function assertUnharmed({ ports, program }: Running): Promise<void> {
+  assert.is(await told(ports.readiness, '/healthz/ready'), '200 ready\n')
+  assert.is(await told(ports.admin, '/logging'), '200 current log level is info\n')
+  assert.is(await told(ports.traffic, '/'), '200 hello')
+  assert.not.match(program.stdout, /shutting down/)
+}
+
+async function open({ chromium }: Running, url: string): Promise<Page> {
+  const page = await chromium.page()
+  stage.add({ close: () => page.context().close() })
+  await page.goto(url)
+  return page
+}
+
+function site(): Promise<Turncoat> {
+  return Turncoat.start(hostile).then((turncoat) => stage.add(turncoat))
+}
+
+/** By the names of the ways: what was read, or null. */
+type Results = Record<string, string | null>
+
+/** `wire` leads to the port: everything comes there, and nothing is let in. */
+async function attack(page: Page, paths: Targets[Place], wire: Turncoat, name: string) {
+  const url = `http://${name}:${wire.port}`
+  // As far as the browser knows, it may read what is of its own origin.
+  const isOwn = page.url().startsWith(`${url}/`)
+  for (const ways of ['reads', 'writes'] as const)
+    for (const path of paths?.[ways] ?? []) {
+      const tried = page.evaluate<Results>(`attack(${ways}, '${url}${path}')`)
+      const results = await deadline(tried, WAIT_MS, `${ways} of ${path}`)
+      for (const [way, text] of Object.entries(results)) {
+        const isRefusal = isOwn && text?.startsWith('forbidden: ') === true
+        assert.ok(text === null || isRefusal, `${way} of ${path}: ${String(text)}`)
+      }
+      await allCame(wire, new URL(path, url).pathname, Object.keys(results))
+    }
+  assert.equal([...new Set(wire.statuses)], [403])
+}
+
+/** Each says by its query which way it came. Some are sent when the page has long gone on. */
+async function allCame(wire: Turncoat, path: string, ways: readonly string[]): Promise<void> {
+  const missing = async (): Promise<string[]> => {
+    const urls = wire.asked.map((line) => new URL(line.split(' ')[1] ?? '', 'http://any'))
+    const came = urls.filter(({ pathname }) => pathname === path)
+    const names = new Set(came.map(({ searchParams }) => searchParams.get('way')))
+    return ways.filter((way) => !names.has(way))
+  }
+  const isAnswered = (): boolean => wire.statuses.length === wire.asked.length
+  await until(missing, ({ length }) => length === 0 && isAnswered(), WAIT_MS)
+}
+
+interface Attack {
+  /** Where the page is. */
+  readonly host: string
+  readonly path?: string
+  /** The name by which it asks. */
+  readonly name: string
+  readonly targets?: Targets
+}
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  'another site': { host: 'evil.test', name: '127.0.0.1', targets: ALL },
+  'another port of this machine': { host: '127.0.0.1', name: '127.0.0.1' },
+  'another site that says localhost': { host: 'evil.test', name: 'localhost' },
+  'a site whose name is that of the port as well': { host: 'evil.test', name: 'evil.test' },
+  'a page without an origin': { host: 'evil.test', path: '/sandboxed', name: '127.0.0.1' },
+}
+
+function addAttacks(running: () => Promise<Running>): void {
+  for (const [who, { host, path = '/', name, targets = SOME }] of Object.entries(ATTACKS))
+    judge(`${who} reads nothing, changes nothing and stops nothing`, async () => {
+      const all = await running()
+      const page = await open(all, `http://${host}:${(await site()).port}${path}`)
+      for (const place of Object.keys(targets) as Place[]) {
+        const wire = await site()
+        wire.turnTo(all.ports[place])
+        await attack(page, targets[place], wire, name)
+      }
+      await assertUnharmed(all)
+    })
+
+  judge('a page whose own name is pointed here once it is open gets as little', async () => {
+    const all = await running()
+    for (const place of Object.keys(ALL) as Place[]) {
+      const wire = await site()
+      const page = await open(all, `http://evil.test:${wire.port}/`)
+      wire.turnTo(all.ports[place])
+      await attack(page, ALL[place], wire, 'evil.test')
+    }
+    await assertUnharmed(all)
+  })
+}
+
+/** Goes on from a page by a script of its own; tells what is shown then, and how it was answered. */
+async function follow(page: Page, script: string): Promise<{ status: number; text: string }> {
+  const [response] = await Promise.all([
+    page.waitForEvent('response', (answer) => answer.status() !== 302),
+    page.evaluate(script),
+  ])
+  await page.waitForLoadState()
+  return { status: response.status(), text: await page.innerText('body') }
+}
+
+function addPeople(running: () => Promise<Running>): void {
+  judge('whoever types the address sees the page, and what it links', async () => {
+    const all = await running()
+    for (const name of ['127.0.0.1', 'localhost']) {
+      const page = await open(all, `http://${name}:${all.ports.admin}/`)
+      assert.is(await page.title(), 'gateway')
+      await page.click('a[href="/config_dump"]')
+      await page.waitForURL('**/config_dump')
+      assert.match(await page.innerText('body'), 'planted')
+    }
+  })
+
+  judge('a link, or the way back from a login, leads to pages and to no data', async () => {
+    const all = await running()
+    const admin = `http://127.0.0.1:${all.ports.admin}`
+    const there = await site()
+    for (const host of ['evil.test', '127.0.0.1']) {
+      const start = `http://${host}:${there.port}/`
+      for (const path of ['/', '/ui', '/ui/?code=a&state=b'])
+        for (const url of [admin + path, `${start}to?${admin}${path}`]) {
+          const shown = await follow(await open(all, start), `location = '${url}'`)
+          assert.is(shown.status, 200, url)
+          assert.match(shown.text, '/config_dump', url)
+        }
+      for (const path of ['/config_dump', '/memory', '/debug/tasks', '/ui/../logging']) {
+        const shown = await follow(await open(all, start), `location = '${admin}${path}'`)
+        assert.equal([shown.status, shown.text.slice(0, 10)], [403, 'forbidden:'], path)
+      }
+    }
+  })
+
+  judge('a page that opens another tab with it cannot look inside', async () => {
+    const all = await running()
+    const page = await open(all, `http://evil.test:${(await site()).port}/`)
+    const url = `http://127.0.0.1:${all.ports.admin}/ui`
+    const [tab] = await Promise.all([
+      page.waitForEvent('popup'),
+      page.evaluate(`void (globalThis.tab = open('${url}'))`),
+    ])
+    await tab.waitForURL(url)
+    await tab.waitForLoadState()
+    assert.match(await tab.innerText('body'), '/config_dump')
+    assert.is(await page.evaluate('insideOf(() => tab.document.body.textContent)'), null)
+    assert.is(await page.evaluate('insideOf(() => tab.location.href)'), null)
+  })
+}
+
+const found = findChromium()
+if (found.kind === 'found') {
+  let starting: Promise<Running> | undefined
+  // Asked for in each test, so that these fail and say why when it does not start.
+  const running = (): Promise<Running> => (starting ??= start(found.path))
+  judge.after(async () => {
+    const all = await starting?.catch(() => null)
+    await all?.chromium.close()
+    await all?.program.kill()
+  })
+  addAttacks(running)
+  addPeople(running)
+} else process.stdout.write(`a hostile page: ${found.why}\n`)
+
+judge.run()

@@ -1,0 +1,236 @@
+// Messages to child processes in a trace: each is a call in the scope of its target, whatever ends it.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  begin,
+  beginOpenly,
+  McpClient,
+  mcpText,
+  puppet,
+  server,
+  sessionsOf,
+} from '../forward/mcp/mcp-client.ts'
+import type { Json } from '../forward/mcp/mcp-client.ts'
+import { until } from '../forward/mcp/stdio/owner.ts'
+import { Stage } from '../support/gateway.ts'
+import { Watched } from '../support/watched.ts'
+
+const trace = suite('trace of MCP child processes')
+const stage = new Stage()
+trace.after.each(() => stage.clear())
+
+const END = ['responseSnapshot final response', 'bodySnapshot response', 'requestFinished']
+
+function callOf(target: string): string[] {
+  const parts = [
+    'requestSnapshot final request',
+    'backendCallStart',
+    'bodySnapshot final request',
+    'backendCallResult',
+  ]
+  return parts.map((part) => `${target}: ${part}`)
+}
+
+function behind(watched: Watched): string[] {
+  const list = watched.list()
+  return list.slice(list.indexOf('policySelection backend') + 1)
+}
+
+/** The messages that were written to this target, and how each call ended: by its status, or its error. */
+function callsTo(watched: Watched, target: string): [method: unknown, end: unknown][] {
+  const own = watched.events.filter(({ scope }) => scope?.[0] === target)
+  const of = (type: string): Json[] =>
+    own.flatMap(({ message }) => (message.type === type ? [message] : []))
+  const sent = of('bodySnapshot').map(bodyIn)
+  const ends = of('backendCallResult').map(({ status, error }) => error ?? status)
+  assert.is(of('backendCallStart').length, sent.length)
+  return sent.map(({ method, result }, at) => [method ?? result, ends[at]])
+}
+
+function bodyIn({ body }: Json): Json {
+  return JSON.parse(Buffer.from(String(body), 'base64').toString()) as Json
+}
+
+trace('a call: the message as the child got it, and what came of it', async () => {
+  const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
+  const watched = Watched.at(gateway)
+  const answer = await (await client.call('line')).only()
+  await watched.all()
+  assert.equal(behind(watched), ['mcpMessage', ...callOf('one'), ...END])
+  assert.equal(watched.the('mcpMessage'), {
+    type: 'mcpMessage',
+    method: 'tools/call',
+    target: 'one',
+    session: client.session.slice(0, 8),
+  })
+  const { backend, mcp } = watched.the('one: requestSnapshot final request')[
+    'requestState'
+  ] as Record<string, Json>
+  assert.equal([backend?.['type'], backend?.['protocol']], ['mcp', 'mcp'])
+  assert.is(mcp?.['methodName'], 'tools/call')
+  assert.is(watched.the('one: backendCallStart')['target'], 'one')
+  const { result } = answer as { result: { content: { text: string }[] } }
+  const { body } = watched.the('one: bodySnapshot final request')
+  assert.is(Buffer.from(String(body), 'base64').toString(), result.content[0]?.text)
+  const { eventStart, eventEnd, message } = watched.events.find(
+    (event) => event.message.type === 'backendCallResult',
+  )!
+  assert.equal(message, { type: 'backendCallResult', status: 200, error: null })
+  assert.ok(eventStart !== null && eventEnd >= eventStart)
+  const proxy = watched.state('responseSnapshot final response', 'proxy')
+  assert.match(String(proxy['upstreamDuration']), /^\d+\.\d{6}s$/)
+})
+
+trace('an error of the child is an answer', async () => {
+  const [gateway, client] = await begin(stage)
+  const watched = Watched.at(gateway)
+  await (await client.call('nobody')).whole()
+  await watched.all()
+  assert.equal(callsTo(watched, 'one'), [['tools/call', 200]])
+})
+
+trace('several targets are called in a scope each', async () => {
+  const gateway = await stage.gateway(mcpText({ targets: [server('one'), puppet('two')] }))
+  const watchers = [Watched.at(gateway), Watched.at(gateway), Watched.at(gateway)]
+  const client = await McpClient.open(stage, gateway)
+  await (await client.ask('tools/list')).whole()
+  for (const watched of watchers) await watched.all()
+  const seen = watchers.map((watched) => [callsTo(watched, 'one'), callsTo(watched, 'two')])
+  assert.equal(seen, [
+    [[['initialize', 200]], [['initialize', 200]]],
+    [[['notifications/initialized', 202]], [['notifications/initialized', 202]]],
+    [[['tools/list', 200]], [['tools/list', 200]]],
+  ])
+})
+
+trace('an answer of the client goes to the target that asked', async () => {
+  const [gateway, client] = await begin(stage, {}, { capabilities: { roots: {} } })
+  const call = await client.call('ask', { method: 'roots/list' })
+  const [asked] = await call.first(1)
+  const watched = Watched.at(gateway)
+  const said = { jsonrpc: '2.0', id: asked!['id'], result: { roots: [] } }
+  await (await client.post(JSON.stringify(said))).whole()
+  await call.whole()
+  await watched.all()
+  assert.is(watched.the('mcpMessage')['method'], 'response')
+  assert.equal(callsTo(watched, 'one'), [[{ roots: [] }, 202]])
+})
+
+trace('a call that its client cancels, and the message that says so', async () => {
+  const [gateway, client] = await begin(stage)
+  const [call, word] = [Watched.at(gateway), Watched.at(gateway)]
+  const answer = await client.call('slow')
+  await answer.first(1)
+  await client.notify('notifications/cancelled', { requestId: 1, reason: 'enough' })
+  await Promise.all([call.all(), word.all()])
+  assert.equal(callsTo(call, 'one'), [['tools/call', 'enough']])
+  assert.equal(callsTo(word, 'one'), [['notifications/cancelled', 202]])
+})
+
+trace('a client that leaves', async () => {
+  const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
+  const watched = Watched.at(gateway)
+  const answer = await client.call('say')
+  await client.textOf('line')
+  answer.raw.destroy()
+  await watched.all()
+  assert.equal(callsTo(watched, 'one'), [
+    ['tools/call', 'the client closed the stream'],
+    ['notifications/cancelled', 202],
+  ])
+  assert.is(watched.the('requestFinished')['error'], 'client_closed')
+})
+
+trace('a request that takes too long for its route', async () => {
+  const policies = 'timeout: { requestTimeout: 2s }'
+  const [gateway, client] = await begin(stage, { targets: [puppet('one')], policies })
+  const watched = Watched.at(gateway)
+  assert.is((await (await client.call('say')).whole()).status, 504)
+  await watched.all()
+  assert.equal(callsTo(watched, 'one')[0], ['tools/call', 'request timeout'])
+})
+
+trace('a child that dies, and the next one that is started', async () => {
+  const [gateway, client] = await begin(stage)
+  const [died, next] = [Watched.at(gateway), Watched.at(gateway)]
+  await (await client.call('crash', { code: 5 })).whole()
+  await (await client.call('echo')).whole()
+  await Promise.all([died.all(), next.all()])
+  assert.equal(callsTo(died, 'one'), [['tools/call', `target 'one' exited with code 5`]])
+  const methods = callsTo(next, 'one').map(([method]) => method)
+  assert.equal(methods, ['initialize', 'notifications/initialized', 'tools/call'])
+  const result = died.events.find(({ message }) => message.type === 'backendCallResult')
+  assert.is(result?.severity, 'error')
+})
+
+trace('one that cannot be started', async () => {
+  const gateway = await stage.gateway(
+    mcpText({ targets: ['{ name: one, stdio: { cmd: /nowhere/at/all } }'] }),
+  )
+  const watched = Watched.at(gateway)
+  await (await new McpClient(stage, gateway).initialize()).whole()
+  await watched.all()
+  const [[method, error] = []] = callsTo(watched, 'one')
+  assert.is(method, 'initialize')
+  assert.match(String(error), /^target 'one' could not be started: .*ENOENT/)
+})
+
+trace('one that does not answer initialize in time', async () => {
+  const targets = [puppet('one', '--greeting', 'never')]
+  const gateway = await stage.gateway(mcpText({ targets, limits: 'startTimeout: 100ms' }))
+  const watched = Watched.at(gateway)
+  await (await new McpClient(stage, gateway).initialize()).whole()
+  await watched.all()
+  const [[, error] = []] = callsTo(watched, 'one')
+  assert.is(error, `target 'one' did not answer initialize within 100 ms (config.mcp.startTimeout)`)
+})
+
+trace('one of several that does not list in time is told so', async () => {
+  const targets = [puppet('one', '--mute', 'tools/list'), server('two')]
+  const [gateway, client] = await begin(stage, { targets, limits: 'listTimeout: 2s' })
+  const watched = Watched.at(gateway)
+  await (await client.ask('tools/list')).whole()
+  await watched.all()
+  assert.equal(callsTo(watched, 'one'), [
+    ['tools/list', 'timed out'],
+    ['notifications/cancelled', 202],
+  ])
+  assert.equal(callsTo(watched, 'two'), [['tools/list', 200]])
+})
+
+trace('a session that ends under the call', async () => {
+  const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
+  const watched = Watched.at(gateway.gateway)
+  const answer = await client.call('say')
+  const [session] = sessionsOf(gateway)
+  await until(() => session!.calls.size === 1, 'the call')
+  await client.delete()
+  await answer.whole()
+  await watched.all()
+  const reason = 'the session has ended: deleted by its client'
+  assert.equal(callsTo(watched, 'one'), [['tools/call', reason]])
+})
+
+trace('without sessions, all that one request brings about', async () => {
+  const gateway = await stage.gateway(mcpText({ more: 'statefulMode: stateless' }))
+  const watched = Watched.at(gateway)
+  await (await new McpClient(stage, gateway).call('echo')).whole()
+  await watched.all()
+  assert.equal(callsTo(watched, 'one'), [
+    ['initialize', 200],
+    ['notifications/initialized', 202],
+    ['tools/call', 200],
+  ])
+})
+
+trace('arguments that are called like a credential are not shown', async () => {
+  const [gateway, client] = await begin(stage)
+  const watched = Watched.at(gateway)
+  await (await client.call('echo', { text: 'hi', access_token: 'planted' })).whole()
+  await watched.all()
+  const { params } = bodyIn(watched.the('one: bodySnapshot final request'))
+  assert.equal((params as Json)['arguments'], { text: 'hi', access_token: '<redacted>' })
+})
+
+trace.run()
