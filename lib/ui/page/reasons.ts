@@ -243,3 +243,49 @@ export function outcomeReason(outcome: string): Reason | null {
   const row = OUTCOMES.get(outcome)
   return row === undefined ? null : { words: row[0], advice: row[1], policy: null }
 }
+
+const NOT_MCP: Row = [
+  'The request is none of MCP.',
+  'POST with "accept: application/json, text/event-stream" and "content-type: application/json".',
+]
+
+/** What the MCP endpoint refuses before it looks into a message. */
+const OF_MCP: ReadonlyMap<number, Row> = new Map<number, Row>([
+  [
+    400,
+    [
+      'The MCP message was not accepted.',
+      'Most often "mcp-session-id" is missing: begin with "initialize", and send back the id that its answer has.',
+    ],
+  ],
+  [
+    403,
+    [
+      'MCP is not open to this host or origin.',
+      'This protects browsers from DNS rebinding: see "dnsRebindingProtection" and "cors".',
+    ],
+  ],
+  [
+    404,
+    [
+      'The MCP session is not known, or not any more.',
+      'Begin anew with "initialize"; a restart ends sessions, and so does a long silence.',
+    ],
+  ],
+  [405, NOT_MCP],
+  [406, NOT_MCP],
+  [415, NOT_MCP],
+  [413, ['The MCP message is too large.', 'The limit is "config.mcp.maxRequestBytes".']],
+  [
+    503,
+    [
+      'There is no room for another MCP session or call.',
+      'Come later, or raise the limits below "config.mcp".',
+    ],
+  ],
+])
+
+export function mcpStatusReason(status: number): Reason | null {
+  const row = OF_MCP.get(status)
+  return row === undefined ? null : { words: row[0], advice: row[1], policy: null }
+}

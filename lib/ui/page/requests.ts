@@ -1,7 +1,7 @@
 // Requests as the access log tells of them, and why each ended as it did.
 
 import type { ListenerState, LogLine } from '../api.ts'
-import { outcomeReason, reasonOf } from './reasons.ts'
+import { mcpStatusReason, outcomeReason, reasonOf } from './reasons.ts'
 import type { Reason } from './reasons.ts'
 
 export interface SeenRequest {
@@ -68,6 +68,8 @@ export function explain({ status, fields }: SeenRequest): Reason | null {
     return outcomeReason(outcome) ?? unknownReason(outcome)
   if (of.has('mcp.error.code')) return mcpReason(of)
   if (status < 400) return null
+  const mcp = of.get('protocol') === 'mcp' ? mcpStatusReason(status) : null
+  if (mcp !== null) return mcp
   return of.has('endpoint') ? backendReason(status, of) : policyReason(status)
 }
 

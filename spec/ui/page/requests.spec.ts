@@ -97,6 +97,14 @@ requests('show an error of MCP inside a good answer', () => {
   assert.match(explain(seen(said))!.words, /-32602/)
 })
 
+requests('that are none of MCP say what is wrong with them', () => {
+  const said = { endpoint: 'demo', protocol: 'mcp', outcome: 'complete' }
+  assert.match(explain(seen({ ...said, 'http.status': 400 }))!.advice, /initialize/)
+  assert.match(explain(seen({ ...said, 'http.status': 404 }))!.words, /session/)
+  assert.match(explain(seen({ ...said, 'http.status': 406 }))!.advice, /text.event-stream/)
+  assert.match(explain(seen({ ...said, 'http.status': 418 }))!.words, /backend answered 418/)
+})
+
 requests('with a code that nobody knows show the code', () => {
   assert.match(explain(seen({ 'http.status': 418, reason: 'teapot' }))!.words, /teapot/)
 })

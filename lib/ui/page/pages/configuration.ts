@@ -4,7 +4,7 @@ import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { PageProps } from '../pages.ts'
 import { Badge } from '../parts/badge.ts'
-import { Await, Empty } from '../parts/loading.ts'
+import { Await } from '../parts/loading.ts'
 import { dateText, spanText } from '../parts/words.ts'
 import { YamlView } from '../parts/yaml-view.ts'
 import { useLive, useLoaded } from '../use.ts'
@@ -97,11 +97,7 @@ function Resources(props: { readonly resources: readonly ResourceState[] }): VNo
       <h2>Policy resources</h2>
       ${
         resources.length === 0
-          ? html`
-              <${Empty} title="There are none.">
-                <p>All policies stand in the routes, listeners and backends themselves.</p>
-              <//>
-            `
+          ? html`<p class="dim">There are none: all policies stand where they hold.</p>`
           : html`<${ResourceTable} resources=${resources.slice(0, MOST_RESOURCES)} />`
       }
       ${more > 0 && html`<p class="dim">and ${more} more</p>`}

@@ -29,7 +29,8 @@ export function Connect(props: Props): VNode {
   const { backend, place, playground, token, setToken } = props
   const { link, connect, disconnect } = playground
   const canSignIn = backend.authentication !== null && place === 'admin'
-  const [way, setWay] = useState<Credential>(canSignIn ? 'sign in' : 'none')
+  const usual = backend.authentication === null ? 'none' : 'paste'
+  const [way, setWay] = useState<Credential>(canSignIn ? 'sign in' : usual)
   if (link.state === 'open') return html`<${Connected} ...${props} disconnect=${disconnect} />`
   const choose = (next: Credential): void => {
     setWay(next)

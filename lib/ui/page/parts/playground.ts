@@ -54,6 +54,11 @@ function Session({ backend, place }: Props): VNode {
           <p class="about">
             Begins a session as any MCP client does, with a process of its own for each stdio
             target. Policies, logs and traces see it as they see others.
+            ${
+              place === 'listener' &&
+              backend.authentication !== null &&
+              ' Signing in is possible on the admin interface; here a token can be pasted.'
+            }
           </p>
         `
       }
