@@ -47,9 +47,11 @@ function Body(props: {
 }): VNode {
   const { runtime, heard, tails } = props
   const samples = useMemo(() => joined(runtime.samples, heard), [runtime, heard])
+  // Lines of the log come more often than there is something new to draw.
+  const tiles = useMemo(() => html`<${Tiles} samples=${samples} />`, [samples])
   return html`
     <${Facts} runtime=${runtime} />
-    <${Tiles} samples=${samples} />
+    ${tiles}
     <div class="beside">
       <${Recent} runtime=${runtime} samples=${samples} tails=${tails} />
       <div class="stack">
