@@ -1,0 +1,92 @@
+// The configuration in a browser: what is in force and where it was written, and a reload that was refused, as it happens.
+
+import * as assert from 'uvu/assert'
+import { judgeOf } from '../../support/ui/judge.ts'
+import { assertPresentable } from '../../support/ui/presentable.ts'
+import { Shop } from '../../support/ui/shop.ts'
+
+const SECRET = 'key-nobody-is-to-see'
+
+/** A resource that is attached, one that is not, and a key in a route. */
+const MORE = `
+  - name: keyed
+    matches: [{ path: { pathPrefix: /keyed } }]
+    policies: { apiKey: { keys: [{ key: '\${SHOP_KEY}' }] }, directResponse: { status: 200 } }
+---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: for-team, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: team }]
+  traffic: { rateLimit: { local: [{ requests: 500, unit: Minutes }] } }
+---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: for-nobody, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
+  traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
+`
+
+const configuration = judgeOf('ui: configuration', () =>
+  Shop.start({ more: MORE, env: { SHOP_KEY: SECRET } }),
+)
+
+configuration('shows what is in force and where it was written, and no secret', async (seat) => {
+  const { visit } = seat
+  await visit.open('config')
+  await visit.sees('.facts', 'generation 1')
+  await visit.sees('.facts', 'shop.yaml')
+  await visit.sees('main', 'name: team')
+  await visit.sees('main', /shop\.yaml:\d+:\d+/)
+  await visit.sees('main', /expression: .*request\.headers/)
+  assert.not.match(await visit.asks<string>('document.documentElement.outerHTML'), SECRET)
+})
+
+configuration('tells how each policy resource fared', async ({ visit }) => {
+  await visit.open('config')
+  const row = visit.page.locator('.resources tbody tr')
+  await visit.sees(row, /for-team[^]*HTTPRoute[^]*team\s[^]*Accepted[^]*Attached/)
+  await visit.sees(row, /for-nobody[^]*nobody[^]*not (?:Accepted|Attached)/)
+})
+
+configuration('goes to what is searched for', async ({ visit }) => {
+  await visit.open('config')
+  const field = visit.page.getByPlaceholder('Find')
+  await visit.tabTo(field)
+  await visit.page.keyboard.type('directResponse')
+  await visit.sees('main', /1 of \d+/)
+})
+
+configuration(
+  'a refused reload is told at once, with its place, and goes when it is mended',
+  async (seat) => {
+    const { world, visit } = seat
+    await visit.open('config')
+    await visit.sees('.facts', 'generation 1')
+    world.write((text) => text.replace('name: hello', 'nane: hello'))
+    await visit.sees('.note.bad', 'The last reload was refused')
+    await visit.sees('.note.bad', /shop\.yaml:\d+:\d+: routes\[0\]\.nane: unknown field/)
+    await visit.sees('.note.bad', 'Generation 1 stays in force')
+    await visit.sees('.status', 'reload refused')
+    await assertPresentable(visit)
+    await visit.follow('')
+    await visit.page.getByRole('link', { name: 'reload refused' }).click()
+    await visit.sees('main h1', 'Configuration')
+    world.write((text) => text.replace('body: hello', 'body: mended'))
+    await visit.sees('.facts', 'generation 2')
+    await visit.page.locator('.note.bad').waitFor({ state: 'detached' })
+    await visit.page
+      .locator('.status', { hasText: 'reload refused' })
+      .waitFor({ state: 'detached' })
+    await visit.sees('main', 'mended')
+  },
+)
+
+configuration('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+  await visit.open('config')
+  await visit.sees('main', 'for-nobody')
+  await assertPresentable(visit)
+})
+
+configuration.run()

@@ -1,0 +1,146 @@
+// MCP in a browser: servers, sessions and children, and a playground that calls a tool with a form made from its schema.
+
+import * as assert from 'uvu/assert'
+import type { McpView } from '../../../lib/ui/api.ts'
+import { until } from '../../support/idp/until.ts'
+import { judgeOf } from '../../support/ui/judge.ts'
+import type { Visit } from '../../support/ui/visit.ts'
+import { assertPresentable } from '../../support/ui/presentable.ts'
+import { Shop } from '../../support/ui/shop.ts'
+
+const WAIT_MS = 15_000
+
+const mcp = judgeOf('ui: MCP', () => Shop.start())
+
+async function connect(visit: Visit): Promise<void> {
+  await visit.open('mcp')
+  await visit.tabTo(visit.page.getByRole('button', { name: 'Connect' }))
+  await visit.press('Enter')
+  await visit.sees('main', /connected\s+Demo server of the gateway/)
+}
+
+async function sessionsOf(world: Shop): Promise<number> {
+  const { backends } = await world.told<McpView>('/api/mcp')
+  return backends.reduce((sum, { open }) => sum + open, 0)
+}
+
+async function choose(visit: Visit, name: string): Promise<void> {
+  const item = visit.page.getByRole('button', { name: new RegExp(`^${name}\\b`) })
+  await item.waitFor()
+  await visit.tabTo(item)
+  await visit.press('Enter')
+  await visit.sees('.item-view h2', name)
+}
+
+mcp('says which servers there are, and where clients find them', async ({ world, visit }) => {
+  await visit.open('mcp')
+  await visit.sees('main', new RegExp(`tools\\s+http://\\S+:${world.port}/mcp`))
+  await visit.sees('.targets', /demo\s+stdio/)
+})
+
+mcp('a tool is called by keyboard with a form made from its schema', async (seat) => {
+  const { visit } = seat
+  await connect(visit)
+  await choose(visit, 'add')
+  await visit.sees('.item-view', 'Adds two numbers')
+  const form = visit.page.locator('.item-view form')
+  await visit.tabTo(form.getByRole('textbox', { name: /^a\b/ }))
+  await visit.page.keyboard.type('20')
+  await visit.tabTo(form.getByRole('textbox', { name: /^b\b/ }))
+  await visit.page.keyboard.type('22')
+  await visit.press('Enter')
+  await visit.sees('.item-view', /\b42\b/)
+  await visit.tabTo(form.getByRole('textbox', { name: /^b\b/ }))
+  await visit.press('Control+a')
+  await visit.page.keyboard.type('many')
+  await visit.press('Enter')
+  await visit.sees(form, /number/)
+})
+
+mcp('a tool that takes its time says how far it is, and can be cancelled', async ({ visit }) => {
+  await connect(visit)
+  await choose(visit, 'slow_count')
+  const form = visit.page.locator('.item-view form')
+  await form.getByRole('textbox', { name: /^to\b/ }).fill('1000')
+  await form.getByRole('button', { name: 'Call' }).click()
+  await visit.sees('.item-view', /\d+ of 1,?000/)
+  await form.getByRole('button', { name: 'Cancel' }).click()
+  await visit.sees('.item-view', /[Cc]ancelled/)
+})
+
+mcp('prompts and resources are there, too', async ({ visit }) => {
+  await connect(visit)
+  await visit.page.getByRole('button', { name: /^Prompts/ }).click()
+  await choose(visit, 'greet')
+  await visit.page
+    .locator('.item-view form')
+    .getByRole('textbox', { name: /^name\b/ })
+    .fill('Grace')
+  await visit.page.locator('.item-view').getByRole('button', { name: 'Get' }).click()
+  await visit.sees('.item-view', /Grace/)
+  await visit.page.getByRole('button', { name: /^Resources/ }).click()
+  await choose(visit, 'demo://readme')
+  await visit.page.locator('.item-view').getByRole('button', { name: 'Read' }).click()
+  await visit.sees('.item-view', 'This text was read through the gateway.')
+})
+
+mcp('its session and its child are seen, and gone when it disconnects', async (seat) => {
+  const { world, visit } = seat
+  await until(
+    () => sessionsOf(world),
+    (open) => open === 0,
+    WAIT_MS,
+  )
+  await connect(visit)
+  await visit.page.locator('.tabs a', { hasText: /^Sessions/ }).click()
+  await visit.sees('main table tbody tr', /open|ready/)
+  await visit.page.locator('.tabs a', { hasText: /^Children/ }).click()
+  await visit.sees('.children li', /demo[^]*pid\s+\d+/)
+  await assertPresentable(visit)
+  await visit.page.locator('.tabs a', { hasText: /^Playground/ }).click()
+  await visit.page.getByRole('button', { name: 'Disconnect' }).click()
+  await visit.page.locator('.tabs a', { hasText: /^Sessions/ }).click()
+  await visit.sees('main', 'No sessions')
+})
+
+mcp('whoever leaves the page leaves no session behind', async ({ world, visit }) => {
+  await connect(visit)
+  await until(
+    () => sessionsOf(world),
+    (open) => open === 1,
+    WAIT_MS,
+  )
+  await visit.page.goto('about:blank')
+  await until(
+    () => sessionsOf(world),
+    (open) => open === 0,
+    WAIT_MS,
+  )
+})
+
+mcp('the call is seen on the overview as any other', async ({ world, visit }) => {
+  await connect(visit)
+  await choose(visit, 'echo')
+  await visit.page
+    .locator('.item-view form')
+    .getByRole('textbox', { name: /^text\b/ })
+    .fill('over here')
+  await visit.press('Enter')
+  await visit.sees('.item-view', 'over here')
+  await visit.follow('')
+  await visit.sees('.requests tbody tr', /POST\s+\/mcp\s+tools\s+tools\/call echo/)
+  assert.is(await world.send('/hello'), 200)
+})
+
+mcp('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
+  await visit.open('mcp')
+  await assertPresentable(visit)
+  await connect(visit)
+  await choose(visit, 'slow_count')
+  await visit.page.locator('.item-view form').getByRole('textbox', { name: /^to\b/ }).fill('2')
+  await visit.page.locator('.item-view').getByRole('button', { name: 'Call' }).click()
+  await visit.sees('.item-view', /1.*2/)
+  await assertPresentable(visit)
+})
+
+mcp.run()

@@ -1,0 +1,114 @@
+// The overview in a browser: numbers are those of the traffic, each refusal is told in words, and one comes from there to
+// its trace.
+
+import * as assert from 'uvu/assert'
+import { judgeOf } from '../../support/ui/judge.ts'
+import { assertPresentable } from '../../support/ui/presentable.ts'
+import { Shop } from '../../support/ui/shop.ts'
+
+const overview = judgeOf('ui: overview', () => Shop.start())
+
+overview('says how to send the first request while there is none', async ({ world, visit }) => {
+  await visit.open()
+  await visit.sees('.recent', 'No request has come yet.')
+  await visit.sees('.recent', `curl -i http://127.0.0.1:${world.port}/`)
+  await visit.sees('.facts', 'ready')
+  await visit.sees('.status', 'live')
+})
+
+/** By path: what is sent, and the answers. */
+const SENT = [
+  ['/hello', [200, 200, 200]],
+  ['/team/plans', [403]],
+  ['/nowhere', [404]],
+  ['/few', [200, 200, 429]],
+  ['/down', [503]],
+] as const
+
+async function send(world: Shop): Promise<void> {
+  for (const [path, statuses] of SENT)
+    for (const status of statuses) assert.is(await world.send(path), status, path)
+  assert.is(await world.chat('red', 'How many words are these?'), 200)
+}
+
+let isSent = false
+async function sentOnce(world: Shop): Promise<void> {
+  if (!isSent) await send(world)
+  isSent = true
+}
+
+overview('numbers are those of the traffic that was sent', async ({ world, visit }) => {
+  await sentOnce(world)
+  await visit.open()
+  await visit.sees('.tile', /Requests per second\s+10 in 5 min/)
+  await visit.sees('.tile', /Errors and refused\s+1 and 3 in 5 min/)
+  const row = visit.page.locator('.routes tr')
+  await visit.sees(row, /^hello\s+3\s+0\s+0/)
+  await visit.sees(row, /^few\s+3\s+1\s+0/)
+  await visit.sees(row, /^team\s+1\s+1\s+0/)
+  await visit.sees(row, /^down\s+1\s+0\s+1/)
+  await visit.sees(row, /^chat\s+1\s+0\s+0/)
+  await visit.sees(row, /^no route \(default\)\s+1\s+1\s+0/)
+})
+
+overview('tells of each request what happened to it, in words', async ({ world, visit }) => {
+  await sentOnce(world)
+  await visit.open()
+  const row = visit.page.locator('.requests tbody tr')
+  for (const told of [
+    /200\s+GET\s+\/hello\s+hello/,
+    /403\s+GET\s+\/team\/plans\s+team\s+Rule 1 of authorization does not let it pass\./,
+    /404\s+GET\s+\/nowhere\s+No route matches this request\./,
+    /429\s+GET\s+\/few\s+few\s+A rate limit is used up\./,
+    /503\s+GET\s+\/down\s+down\s+The backend cannot be reached\./,
+    /200\s+POST\s+\/v1\/chat\/completions\s+chat\s+small, \d+ tokens in, \d+ out/,
+  ])
+    await visit.sees(row, told)
+})
+
+overview('those that were refused or failed stand apart', async ({ world, visit }) => {
+  await sentOnce(world)
+  await visit.open()
+  const choice = visit.page.getByRole('button', { name: 'Refused or failed' })
+  await visit.tabTo(choice)
+  await visit.press('Enter')
+  await visit.sees('.recent', 'the last 4')
+  const rows = await visit.page.locator('.requests td.status-cell').allInnerTexts()
+  assert.equal(rows.toSorted(), ['403', '404', '429', '503'])
+})
+
+overview('a request that comes while one looks is shown by itself', async ({ world, visit }) => {
+  await visit.open()
+  await visit.sees('.status', 'live')
+  assert.is(await world.send('/team/now'), 403)
+  await visit.sees('.requests tbody tr', /403\s+GET\s+\/team\/now/)
+})
+
+overview('a row opens by keyboard, says what to do, and leads to a trace', async (seat) => {
+  const { world, visit } = seat
+  await sentOnce(world)
+  await visit.open()
+  const row = visit.page.locator('.requests tr.request', { hasText: '/team/plans' })
+  await row.waitFor()
+  await visit.tabTo(row.getByRole('button'))
+  await visit.press('Enter')
+  await visit.sees('.detail', 'A trace shows every rule with its result')
+  await visit.sees('.detail', 'Policy: authorization.rules[0]')
+  await visit.sees('.detail', 'gateway/default/default/team')
+  await visit.tabTo(visit.page.getByRole('link', { name: 'Trace the next such request' }))
+  await visit.press('Enter')
+  await visit.sees('main h1', 'Live trace')
+  const field = visit.page.getByRole('textbox')
+  assert.is(await field.inputValue(), 'request.method == "GET" && request.path == "/team/plans"')
+})
+
+overview('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {
+  await sentOnce(world)
+  await visit.open()
+  const row = visit.page.locator('.requests tr.request', { hasText: '/few' }).first()
+  await row.getByRole('button').click()
+  await visit.sees('.detail', 'Policy: rateLimit')
+  await assertPresentable(visit)
+})
+
+overview.run()

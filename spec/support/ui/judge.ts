@@ -1,0 +1,71 @@
+// A suite of what somebody sees and does in a real browser: one gateway and one browser for all of it, a visit of its own
+// for each test. Where there is no Chromium, it says so.
+
+import { suite } from 'uvu'
+import { Chromium, findChromium } from '../browser.ts'
+import { deadline } from '../deadline.ts'
+import { Visit } from './visit.ts'
+
+const TEST_MS = 60_000
+
+/** What the page is shown of. */
+export interface World {
+  /** Where `/ui` is. */
+  readonly origin: string
+  close(): Promise<void>
+}
+
+export interface Seat<W extends World> {
+  readonly world: W
+  readonly visit: Visit
+}
+
+type Act<W extends World> = (seat: Seat<W>) => Promise<void>
+
+export interface Judge<W extends World> {
+  (name: string, act: Act<W>): void
+  run(): void
+}
+
+interface Started<W extends World> {
+  readonly world: W
+  readonly chromium: Chromium
+}
+
+export function judgeOf<W extends World>(name: string, start: () => Promise<W>): Judge<W> {
+  const tests = suite(name)
+  const found = findChromium()
+  if (found.kind === 'missing') process.stdout.write(`${name}: ${found.why}\n`)
+  let starting: Promise<Started<W>> | undefined
+  const begin = async (path: string): Promise<Started<W>> => {
+    const world = await start()
+    return { world, chromium: await Chromium.start(path) }
+  }
+  tests.after(async () => {
+    const all = await starting?.catch(() => null)
+    await all?.chromium.close()
+    await all?.world.close()
+  })
+  const add = (sentence: string, act: Act<W>): void => {
+    if (found.kind === 'missing') return
+    tests(sentence, async () => {
+      // Asked for in each test, so that these fail and say why when it does not start.
+      const { world, chromium } = await (starting ??= begin(found.path))
+      await deadline(visited(chromium, world, act), TEST_MS, sentence)
+    })
+  }
+  return Object.assign(add, { run: () => tests.run() })
+}
+
+async function visited<W extends World>(chromium: Chromium, world: W, act: Act<W>): Promise<void> {
+  const page = await chromium.page()
+  try {
+    const visit = await Visit.begin(page, world.origin)
+    await act({ world, visit })
+    visit.assertCalm()
+    // As somebody who leaves: what the page holds of the gateway is given back.
+    await page.goto('about:blank')
+  } finally {
+    await page.context().close()
+  }
+}

@@ -1,0 +1,116 @@
+// A gateway as people run it, in a process of its own: routes that answer, refuse and fail, an LLM, a tool server. The
+// page is on its admin interface.
+
+import { freePort } from '../../../conformance/gateway-process.ts'
+import { deadline } from '../deadline.ts'
+import { Folder } from '../folder.ts'
+import { Program } from '../program.ts'
+import { ROOT } from '../root.ts'
+import type { World } from './judge.ts'
+
+const WAIT_MS = 15_000
+
+const NODE = JSON.stringify(process.execPath)
+const DEMO = JSON.stringify(`${ROOT}dist/bin/mcp-demo.js`)
+
+/** One target, as it is written. */
+export const DEMO_TARGET = `{ name: demo, stdio: { cmd: ${NODE}, args: [${DEMO}] } }`
+
+/** `${PORT}` is that of the gateway, `${GONE}` one that nobody listens on. */
+const ROUTES = `
+  - name: hello
+    matches: [{ path: { exact: /hello } }]
+    policies: { directResponse: { status: 200, body: hello } }
+  - name: team
+    matches: [{ path: { pathPrefix: /team } }]
+    policies:
+      authorization: { rules: ['request.headers["x-team"] == "red"'] }
+      directResponse: { status: 200, body: welcome }
+  - name: few
+    matches: [{ path: { exact: /few } }]
+    policies:
+      rateLimit: { local: [{ requests: 2, unit: Hours }] }
+      directResponse: { status: 200, body: here }
+  - name: down
+    matches: [{ path: { exact: /down } }]
+    backends: [{ host: '127.0.0.1:\${GONE}' }]
+  - name: chat
+    matches: [{ path: { pathPrefix: /v1 } }]
+    policies:
+      rateLimit: { local: [{ tokens: 1000, unit: Hours, key: 'request.headers["x-team"]' }] }
+    backends: [{ ai: { name: main, provider: { mock: {} } } }]
+  - name: tools
+    matches: [{ path: { exact: /mcp } }]
+    backends: [{ mcp: { targets: [${DEMO_TARGET}] } }]
+`
+
+export interface ShopConfig {
+  /** In place of those above. */
+  readonly routes?: string
+  /** Further sections and documents. */
+  readonly more?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export class Shop implements World {
+  readonly origin: string
+  readonly port: number
+  readonly file: string
+  readonly program: Program
+  readonly #folder: Folder
+  readonly #text: string
+
+  private constructor(text: string, port: number, admin: number, env: ShopConfig['env']) {
+    this.port = port
+    this.origin = `http://127.0.0.1:${admin}`
+    this.#text = text
+    this.#folder = new Folder()
+    this.file = this.#folder.write('shop.yaml', text)
+    this.program = new Program('gateway', ['-f', this.file], {
+      ADMIN_ADDR: `127.0.0.1:${admin}`,
+      ...env,
+    })
+  }
+
+  static async start({ routes = ROUTES, more = '', env = {} }: ShopConfig = {}): Promise<Shop> {
+    const [port, admin, gone] = [await freePort(), await freePort(), await freePort()]
+    const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }\nroutes:${routes}${more}`
+    const filled = text.replaceAll('${PORT}', String(port)).replaceAll('${GONE}', String(gone))
+    const shop = new Shop(filled, port, admin, env)
+    await shop.program.prints(/started bind/)
+    return shop
+  }
+
+  /** As a client of the gateway; the status of the answer, which is read whole. */
+  async send(path: string, init: RequestInit = {}): Promise<number> {
+    const asked = fetch(`http://127.0.0.1:${this.port}${path}`, init)
+    const answer = await deadline(asked, WAIT_MS, path)
+    await deadline(answer.arrayBuffer(), WAIT_MS, path)
+    return answer.status
+  }
+
+  /** A chat with the model of the mock, as a stream. */
+  chat(team: string, words: string, model = 'small'): Promise<number> {
+    return this.send('/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-team': team },
+      body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: words }] }),
+    })
+  }
+
+  /** What the admin interface answers. */
+  async told<T>(path: string): Promise<T> {
+    const answer = await deadline(fetch(this.origin + path), WAIT_MS, path)
+    return deadline(answer.json(), WAIT_MS, path) as Promise<T>
+  }
+
+  /** Another configuration, which the gateway takes or refuses in its own time. */
+  write(change: (text: string) => string): void {
+    this.#folder.replace('shop.yaml', change(this.#text))
+  }
+
+  async close(): Promise<void> {
+    await this.program.kill()
+    this.#folder.close()
+  }
+}

@@ -1,0 +1,112 @@
+// One visit of a browser to the page. What must never happen while somebody looks is noted: an error in the console, a
+// breach of the content security policy, a dialog, a request to anybody else.
+
+import type { Locator, Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { deadline } from '../deadline.ts'
+import { until } from '../idp/until.ts'
+
+const WAIT_MS = 20_000
+const MOST_TABS = 80
+/** Of a page that does not have what is sought. */
+const MOST_TOLD = 2_000
+
+/** A breach is told to the console anyway; this names what was blocked. */
+const NOTE_BREACHES = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+  console.error('CSP', violatedDirective, blockedURI, sample))`
+
+export class Visit {
+  readonly page: Page
+  readonly origin: string
+  readonly #complaints: string[] = []
+  readonly #expected: RegExp[] = []
+
+  private constructor(page: Page, origin: string) {
+    this.page = page
+    this.origin = origin
+  }
+
+  static async begin(page: Page, origin: string): Promise<Visit> {
+    const visit = new Visit(page, origin)
+    await page.addInitScript(NOTE_BREACHES)
+    visit.watch(page)
+    return visit
+  }
+
+  /** Also a window that the page opened. */
+  watch(page: Page, others: readonly string[] = []): void {
+    const note = (what: string): unknown => this.#complaints.push(what)
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning')
+        note(`console: ${message.text()} ${message.location().url}`)
+    })
+    page.on('pageerror', (error) => note(`thrown: ${error.message}`))
+    page.on('dialog', (dialog) => {
+      note(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    const isKnown = (url: string): boolean =>
+      [this.origin, ...others].some((origin) => url.startsWith(`${origin}/`)) ||
+      /^(?:data|blob|about):/.test(url)
+    page.on('request', (request) => {
+      if (!isKnown(request.url())) note(`asked elsewhere: ${request.url()}`)
+    })
+    page.on('websocket', (socket) => note(`websocket: ${socket.url()}`))
+  }
+
+  /** `path` behind the `#`: 'map'. The page is loaded anew. */
+  async open(path = ''): Promise<void> {
+    await this.page.goto(`${this.origin}/ui#/${path}`)
+    // Where only the hash differs, nothing is loaded.
+    await this.page.reload()
+    await this.page.locator('main h1').waitFor()
+  }
+
+  /** From one page to another, as a link does. */
+  async follow(path: string): Promise<void> {
+    await this.page.goto(`${this.origin}/ui#/${path}`)
+  }
+
+  /** Waits until one of the elements has the text. */
+  async sees(where: string | Locator, what: RegExp | string): Promise<void> {
+    const found = typeof where === 'string' ? this.page.locator(where) : where
+    const fits = (texts: readonly string[]): boolean =>
+      texts.some((text) => (typeof what === 'string' ? text.includes(what) : what.test(text)))
+    await until(() => deadline(found.allInnerTexts(), WAIT_MS, String(what)), fits, WAIT_MS).catch(
+      (error: Error) => {
+        throw new Error(
+          `${String(what)} is not to be seen in ${String(where)}: ${error.message.slice(0, MOST_TOLD)}`,
+        )
+      },
+    )
+  }
+
+  /** What a script in the page says: `document.title`. */
+  async asks<T>(script: string): Promise<T> {
+    return deadline(this.page.evaluate<T>(script), WAIT_MS, script.slice(0, 100))
+  }
+
+  /** Goes there by the keyboard alone. */
+  async tabTo(target: Locator): Promise<void> {
+    const focused = target.and(this.page.locator(':focus'))
+    for (let count = 0; count < MOST_TABS; count++) {
+      if ((await focused.count()) > 0) return
+      await this.page.keyboard.press('Tab')
+    }
+    throw new Error(`${MOST_TABS} times Tab do not lead to ${String(target)}`)
+  }
+
+  async press(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) await this.page.keyboard.press(key)
+  }
+
+  /** A complaint that fits is what the spec is about. */
+  expect(complaint: RegExp): void {
+    this.#expected.push(complaint)
+  }
+
+  assertCalm(): void {
+    const left = this.#complaints.filter((one) => !this.#expected.some((what) => what.test(one)))
+    assert.equal(left, [])
+  }
+}
