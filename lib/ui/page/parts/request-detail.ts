@@ -4,6 +4,9 @@ import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { explain, expressionFor } from '../requests.ts'
 import type { SeenRequest } from '../requests.ts'
+import { useLoaded } from '../use.ts'
+import type { MapView } from '../../api.ts'
+import { deniedRules } from '../denied-rules.ts'
 import type { Reason } from '../reasons.ts'
 
 export function RequestDetail(props: { readonly request: SeenRequest }): VNode {
@@ -12,6 +15,7 @@ export function RequestDetail(props: { readonly request: SeenRequest }): VNode {
   return html`
     <div class="detail">
       <${Why} reason=${reason} status=${request.status} />
+      ${isAboutRules(reason) && html`<${Rules} request=${request} />`}
       <p class="row">
         <a
           class="button"
@@ -43,6 +47,24 @@ function Why(props: { readonly reason: Reason | null; readonly status: number })
       <p>${reason.advice}</p>
       ${reason.policy !== null && html`<p>Policy: <code>${reason.policy}</code></p>`}
     </div>
+  `
+}
+
+function isAboutRules(reason: Reason | null): boolean {
+  return reason?.policy?.startsWith('authorization') === true
+}
+
+/** As they stand in the configuration in force. */
+function Rules(props: { readonly request: SeenRequest }): VNode | null {
+  const [map] = useLoaded<MapView>('/api/map')
+  const rules = map.state === 'ready' ? deniedRules(map.value, props.request) : []
+  if (rules.length === 0) return null
+  return html`
+    <ul class="rules mono">
+      ${rules.map(
+        ({ mode, expression }) => html`<li><span class="dim">${mode}</span> ${expression}</li>`,
+      )}
+    </ul>
   `
 }
 
