@@ -56,8 +56,7 @@ const MAX_DEPTH = 4
 export const MAX_ITEMS = 100
 
 /** Texts that are likely to have many lines. */
-const LONG_NAMES =
-  /^(?:body|code|content|css|document|html|markdown|prompt|query|script|sql|text|xml|yaml)$/i
+const LONG_NAMES = /^(?:body|code|content|css|document|html|markdown|prompt|script|sql|xml|yaml)$/i
 const LONG_FORMATS = ['textarea', 'multiline', 'markdown', 'html']
 const LONG_TEXT = 200
 

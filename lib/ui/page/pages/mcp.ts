@@ -116,8 +116,7 @@ function Chooser(props: {
             href=${hrefOf(one, tab)}
             aria-current=${one === chosen ? 'true' : undefined}
           >
-            <strong>${shortOf(one.route)}</strong>
-            <code>${urlOf(one)}</code>
+            <strong>${shortOf(one.route)}</strong>${' '} <code>${urlOf(one)}</code>${' '}
             <span class="dim">
               ${countOf(one.targets.length, 'target')}, ${countOf(one.open, 'session')}
             </span>
@@ -143,7 +142,7 @@ function Tabs(props: {
             href=${hrefOf(backend, one)}
             aria-current=${one === chosen ? 'true' : undefined}
           >
-            ${TITLES[one]}
+            ${`${TITLES[one]} `}
             ${one !== 'playground' && html`<span class="count">${amountOf(one, backend, view)}</span>`}
           </a>
         `,

@@ -48,9 +48,10 @@ interface OneField extends Inputs {
 function FormField(props: OneField): VNode {
   const { field, path, draft, change, faults } = props
   const { shape, title, name, isRequired } = field
+  // Spaces for those who hear it, or copy it.
   const label = html`
-    <span class="name">${title === name ? name : html`${title} <code>${name}</code>`}</span>
-    ${isRequired && html`<span class="required">required</span>`}
+    <span class="name">${title === name ? name : html`${title} <code>${name}</code>`}</span>${' '}
+    ${isRequired && html`<span class="required">required</span>${' '}`}
     <span class="hint">${field.hint}</span>
   `
   if (shape.kind === 'group')
@@ -181,6 +182,7 @@ function Input(props: OneField & { readonly label?: string }): VNode {
         placeholder=${placeholder}
         value=${text}
         onInput=${typed}
+        onKeyDown=${submitByKey}
       />
     `
   return html`
@@ -198,6 +200,13 @@ function Input(props: OneField & { readonly label?: string }): VNode {
 }
 
 const FLAGS = ['false', 'true']
+
+/** Enter alone is a line of the text. */
+export function submitByKey(event: KeyboardEvent): void {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+  event.preventDefault()
+  ;(event.target as HTMLTextAreaElement).form?.requestSubmit()
+}
 
 function idOf(path: string): string {
   return `field-${path}`

@@ -46,8 +46,7 @@ export function Targets(props: { readonly of: McpBackendView['targets'] }): VNod
       ${props.of.map(
         ({ name, kind, where }) => html`
           <li key=${name}>
-            <span>${name}</span>
-            <${Badge}>${kind}<//>
+            <span>${name}</span>${' '} <${Badge}>${kind}<//>${' '}
             <code class="dim">${where}</code>
           </li>
         `,

@@ -17,7 +17,7 @@ import { useCall } from '../use-call.ts'
 import { Badge } from './badge.ts'
 import { CallResult } from './call-result.ts'
 import { Copy } from './copy.ts'
-import { FormFields } from './form.ts'
+import { FormFields, submitByKey } from './form.ts'
 import type { Read } from './mcp-content.ts'
 import { nameOf } from './playground-items.ts'
 
@@ -142,6 +142,7 @@ function AsJson(props: {
         spellcheck=${false}
         value=${text}
         onInput=${(event: Event) => change((event.target as HTMLTextAreaElement).value)}
+        onKeyDown=${submitByKey}
       />
       ${faults.map((fault) => html`<div class="bad" role="alert">${fault.words}</div>`)}
     </div>

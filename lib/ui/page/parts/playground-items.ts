@@ -38,7 +38,7 @@ export function Items(props: {
               aria-pressed=${one === kind ? 'true' : 'false'}
               onClick=${() => setKind(one)}
             >
-              ${TITLES[one]} <span class="count">${offer[one].length}</span>
+              ${`${TITLES[one]} `}<span class="count">${offer[one].length}</span>
             </button>
           `,
         )}
@@ -65,7 +65,7 @@ export function Items(props: {
                 aria-current=${isSame(item, chosen) ? 'true' : undefined}
                 onClick=${() => choose(item)}
               >
-                <span class="mono">${nameOf(item)}</span>
+                <span class="mono">${nameOf(item)}</span>${' '}
                 <span class="dim">${item.title || item.description}</span>
               </button>
             </li>
