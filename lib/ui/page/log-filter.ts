@@ -26,7 +26,7 @@ export function wants({ text, level, module }: Wanted): (line: LogLine) => boole
 }
 
 /** As it would stand in a file. */
-export function textOf({ level, module, message, fields }: LogLine): string {
+function textOf({ level, module, message, fields }: LogLine): string {
   const pairs = fields.map(([name, value]) => `${name}=${value}`)
   return [level, module, message, ...pairs].join(' ')
 }

@@ -49,7 +49,7 @@ function failureOf(error: unknown): Extract<Loaded<never>, { state: 'failed' }> 
   return { state: 'failed', error: text, status: error instanceof Refused ? error.status : null }
 }
 
-export const LiveContext = createContext(new Live())
+const LiveContext = createContext(new Live())
 
 /** Hears one topic as long as the page shows it. All share one connection. */
 export function useLive<T extends Topic>(

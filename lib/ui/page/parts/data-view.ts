@@ -2,6 +2,7 @@
 
 import { html, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
+import { scalarText } from './scalar-text.ts'
 
 /** Members of one value that are shown at once; more by a button. */
 const MOST_SHOWN = 100
@@ -83,17 +84,15 @@ function Member(props: { readonly name: string; readonly value: unknown } & Leve
 function Leaf(props: { readonly value: unknown }): ComponentChildren {
   const { value } = props
   const [isWhole, setWhole] = useState(false)
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const isCut = !isWhole && text.length > MOST_LETTERS
+  const text = scalarText(value)
+  const left = isWhole ? 0 : text.length - MOST_LETTERS
   const kind = value === null ? 'null' : typeof value
   return html`
-    <span class=${`value ${kind}`}
-      >${scalarText(value, isCut ? text.slice(0, MOST_LETTERS) : text)}</span
-    >
+    <span class=${`value ${kind}`}>${left > 0 ? text.slice(0, MOST_LETTERS) : text}</span>
     ${
-      isCut &&
+      left > 0 &&
       html`<button type="button" class="plain" onClick=${() => setWhole(true)}>
-        … ${text.length - MOST_LETTERS} letters more
+        … ${left} letters more
       </button>`
     }
   `
@@ -108,13 +107,4 @@ function sizeOf(value: unknown): string {
   return Array.isArray(value)
     ? `${count} item${count === 1 ? '' : 's'}`
     : `${count} field${count === 1 ? '' : 's'}`
-}
-
-/** What YAML would not read as text otherwise. */
-const AMBIGUOUS = /^$|^[\s\-?:,[\]{}#&*!|>'"%@`]|[:#]\s|\s$|^(true|false|null|yes|no|~|[-+.\d].*)$/i
-
-/** A text is quoted where it could be taken for something else. */
-function scalarText(value: unknown, text: string): string {
-  if (typeof value !== 'string') return text
-  return AMBIGUOUS.test(text) && !text.includes('\n') ? JSON.stringify(text) : text
 }

@@ -18,7 +18,7 @@ export function Await<T>(props: {
   return html`<p class="loading dim" role="status">Loading…</p>`
 }
 
-export function Failure(props: { readonly of: Failed; readonly again?: () => void }): VNode {
+function Failure(props: { readonly of: Failed; readonly again?: () => void }): VNode {
   const { of, again } = props
   const [title, advice] = wordsOf(of)
   return html`
