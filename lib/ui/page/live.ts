@@ -11,16 +11,35 @@ export interface Listener<T extends Topic = Topic> {
   told(state: LinkState): void
 }
 
+/** What a browser calls EventSource, as far as it is used. */
+export interface EventStream {
+  readonly readyState: number
+  addEventListener(name: string, hear: (event: { readonly data: string }) => void): void
+  close(): void
+}
+
+/** What it returns calls it off. */
+type Later = (act: () => void, ms: number) => () => void
+
 /** After an answer that is no stream; a broken connection the browser makes again by itself. */
 const RETRY_MS = 3_000
+/** As `readyState` says it. */
+const CLOSED = 2
 
 export class Live {
+  readonly #open: (path: string) => EventStream
+  readonly #later: Later
   readonly #listeners = new Set<Listener>()
   #state: LinkState = 'opening'
-  #source: EventSource | null = null
+  #source: EventStream | null = null
   /** What the source was opened with. */
   #topics = ''
-  #timer: ReturnType<typeof setTimeout> | null = null
+  #callOff: (() => void) | null = null
+
+  constructor(open: (path: string) => EventStream, later: Later) {
+    this.#open = open
+    this.#later = later
+  }
 
   /** Until what it returns is called. */
   add<T extends Topic>(listener: Listener<T>): () => void {
@@ -36,9 +55,9 @@ export class Live {
 
   /** Not at once: a page that goes and one that comes are one change. */
   #soon(ms: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#timer = null
+    this.#callOff?.()
+    this.#callOff = this.#later(() => {
+      this.#callOff = null
       this.#connect()
     }, ms)
   }
@@ -46,20 +65,20 @@ export class Live {
   #connect(): void {
     const wanted = [...new Set([...this.#listeners].map(({ topic }) => topic))].sort()
     const topics = wanted.join()
-    if (topics === this.#topics && this.#source?.readyState !== EventSource.CLOSED) return
+    if (topics === this.#topics && this.#source?.readyState !== CLOSED) return
     this.#source?.close()
     this.#source = null
     this.#topics = topics
     if (topics === '') return
-    const source = new EventSource(`/api/live?topics=${topics}`)
+    const source = this.#open(`/api/live?topics=${topics}`)
     this.#source = source
-    source.onopen = () => this.#tell('open')
-    source.onerror = () => {
+    source.addEventListener('open', () => this.#tell('open'))
+    source.addEventListener('error', () => {
       this.#tell('lost')
-      if (source.readyState === EventSource.CLOSED) this.#soon(RETRY_MS)
-    }
+      if (source.readyState === CLOSED) this.#soon(RETRY_MS)
+    })
     for (const topic of wanted)
-      source.addEventListener(topic, ({ data }: MessageEvent<string>) => {
+      source.addEventListener(topic, ({ data }) => {
         const event = JSON.parse(data) as LiveEvents[Topic]
         for (const one of this.#listeners)
           if (one.topic === topic) (one.hear as (event: unknown) => void)(event)

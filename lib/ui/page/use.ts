@@ -49,7 +49,15 @@ function failureOf(error: unknown): Extract<Loaded<never>, { state: 'failed' }> 
   return { state: 'failed', error: text, status: error instanceof Refused ? error.status : null }
 }
 
-const LiveContext = createContext(new Live())
+const LiveContext = createContext(
+  new Live(
+    (path) => new EventSource(path),
+    (act, ms) => {
+      const timer = setTimeout(act, ms)
+      return () => clearTimeout(timer)
+    },
+  ),
+)
 
 /** Hears one topic as long as the page shows it. All share one connection. */
 export function useLive<T extends Topic>(

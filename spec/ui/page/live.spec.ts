@@ -1,0 +1,153 @@
+// One event stream for all parts of the page.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LiveEvents, Topic } from '../../../lib/ui/api.ts'
+import { Live } from '../../../lib/ui/page/live.ts'
+import type { EventStream, LinkState } from '../../../lib/ui/page/live.ts'
+
+const live = suite('ui/page/live')
+
+class Stream implements EventStream {
+  readonly path: string
+  readyState = 0
+  readonly #hears = new Map<string, (event: { readonly data: string }) => void>()
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  addEventListener(name: string, hear: (event: { readonly data: string }) => void): void {
+    this.#hears.set(name, hear)
+  }
+
+  close(): void {
+    this.readyState = 2
+  }
+
+  opened(): void {
+    this.readyState = 1
+    this.say('open', null)
+  }
+
+  say(name: Topic | 'open' | 'error', event: unknown): void {
+    this.#hears.get(name)?.({ data: JSON.stringify(event) })
+  }
+}
+
+/** A page whose timers run when it is told to. */
+class Page {
+  readonly streams: Stream[] = []
+  readonly waits: number[] = []
+  readonly live: Live
+  #next: (() => void) | null = null
+
+  constructor() {
+    const open = (path: string): Stream => {
+      const stream = new Stream(path)
+      this.streams.push(stream)
+      return stream
+    }
+    this.live = new Live(open, (act, ms) => {
+      this.waits.push(ms)
+      this.#next = act
+      return () => {
+        this.#next = null
+      }
+    })
+  }
+
+  get stream(): Stream {
+    return this.streams.at(-1)!
+  }
+
+  settle(): void {
+    const next = this.#next
+    this.#next = null
+    next?.()
+  }
+
+  part<T extends Topic>(topic: T) {
+    const heard: LiveEvents[T][] = []
+    const states: LinkState[] = []
+    const leave = this.live.add({
+      topic,
+      hear: (event) => heard.push(event),
+      told: (state) => states.push(state),
+    })
+    return { heard, states, leave }
+  }
+}
+
+live('asks once for all that the parts of a page want', () => {
+  const page = new Page()
+  for (const topic of ['runtime', 'config', 'logs', 'config'] as const) page.part(topic)
+  page.settle()
+  assert.equal(
+    page.streams.map(({ path }) => path),
+    ['/api/live?topics=config,logs,runtime'],
+  )
+})
+
+live('tells each part what it asked for, and no other', () => {
+  const page = new Page()
+  const [one, other, logs] = [page.part('config'), page.part('config'), page.part('logs')]
+  page.settle()
+  const event = { generation: 2, isRefused: false }
+  page.stream.say('config', event)
+  assert.equal([one.heard, other.heard, logs.heard], [[event], [event], []])
+})
+
+live('takes one page that goes and another that comes as one change', () => {
+  const page = new Page()
+  page.part('config')
+  const gone = page.part('logs')
+  page.settle()
+  gone.leave()
+  const come = page.part('limits')
+  page.settle()
+  assert.is(page.streams.length, 2)
+  assert.is(page.streams[0]!.readyState, 2)
+  assert.is(page.stream.path, '/api/live?topics=config,limits')
+  come.leave()
+  page.part('limits')
+  page.settle()
+  assert.is(page.streams.length, 2)
+})
+
+live('closes when nobody listens', () => {
+  const page = new Page()
+  const { leave } = page.part('logs')
+  page.settle()
+  leave()
+  page.settle()
+  assert.is(page.streams.length, 1)
+  assert.is(page.stream.readyState, 2)
+})
+
+live('says how the connection is, to those who come later, too', () => {
+  const page = new Page()
+  const { states } = page.part('logs')
+  page.settle()
+  page.stream.opened()
+  page.stream.say('error', null)
+  assert.equal(states, ['opening', 'open', 'lost'])
+  assert.equal(page.part('config').states, ['lost'])
+})
+
+live('leaves a broken connection to the browser, and asks anew after a refusal', () => {
+  const page = new Page()
+  page.part('logs')
+  page.settle()
+  page.stream.say('error', null)
+  page.settle()
+  assert.is(page.streams.length, 1)
+  page.stream.close()
+  page.stream.say('error', null)
+  assert.ok(page.waits.at(-1)! > 0)
+  page.settle()
+  assert.is(page.streams.length, 2)
+  assert.is(page.stream.path, '/api/live?topics=logs')
+})
+
+live.run()
