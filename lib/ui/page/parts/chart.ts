@@ -89,15 +89,17 @@ export function Chart(props: ChartProps): VNode {
         <span class="top-mark" aria-hidden="true">${format(box.top)}</span>
         ${at !== null && html`<${Tip} series=${series} at=${at} box=${box} format=${format} />`}
       </div>
-      ${
-        ends &&
-        html`
-          <div class="ends" aria-hidden="true">
-            <span>${ends[0]}</span>
-            <span>${ends[1]}</span>
-          </div>
-        `
-      }
+      ${ends && html`<${Ends} ends=${ends} />`}
+    </div>
+  `
+}
+
+function Ends(props: { readonly ends: readonly [from: string, to: string] }): VNode {
+  const [from, to] = props.ends
+  return html`
+    <div class="ends" aria-hidden="true">
+      <span>${from}</span>
+      <span>${to}</span>
     </div>
   `
 }
