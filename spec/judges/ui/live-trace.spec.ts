@@ -61,8 +61,12 @@ trace('shows the events of a stream as they came, with what they say', async (se
   await arm(visit)
   assert.is(await world.chat('red', 'Say this again'), 200)
   await visit.sees('.trace-outcome .sentence', '200')
-  await chooseStep(visit, /response/i)
-  await visit.sees('.trace-details', /Say|this|again/)
+  await chooseStep(visit, /Body Snapshot.*response/s)
+  await visit.sees('.trace-events', 'What the model said, in one piece')
+  await visit.sees('.trace-events .events li', /\S/)
+  assert.ok((await visit.page.locator('.trace-events .events li').count()) > 2)
+  await visit.page.locator('.trace-events summary').first().click()
+  await visit.sees('.trace-events pre', 'Say this again')
 })
 
 trace('a saved trace can be opened again', async ({ world, visit }) => {
