@@ -12,5 +12,6 @@ for (const project of ['.', PAGE]) {
   const { status } = spawnSync(process.execPath, words, { stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }
-for (const name of ['index.html', 'style.css']) cpSync(`${PAGE}/${name}`, `${out}/${PAGE}/${name}`)
+for (const name of ['index.html', 'style'])
+  cpSync(`${PAGE}/${name}`, `${out}/${PAGE}/${name}`, { recursive: true })
 for (const name of ['gateway', 'gwctl']) chmodSync(`${out}/bin/${name}.js`, 0o755)

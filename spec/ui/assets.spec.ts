@@ -55,7 +55,7 @@ assets('names no address outside of the process', () => {
 assets('serves scripts and styles with their types, and no maps, pages or types', () => {
   const served = new Assets()
   assert.is(served.find(MAIN)?.type, 'text/javascript; charset=utf-8')
-  assert.is(served.find('/ui/lib/ui/page/style.css')?.type, 'text/css; charset=utf-8')
+  assert.is(served.find('/ui/lib/ui/page/style/frame.css')?.type, 'text/css; charset=utf-8')
   assert.is(served.page.type, 'text/html; charset=utf-8')
   assert.not.match(served.find(MAIN)!.content.toString(), 'sourceMappingURL')
   for (const path of [

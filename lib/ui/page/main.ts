@@ -2,7 +2,7 @@
 
 import { html, render } from './view.ts'
 import { App } from './app.ts'
-import { isSignedIn } from './sign-in.ts'
-import { SignedIn } from './signed-in.ts'
+import { isSignedIn } from './mcp/sign-in-window.ts'
+import { SignedIn } from './mcp/signed-in.ts'
 
 render(html`<${isSignedIn() ? SignedIn : App} />`, document.getElementById('page')!)

@@ -1,13 +1,13 @@
 // The pages, in the order of the menu.
 
 import type { ComponentType } from './view.ts'
-import { Configuration } from './pages/configuration.ts'
-import { Limits } from './pages/limits.ts'
-import { LiveTrace } from './pages/live-trace.ts'
-import { Logs } from './pages/logs.ts'
-import { MapPage } from './pages/map.ts'
-import { Mcp } from './pages/mcp.ts'
-import { Overview } from './pages/overview.ts'
+import { Configuration } from './configuration/page.ts'
+import { Limits } from './limits/page.ts'
+import { LiveTrace } from './trace/page.ts'
+import { Logs } from './logs/page.ts'
+import { MapPage } from './map/page.ts'
+import { Mcp } from './mcp/page.ts'
+import { Overview } from './overview/page.ts'
 
 export interface PageProps {
   /** Behind the `?` of the page's own address. */

@@ -1,0 +1,240 @@
+// Traffic of the last five minutes at a glance: a number and a small chart each.
+
+import { html } from '../view.ts'
+import type { VNode } from '../view.ts'
+import { lately, latestOf, perSecond, pointsOf, rateOf, sumOf, WINDOW_MS } from './samples.ts'
+import type { Sample } from '../../api.ts'
+import { Chart } from '../parts/chart.ts'
+import type { Series } from '../parts/chart.ts'
+import { countText, latencyText, shareText } from '../parts/words.ts'
+import { bytesText } from '../../../base/reading/amounts.ts'
+
+const MEBIBYTE = 1_048_576
+
+interface Line {
+  /** Empty where the tile has only one. */
+  readonly name: string
+  readonly tone: Series['tone']
+  /** What is now; null when there is nothing to tell. */
+  readonly now: number | null
+  readonly of: (sample: Sample) => number | null
+}
+
+interface TileProps {
+  readonly title: string
+  readonly note?: string
+  readonly lines: readonly Line[]
+  readonly samples: readonly Sample[]
+  readonly format: (value: number) => string
+  /** As a chart has them. */
+  readonly least?: number
+  readonly unit?: number
+}
+
+function Tile(props: TileProps): VNode {
+  const { title, note, lines, samples, format, least, unit } = props
+  const to = samples.at(-1)?.at ?? Date.now()
+  const series = lines.map(({ name, tone, of }) => ({
+    name: name || title,
+    tone,
+    points: pointsOf(samples, of),
+  }))
+  return html`
+    <section class="card tile">
+      <h2>${title}</h2>
+      <p class="note-text dim">${note}</p>
+      <p class="values">
+        ${lines.map(
+          ({ name, tone, now }) => html`
+            <span class=${name === '' ? '' : `key tone-${tone}`}>
+              <b>${now === null ? '–' : format(now)}</b>
+              ${name !== '' && html`<span class="dim"> ${name}</span>`}
+            </span>
+          `,
+        )}
+      </p>
+      <${Chart}
+        name=${`${title}, last five minutes`}
+        series=${series}
+        from=${to - WINDOW_MS}
+        to=${to}
+        format=${format}
+        least=${least}
+        unit=${unit}
+        height=${48}
+      />
+    </section>
+  `
+}
+
+export function Tiles(props: { readonly samples: readonly Sample[] }): VNode {
+  const { samples } = props
+  return html`
+    <div class="grid tiles">
+      <${Requests} samples=${samples} />
+      <${Faults} samples=${samples} />
+      <${Latency} samples=${samples} />
+      <${FirstToken} samples=${samples} />
+      <${Tokens} samples=${samples} />
+      <${Open} samples=${samples} />
+      <${Memory} samples=${samples} />
+      <${Processor} samples=${samples} />
+    </div>
+  `
+}
+
+interface Props {
+  readonly samples: readonly Sample[]
+}
+
+function Requests({ samples }: Props): VNode {
+  const count = (sample: Sample): number => sample.requests
+  return html`
+    <${Tile}
+      title="Requests per second"
+      note=${`${countText(sumOf(samples, count))} in 5 min`}
+      samples=${samples}
+      lines=${[
+        {
+          name: '',
+          tone: 1,
+          now: rateOf(lately(samples), count),
+          of: (sample: Sample) => perSecond(sample, count(sample)),
+        },
+      ]}
+      format=${countText}
+      least=${5}
+    />
+  `
+}
+
+/** Faults of backends and of the gateway, and those who were turned away, are not the same trouble. */
+function Faults({ samples }: Props): VNode {
+  const requests = sumOf(samples, (sample) => sample.requests)
+  const shareOf = (count: (sample: Sample) => number): number | null =>
+    requests === 0 ? null : sumOf(samples, count) / requests
+  const each = (count: (sample: Sample) => number) => (sample: Sample) =>
+    sample.requests === 0 ? null : count(sample) / sample.requests
+  const errors = (sample: Sample): number => sample.errors
+  const refused = (sample: Sample): number => sample.refused
+  return html`
+    <${Tile}
+      title="Errors and refused"
+      note=${`${countText(sumOf(samples, errors))} and ${countText(sumOf(samples, refused))} in 5 min`}
+      samples=${samples}
+      lines=${[
+        { name: '5xx', tone: 2, now: shareOf(errors), of: each(errors) },
+        { name: '4xx', tone: 3, now: shareOf(refused), of: each(refused) },
+      ]}
+      format=${shareText}
+      least=${0.05}
+    />
+  `
+}
+
+function Latency({ samples }: Props): VNode {
+  const [p50, p99] = [(sample: Sample) => sample.p50, (sample: Sample) => sample.p99]
+  return html`
+    <${Tile}
+      title="Latency"
+      note="whole answer"
+      samples=${samples}
+      lines=${[
+        { name: 'p50', tone: 1, now: latestOf(samples, p50), of: p50 },
+        { name: 'p99', tone: 5, now: latestOf(samples, p99), of: p99 },
+      ]}
+      format=${latencyText}
+    />
+  `
+}
+
+function FirstToken({ samples }: Props): VNode {
+  const value = (sample: Sample): number | null => sample.firstToken
+  return html`
+    <${Tile}
+      title="Time to first token"
+      note="LLM, p50"
+      samples=${samples}
+      lines=${[{ name: '', tone: 1, now: latestOf(samples, value), of: value }]}
+      format=${latencyText}
+    />
+  `
+}
+
+function Tokens({ samples }: Props): VNode {
+  const [input, output] = [
+    (sample: Sample) => sample.tokensIn,
+    (sample: Sample) => sample.tokensOut,
+  ]
+  const each = (count: (sample: Sample) => number) => (sample: Sample) =>
+    perSecond(sample, count(sample))
+  return html`
+    <${Tile}
+      title="Tokens per second"
+      note="LLM"
+      samples=${samples}
+      lines=${[
+        { name: 'in', tone: 1, now: rateOf(lately(samples), input), of: each(input) },
+        { name: 'out', tone: 4, now: rateOf(lately(samples), output), of: each(output) },
+      ]}
+      format=${countText}
+      least=${10}
+    />
+  `
+}
+
+function Open({ samples }: Props): VNode {
+  const last = samples.at(-1)
+  return html`
+    <${Tile}
+      title="Open now"
+      note=${last ? `${countText(last.connections)} connections` : ''}
+      samples=${samples}
+      lines=${[
+        {
+          name: 'streams',
+          tone: 4,
+          now: last?.openStreams ?? null,
+          of: (sample: Sample) => sample.openStreams,
+        },
+        {
+          name: 'requests',
+          tone: 1,
+          now: last?.openRequests ?? null,
+          of: (sample: Sample) => sample.openRequests,
+        },
+      ]}
+      format=${countText}
+      least=${5}
+    />
+  `
+}
+
+function Memory({ samples }: Props): VNode {
+  const value = (sample: Sample): number => sample.rss
+  return html`
+    <${Tile}
+      title="Memory"
+      note="resident"
+      samples=${samples}
+      lines=${[{ name: '', tone: 1, now: latestOf(samples, value), of: value }]}
+      format=${bytesText}
+      least=${100 * MEBIBYTE}
+      unit=${MEBIBYTE}
+    />
+  `
+}
+
+function Processor({ samples }: Props): VNode {
+  const value = (sample: Sample): number => sample.cpu
+  return html`
+    <${Tile}
+      title="Processor"
+      note="of one core"
+      samples=${samples}
+      lines=${[{ name: '', tone: 1, now: latestOf(samples, value), of: value }]}
+      format=${shareText}
+      least=${1}
+    />
+  `
+}

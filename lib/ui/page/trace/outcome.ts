@@ -1,0 +1,95 @@
+// What came of a traced request, in a sentence, and what can be done with its trace.
+
+import { html, useMemo, useState } from '../view.ts'
+import type { VNode } from '../view.ts'
+import { curlOf } from '../../../base/reading/curl.ts'
+import { explain } from '../../../base/reading/explain.ts'
+import { saveTrace, shareTrace } from './file.ts'
+import { titleOf } from './traces.ts'
+import type { KeptTrace } from './traces.ts'
+import { Copy } from '../parts/copy.ts'
+
+export function TraceOutcome(props: {
+  readonly trace: KeptTrace
+  readonly choose: (step: number) => void
+  /** Null while something is watched already. */
+  readonly again: (() => void) | null
+}): VNode {
+  const { trace, choose, again } = props
+  const [said, say] = useState('')
+  const [isCurl, setCurl] = useState(false)
+  const { method, path } = titleOf(trace)
+  const share = (): void => {
+    shareTrace(trace).then(say, () => say('Not shared.'))
+  }
+  return html`
+    <section class="card trace-outcome" aria-label="Outcome">
+      <div class="row">
+        <p class="mono dim asked">${method} ${path}</p>
+        <span class="dim" role="status">${said}</span>
+        ${again !== null && html`<button type="button" onClick=${again}>Again</button>`}
+        <button type="button" aria-expanded=${isCurl} onClick=${() => setCurl(!isCurl)}>
+          As curl
+        </button>
+        <button type="button" onClick=${() => saveTrace(trace)}>Save as JSONL</button>
+        <button type="button" onClick=${share}>Share</button>
+      </div>
+      <div role="status"><${Sentence} trace=${trace} choose=${choose} /></div>
+      ${isCurl && html`<${Curl} trace=${trace} />`}
+    </section>
+  `
+}
+
+function Sentence(props: {
+  readonly trace: KeptTrace
+  readonly choose: (step: number) => void
+}): VNode {
+  const { trace, choose } = props
+  const found = useMemo(() => explain(trace.steps), [trace.steps])
+  if (found === null)
+    return html`
+      <p class="sentence">
+        ${
+          trace.state === 'running'
+            ? 'The request is on its way.'
+            : 'The trace broke off before the request was over.'
+        }
+      </p>
+    `
+  const { tone, outcome, reason, step, notes } = found
+  return html`
+    <div>
+      <p class="sentence">
+        <strong class=${tone}>${outcome}</strong>${reason}.
+        ${
+          step !== null &&
+          html` <button type="button" class="plain link-like" onClick=${() => choose(step)}>
+            See step ${step + 1}
+          </button>`
+        }
+      </p>
+      ${notes.length > 0 && html`<p class="dim">${notes.join(' · ')}</p>`}
+      ${trace.left > 0 && html`<p class="dim">${trace.left} more events were not kept.</p>`}
+    </div>
+  `
+}
+
+function Curl(props: { readonly trace: KeptTrace }): VNode {
+  const found = useMemo(() => curlOf(props.trace.steps), [props.trace.steps])
+  if (found === null) return html`<p class="dim">The trace does not tell of a request.</p>`
+  return html`
+    <div class="curl">
+      <div class="row">
+        <span class="dim">The request as the client sent it, without its secrets</span>
+        <${Copy} text=${found.command} />
+      </div>
+      <pre class="block" tabindex="0">${found.command}</pre>
+      ${
+        found.notes.length > 0 &&
+        html`<ul class="notes dim">
+          ${found.notes.map((note) => html`<li>${note}</li>`)}
+        </ul>`
+      }
+    </div>
+  `
+}

@@ -1,0 +1,47 @@
+// Which lines of the log are shown.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LogLine } from '../../../../lib/ui/api.ts'
+import { wants } from '../../../../lib/ui/page/logs/filter.ts'
+import type { Wanted } from '../../../../lib/ui/page/logs/filter.ts'
+
+const filter = suite('ui/page/log-filter')
+
+const LINE: LogLine = {
+  number: 1,
+  at: 0,
+  level: 'warn',
+  module: 'mcp',
+  message: 'target down',
+  fields: [
+    ['target', 'demo'],
+    ['code', 3],
+  ],
+}
+
+function isShown(wanted: Partial<Wanted>): boolean {
+  return wants({ text: '', level: '', module: '', ...wanted })(LINE)
+}
+
+filter('lets everything through that nothing is said about', () => {
+  assert.ok(isShown({}))
+})
+
+filter('takes a level for the least that is bad enough', () => {
+  assert.not(isShown({ level: 'error' }))
+  for (const level of ['warn', 'info', 'trace']) assert.ok(isShown({ level }))
+})
+
+filter('knows modules by their whole name', () => {
+  assert.ok(isShown({ module: 'mcp' }))
+  assert.not(isShown({ module: 'mc' }))
+})
+
+filter('finds every word anywhere, in any case', () => {
+  for (const text of ['DOWN', 'down target', 'code=3', 'target=demo down', ' '])
+    assert.ok(isShown({ text }), text)
+  for (const text of ['up', 'down up', 'code=4']) assert.not(isShown({ text }), text)
+})
+
+filter.run()

@@ -1,0 +1,158 @@
+// Lines of the access log as requests, and the words that say why each ended as it did.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LogLine } from '../../../../lib/ui/api.ts'
+import {
+  curlFor,
+  explain,
+  expressionFor,
+  gistOf,
+  isListenerKey,
+  requestOf,
+  shortRoute,
+  tellsOfRequests,
+} from '../../../../lib/ui/page/parts/requests.ts'
+import type { SeenRequest } from '../../../../lib/ui/page/parts/requests.ts'
+
+const requests = suite('ui/page/requests')
+
+function lineOf(fields: Record<string, string | number>, over: Partial<LogLine> = {}): LogLine {
+  return {
+    number: 7,
+    at: 1_000,
+    level: 'info',
+    module: 'request',
+    message: 'request',
+    fields: Object.entries(fields),
+    ...over,
+  }
+}
+
+function seen(fields: Record<string, string | number>): SeenRequest {
+  return requestOf(lineOf({ 'http.method': 'GET', 'http.path': '/a', ...fields }))!
+}
+
+requests('are read from access lines only', () => {
+  const fields = {
+    route: 'gateway/default/default/chat',
+    'http.method': 'POST',
+    'http.path': '/v1/chat',
+    'http.status': 429,
+    duration: '2ms',
+  }
+  const { fields: _all, ...request } = requestOf(lineOf(fields))!
+  assert.equal(request, {
+    number: 7,
+    at: 1_000,
+    method: 'POST',
+    path: '/v1/chat',
+    route: 'gateway/default/default/chat',
+    status: 429,
+    duration: '2ms',
+  })
+  assert.is(requestOf(lineOf(fields, { module: 'mcp' })), null)
+  assert.is(requestOf(lineOf(fields, { message: 'reloaded' })), null)
+})
+
+requests('for the page itself are none of them', () => {
+  assert.is(requestOf(lineOf({ 'http.path': '/api/live', endpoint: 'ui' })), null)
+})
+
+requests('that went well need no reason', () => {
+  assert.is(explain(seen({ 'http.status': 200, outcome: 'complete' })), null)
+  assert.is(explain(seen({ 'http.status': 302, outcome: 'complete' })), null)
+})
+
+requests('that a rule refused name it as people count and as the file does', () => {
+  const reason = explain(seen({ 'http.status': 403, reason: 'authorization_denied', rule: 1 }))
+  assert.match(reason!.words, /^Rule 2 /)
+  assert.is(reason!.policy, 'authorization.rules[1]')
+})
+
+requests('that no rule allowed say so', () => {
+  const reason = explain(seen({ 'http.status': 403, reason: 'authorization_denied' }))
+  assert.match(reason!.words, /No rule/)
+  assert.is(reason!.policy, 'authorization')
+})
+
+requests('tell a backend that said no from a policy', () => {
+  const backend = explain(seen({ 'http.status': 404, endpoint: 'a:80', outcome: 'complete' }))
+  assert.match(backend!.words, /backend answered 404/)
+  assert.match(backend!.advice, /a:80/)
+  const policy = explain(seen({ 'http.status': 404, outcome: 'complete' }))
+  assert.match(policy!.words, /policy/)
+  const service = explain(seen({ 'http.status': 429, outcome: 'complete' }))
+  assert.is(service!.policy, 'rateLimit.remote')
+})
+
+requests('that were cut say by whom, whatever their status', () => {
+  const reason = explain(seen({ 'http.status': 200, endpoint: 'a:80', outcome: 'backend_reset' }))
+  assert.match(reason!.words, /backend broke/)
+})
+
+requests('show an error of MCP inside a good answer', () => {
+  const said = { 'http.status': 200, outcome: 'complete', 'mcp.error.code': -32602 }
+  assert.match(explain(seen({ ...said, error: 'Unknown tool: x' }))!.words, /Unknown tool: x/)
+  assert.match(explain(seen(said))!.words, /-32602/)
+})
+
+requests('that are none of MCP say what is wrong with them', () => {
+  const said = { endpoint: 'demo', protocol: 'mcp', outcome: 'complete' }
+  assert.match(explain(seen({ ...said, 'http.status': 400 }))!.advice, /initialize/)
+  assert.match(explain(seen({ ...said, 'http.status': 404 }))!.words, /session/)
+  assert.match(explain(seen({ ...said, 'http.status': 406 }))!.advice, /text.event-stream/)
+  assert.match(explain(seen({ ...said, 'http.status': 418 }))!.words, /backend answered 418/)
+})
+
+requests('with a code that nobody knows show the code', () => {
+  assert.match(explain(seen({ 'http.status': 418, reason: 'teapot' }))!.words, /teapot/)
+})
+
+requests('that went well say what was asked for', () => {
+  assert.is(gistOf(seen({})), '')
+  assert.is(
+    gistOf(seen({ 'mcp.method.name': 'tools/call', 'mcp.resource.name': 'echo' })),
+    'tools/call echo',
+  )
+  const llm = { 'gen_ai.request.model': 'a', 'gen_ai.response.model': 'b' }
+  assert.is(gistOf(seen(llm)), 'b')
+  assert.is(gistOf(seen({ ...llm, 'gen_ai.usage.input_tokens': 3 })), 'b, 3 tokens in, ? out')
+})
+
+requests('are found again by an expression that quotes what it must', () => {
+  const request = requestOf(lineOf({ 'http.method': 'GET', 'http.path': '/a"b\\c' }))!
+  assert.is(
+    expressionFor(request),
+    String.raw`request.method == "GET" && request.path == "/a\"b\\c"`,
+  )
+})
+
+requests('know routes by the last part of the key', () => {
+  assert.is(shortRoute('gateway/default/default/chat'), 'chat')
+  assert.is(shortRoute('chat'), 'chat')
+})
+
+requests('that no route took are counted by a listener', () => {
+  for (const key of ['gateway/default', 'gateway/default/tls']) assert.ok(isListenerKey(key))
+  for (const key of ['gateway/default/default/chat', 'gateway/default/tls/default/chat'])
+    assert.not(isListenerKey(key))
+})
+
+requests('are told of from info on, by a level of their own or that of all others', () => {
+  for (const filter of ['info', 'debug', 'warn,request=info', 'request=trace,off', 'mcp=off'])
+    assert.ok(tellsOfRequests(filter), filter)
+  for (const filter of ['warn', 'off', 'info,request=warn', 'debug,request=off'])
+    assert.not(tellsOfRequests(filter), filter)
+})
+
+requests('begin with a line to paste that names a host one can reach', () => {
+  assert.is(
+    curlFor({ bind: '127.0.0.1:3000', protocol: 'HTTP' }, 'x'),
+    'curl -i http://127.0.0.1:3000/',
+  )
+  assert.is(curlFor({ bind: '0.0.0.0:80', protocol: 'HTTP' }, 'box'), 'curl -i http://box:80/')
+  assert.is(curlFor({ bind: '[::]:443', protocol: 'HTTPS' }, 'box'), 'curl -i -k https://box:443/')
+})
+
+requests.run()
