@@ -83,7 +83,7 @@ function Line(props: { readonly line: LogLine }): VNode {
         <span class="dim">${module}</span>
         <span class="log-text">
           <${Message} line=${line} />
-          ${fields.map(([name, value]) => html` <i>${name}=</i>${String(value)}`)}
+          ${fields.map(([name, value]) => html` <span><i>${name}=</i>${String(value)}</span>`)}
         </span>
       </div>
     `
