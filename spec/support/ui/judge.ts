@@ -1,6 +1,7 @@
 // A suite of what somebody sees and does in a real browser: one gateway and one browser for all of it, a visit of its own
 // for each test. Where there is no Chromium, it says so.
 
+import type { BrowserContextOptions } from 'playwright-core'
 import { suite } from 'uvu'
 import { Chromium, findChromium } from '../browser.ts'
 import { deadline } from '../deadline.ts'
@@ -18,6 +19,8 @@ export interface World {
 export interface Seat<W extends World> {
   readonly world: W
   readonly visit: Visit
+  /** Somebody else: with other credentials, or at another place. */
+  enter(options: BrowserContextOptions, origin?: string): Promise<Visit>
 }
 
 type Act<W extends World> = (seat: Seat<W>) => Promise<void>
@@ -59,13 +62,23 @@ export function judgeOf<W extends World>(name: string, start: () => Promise<W>):
 
 async function visited<W extends World>(chromium: Chromium, world: W, act: Act<W>): Promise<void> {
   const page = await chromium.page()
+  const visits: Visit[] = []
+  const enter = async (options: BrowserContextOptions, origin = world.origin): Promise<Visit> => {
+    const context = await page.context().browser()!.newContext(options)
+    const visit = await Visit.begin(await context.newPage(), origin)
+    visits.push(visit)
+    return visit
+  }
   try {
     const visit = await Visit.begin(page, world.origin)
-    await act({ world, visit })
-    visit.assertCalm()
-    // As somebody who leaves: what the page holds of the gateway is given back.
-    await page.goto('about:blank')
+    visits.push(visit)
+    await act({ world, visit, enter })
+    for (const one of visits) {
+      one.assertCalm()
+      // As somebody who leaves: what the page holds of the gateway is given back.
+      await one.page.goto('about:blank')
+    }
   } finally {
-    await page.context().close()
+    for (const one of visits) await one.page.context().close()
   }
 }

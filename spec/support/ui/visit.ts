@@ -7,6 +7,7 @@ import { deadline } from '../deadline.ts'
 import { until } from '../idp/until.ts'
 
 const WAIT_MS = 20_000
+const STEP_MS = 15_000
 const MOST_TABS = 80
 /** Of a page that does not have what is sought. */
 const MOST_TOLD = 2_000
@@ -28,6 +29,8 @@ export class Visit {
 
   static async begin(page: Page, origin: string): Promise<Visit> {
     const visit = new Visit(page, origin)
+    page.setDefaultTimeout(STEP_MS)
+    page.setDefaultNavigationTimeout(STEP_MS)
     await page.addInitScript(NOTE_BREACHES)
     visit.watch(page)
     return visit
@@ -46,8 +49,7 @@ export class Visit {
       void dialog.dismiss()
     })
     const isKnown = (url: string): boolean =>
-      [this.origin, ...others].some((origin) => url.startsWith(`${origin}/`)) ||
-      /^(?:data|blob|about):/.test(url)
+      [this.origin, ...others].includes(new URL(url).origin) || /^(?:data|blob|about):/.test(url)
     page.on('request', (request) => {
       if (!isKnown(request.url())) note(`asked elsewhere: ${request.url()}`)
     })
