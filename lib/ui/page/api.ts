@@ -20,9 +20,14 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
   return response.json() as Promise<T>
 }
 
+/** Without the user name and password that may stand in the address of the page: nothing is fetched with those. */
+export function ownUrl(path: string): string {
+  return location.origin + path
+}
+
 /** Throws a Refused for everything that is not 2xx. */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
-  const response = await fetch(path, { ...init, cache: 'no-store' })
+  const response = await fetch(ownUrl(path), { ...init, cache: 'no-store' })
   if (!response.ok) throw new Refused(response.status, await reasonOf(response))
   return response
 }

@@ -3,6 +3,7 @@
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpBackendView, Place } from '../../api.ts'
+import { ownUrl } from '../api.ts'
 import type { Way } from './client.ts'
 import type { Item, Offer } from './listed.ts'
 import { NO_TOKEN } from './token.ts'
@@ -136,7 +137,7 @@ function wayTo({ key, path }: McpBackendView, place: Place): Way {
   const query = new URLSearchParams({ backend: key, path })
   const url = place === 'admin' ? `/api/playground?${query.toString()}` : path
   return (method, { headers, body, signal }) =>
-    fetch(url, {
+    fetch(ownUrl(url), {
       method,
       headers,
       cache: 'no-store',
