@@ -112,7 +112,10 @@ async function decide(
   if (exchange.trace !== null) tell(exchange.trace, config, counts, asked)
   if (isFailure(asked)) {
     service.decisions.failed++
-    if (failureMode === 'failClosed') return textReply(500, 'rate limit failed')
+    if (failureMode === 'failClosed') {
+      exchange.refusal = 'rate_limit_unavailable'
+      return textReply(500, 'rate limit failed')
+    }
     pass('nothing')
     return undefined
   }

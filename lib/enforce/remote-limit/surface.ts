@@ -26,6 +26,7 @@ export function surface(exchange: Exchange, answer: RateLimitAnswer): void {
 
 /** The 429 of a service that says no, in its words if it has any. */
 export function refusalOf(exchange: Exchange, answer: RateLimitAnswer): Reply {
+  exchange.refusal = 'rate_limit'
   const over = answer.statuses.filter(({ code }) => code === 'over')
   const allowance = tightest(over)
   tighten(exchange, over)

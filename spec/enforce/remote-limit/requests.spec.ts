@@ -39,6 +39,7 @@ requests('pass until the budget of their key is spent, and again in the next win
   assert.is(await limit.request(of('ada')), 'pass')
   const third = of('ada')
   assert.is(await limit.request(third), '429 rate limit exceeded')
+  assert.is(third.refusal, 'rate_limit')
   assert.equal(REFUSED.get(third), {
     'content-type': 'text/plain',
     'content-length': '19',
@@ -284,6 +285,7 @@ requests('without the service are refused, or pass where it is said so', async (
   const open = limited(rls, `${BY_USER}, failureMode: failOpen`)
   const exchange = of('ada')
   assert.is(await closed.request(exchange), '500 rate limit failed')
+  assert.is(exchange.refusal, 'rate_limit_unavailable')
   assert.equal(REFUSED.get(exchange), { 'content-type': 'text/plain', 'content-length': '17' })
   assert.is(await open.request(of('ada')), 'pass')
   delete rls.manners.fail

@@ -175,7 +175,11 @@ const OF_BACKENDS: Readonly<Record<string, Row>> = {
 const OF_LIMITS: Readonly<Record<string, Row>> = {
   rate_limit: [
     'A rate limit is used up.',
-    'The answer says when to come back (retry-after). What is left, and for whom: see Limits.',
+    'The answer says when to come back (retry-after). What is left, and for whom: see Limits; a rate limit service keeps its own count.',
+  ],
+  rate_limit_unavailable: [
+    'The rate limit service did not answer, and failureMode is failClosed.',
+    'Is the service up, and reachable from here? The log says why it failed.',
   ],
 }
 

@@ -106,12 +106,6 @@ function backendReason(status: number, of: Fields): Reason {
 
 /** Nobody behind the gateway was asked. */
 function policyReason(status: number): Reason {
-  if (status === 429)
-    return {
-      words: 'A rate limit service said no.',
-      advice: 'It counts for several gateways; its own configuration says how much is allowed.',
-      policy: 'rateLimit.remote',
-    }
   return {
     words: `A policy of the route answered ${status}.`,
     advice: 'A trace shows which one. directResponse, for one, answers without any backend.',

@@ -82,8 +82,6 @@ requests('tell a backend that said no from a policy', () => {
   assert.match(backend!.advice, /a:80/)
   const policy = explain(seen({ 'http.status': 404, outcome: 'complete' }))
   assert.match(policy!.words, /policy/)
-  const service = explain(seen({ 'http.status': 429, outcome: 'complete' }))
-  assert.is(service!.policy, 'rateLimit.remote')
 })
 
 requests('that were cut say by whom, whatever their status', () => {
