@@ -19,7 +19,7 @@ export interface PageAsset extends Asset {
 /** Compiled beside this file, by the folder they are served from. */
 const FOLDERS: Readonly<Record<string, string>> = {
   '/ui/lib/ui/page/': './page/',
-  '/ui/lib/base/reading/': '../base/reading/',
+  '/ui/lib/base/trace-reading/': '../base/trace-reading/',
 }
 
 /** By the names in the page's import map. */

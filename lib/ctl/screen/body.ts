@@ -1,9 +1,9 @@
 // The body of a message for people: unpacked, and laid out as the JSON or the events it holds.
 
 import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:zlib'
-import { bodyLines, readBody } from '../../base/reading/body.ts'
-import { hexLines } from '../../base/reading/bytes.ts'
-import type { BodyFacts } from '../../base/reading/snapshots.ts'
+import { bodyLines, readBody } from '../../base/trace-reading/body.ts'
+import { hexLines } from '../../base/trace-reading/bytes.ts'
+import type { BodyFacts } from '../../base/trace-reading/snapshots.ts'
 
 export interface ShownBody {
   /** `JSON`, `events`, `text`, `binary`, with how it was packed. */

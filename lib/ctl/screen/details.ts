@@ -3,11 +3,11 @@
 
 import { stringify } from 'yaml'
 import { showBody } from './body.ts'
-import { diffLines } from '../../base/reading/diff.ts'
-import { factsOf, snapshotAt, snapshotName, stateOf } from '../../base/reading/snapshots.ts'
-import { members } from '../../base/reading/step.ts'
-import type { Step } from '../../base/reading/step.ts'
-import { arrivalsOf, arrivalWords } from '../../base/reading/stream-times.ts'
+import { diffLines } from '../../base/trace-reading/diff.ts'
+import { factsOf, snapshotAt, snapshotName, stateOf } from '../../base/trace-reading/snapshots.ts'
+import { members } from '../../base/trace-reading/step.ts'
+import type { Step } from '../../base/trace-reading/step.ts'
+import { arrivalsOf, arrivalWords } from '../../base/trace-reading/stream-times.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
 export type Format = 'yaml' | 'json'

@@ -2,7 +2,7 @@
 
 import { detailsOf } from './details.ts'
 import type { Format, Mode } from './details.ts'
-import type { Step } from '../../base/reading/step.ts'
+import type { Step } from '../../base/trace-reading/step.ts'
 
 export interface Size {
   readonly columns: number

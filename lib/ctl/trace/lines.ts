@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { plain, plainJson } from '../plain-text.ts'
-import { labelOf, summaryOf } from '../../base/reading/summary.ts'
-import { stepOf } from '../../base/reading/step.ts'
+import { labelOf, summaryOf } from '../../base/trace-reading/summary.ts'
+import { stepOf } from '../../base/trace-reading/step.ts'
 import type { Sending } from './inject.ts'
 import { Pursuit } from './pursuit.ts'
 import type { Source } from './source.ts'

@@ -11,7 +11,7 @@ import type { ProblemKind } from './login-problem.ts'
 import { metadataOf } from './oauth-metadata.ts'
 import type { ServerMetadata } from './oauth-metadata.ts'
 import { Web } from './web.ts'
-import type { Fetches, Members, Told } from './web.ts'
+import type { Fetched, Fetches, Members } from './web.ts'
 
 /** People look for their password, but not for longer. */
 const LOGIN_MS = 600_000
@@ -148,7 +148,7 @@ async function registered(
 }
 
 /** Throws with the provider's own words where it refuses (RFC 6749 5.2, RFC 7591 3.2.2). */
-function membersOf({ status, text }: Told, what: string, kind: ProblemKind): Members {
+function membersOf({ status, text }: Fetched, what: string, kind: ProblemKind): Members {
   const members = objectIn(text) ?? {}
   if (status === 200 || status === 201) return members
   const words = [members['error'], members['error_description']].filter(

@@ -12,7 +12,7 @@ export interface Fetches {
   readonly ours: Fetch
 }
 
-export interface Told {
+export interface Fetched {
   readonly status: number
   readonly text: string
 }
@@ -45,7 +45,7 @@ export class Web {
   }
 
   /** Never follows a redirect. */
-  async ask(url: string, options: FetchOptions): Promise<Told> {
+  async ask(url: string, options: FetchOptions): Promise<Fetched> {
     const { origin, host, pathname } = new URL(url)
     const isOurs = origin === this.#origin && isDocument(pathname)
     const ask = isOurs ? this.#fetchOurs : this.#fetches.theirs

@@ -5,8 +5,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { showBody } from '../../../lib/ctl/screen/body.ts'
 import { detailsOf } from '../../../lib/ctl/screen/details.ts'
-import { diffLines } from '../../../lib/base/reading/diff.ts'
-import { stepOf } from '../../../lib/base/reading/step.ts'
+import { diffLines } from '../../../lib/base/trace-reading/diff.ts'
+import { stepOf } from '../../../lib/base/trace-reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 const STEPS = SAMPLE_LINES.map(stepOf)

@@ -1,6 +1,6 @@
 // A message of the playground as a command that sends it again. The token is not in it: it stands for a variable.
 
-import { shellWord } from '../../../base/reading/curl.ts'
+import { shellWord } from '../../../base/trace-reading/curl.ts'
 import type { McpBackendView } from '../../api.ts'
 import type { Members } from './messages.ts'
 

@@ -2,11 +2,16 @@
 
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { timeText } from '../../../base/reading/amounts.ts'
-import { outputTokensOf, pieceOf, talkOf, talkWords } from '../../../base/reading/llm-stream.ts'
-import { streamWords, timedEvents } from '../../../base/reading/stream-times.ts'
-import type { TimedEvent } from '../../../base/reading/stream-times.ts'
-import type { Step } from '../../../base/reading/step.ts'
+import { timeText } from '../../../base/trace-reading/amounts.ts'
+import {
+  outputTokensOf,
+  pieceOf,
+  talkOf,
+  talkWords,
+} from '../../../base/trace-reading/llm-stream.ts'
+import { streamWords, timedEvents } from '../../../base/trace-reading/stream-times.ts'
+import type { TimedEvent } from '../../../base/trace-reading/stream-times.ts'
+import type { Step } from '../../../base/trace-reading/step.ts'
 import { DataView } from '../parts/data-view.ts'
 
 /** Rows at first; more by a button. */

@@ -1,8 +1,8 @@
 // Traces that leave the page as files, and come back.
 
-import { linesText, loadLines } from '../../../base/reading/jsonl.ts'
-import type { Loaded } from '../../../base/reading/jsonl.ts'
-import { bytesText } from '../../../base/reading/amounts.ts'
+import { linesText, loadLines } from '../../../base/trace-reading/jsonl.ts'
+import type { Loaded } from '../../../base/trace-reading/jsonl.ts'
+import { bytesText } from '../../../base/trace-reading/amounts.ts'
 import { fileName } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
 

@@ -2,8 +2,8 @@
 
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { curlOf } from '../../../base/reading/curl.ts'
-import { explain } from '../../../base/reading/explain.ts'
+import { curlOf } from '../../../base/trace-reading/curl.ts'
+import { explain } from '../../../base/trace-reading/explain.ts'
 import { saveTrace, shareTrace } from './file.ts'
 import { titleOf } from './traces.ts'
 import type { KeptTrace } from './traces.ts'

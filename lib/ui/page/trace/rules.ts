@@ -2,9 +2,9 @@
 
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { faultOf } from '../../../base/reading/cause.ts'
-import { valueText } from '../../../base/reading/step.ts'
-import type { ShownEvent } from '../../../base/reading/step.ts'
+import { faultOf } from '../../../base/trace-reading/cause.ts'
+import { valueText } from '../../../base/trace-reading/step.ts'
+import type { ShownEvent } from '../../../base/trace-reading/step.ts'
 import { Badge } from '../parts/badge.ts'
 import type { Tone } from '../parts/badge.ts'
 

@@ -6,7 +6,7 @@ import { useLatest } from '../use.ts'
 import { watchTrace } from './watch.ts'
 import { ended, withSteps, withTrace } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
-import type { Step } from '../../../base/reading/step.ts'
+import type { Step } from '../../../base/trace-reading/step.ts'
 
 /** `waiting` since then for a request; `running`: one is being told. */
 export type Watch =

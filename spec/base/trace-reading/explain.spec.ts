@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { explain } from '../../../lib/base/reading/explain.ts'
-import { stepOf } from '../../../lib/base/reading/step.ts'
-import type { Step } from '../../../lib/base/reading/step.ts'
+import { explain } from '../../../lib/base/trace-reading/explain.ts'
+import { stepOf } from '../../../lib/base/trace-reading/step.ts'
+import type { Step } from '../../../lib/base/trace-reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 type Fields = Readonly<Record<string, unknown>>

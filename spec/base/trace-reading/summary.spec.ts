@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { timeText } from '../../../lib/base/reading/amounts.ts'
-import { labelOf, summaryOf } from '../../../lib/base/reading/summary.ts'
-import { stepOf } from '../../../lib/base/reading/step.ts'
+import { timeText } from '../../../lib/base/trace-reading/amounts.ts'
+import { labelOf, summaryOf } from '../../../lib/base/trace-reading/summary.ts'
+import { stepOf } from '../../../lib/base/trace-reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 function said(message: object, others: object = {}): string {

@@ -1,8 +1,8 @@
 // When each event of a streamed body came. A trace tells when so many bytes were there: an event came with its last byte.
 
 import { timeText } from './amounts.ts'
-import { EventStreamReader } from './event-stream.ts'
-import type { StreamEvent } from './event-stream.ts'
+import { EventStreamReader } from './stream-events.ts'
+import type { StreamEvent } from './stream-events.ts'
 
 export interface TimedEvent extends StreamEvent {
   /** Microseconds since the request was accepted; null where nobody knows. */

@@ -2,10 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { curlOf } from '../../../lib/base/reading/curl.ts'
-import { linesText, loadLines } from '../../../lib/base/reading/jsonl.ts'
-import { stepOf } from '../../../lib/base/reading/step.ts'
-import type { Step } from '../../../lib/base/reading/step.ts'
+import { curlOf } from '../../../lib/base/trace-reading/curl.ts'
+import { linesText, loadLines } from '../../../lib/base/trace-reading/jsonl.ts'
+import { stepOf } from '../../../lib/base/trace-reading/step.ts'
+import type { Step } from '../../../lib/base/trace-reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 const files = suite('traces as files')

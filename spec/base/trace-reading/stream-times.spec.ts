@@ -2,17 +2,17 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { EventStreamReader } from '../../../lib/base/reading/event-stream.ts'
-import type { StreamEvent } from '../../../lib/base/reading/event-stream.ts'
-import { outputTokensOf, talkOf, talkWords } from '../../../lib/base/reading/llm-stream.ts'
-import { stepOf } from '../../../lib/base/reading/step.ts'
+import { EventStreamReader } from '../../../lib/base/trace-reading/stream-events.ts'
+import type { StreamEvent } from '../../../lib/base/trace-reading/stream-events.ts'
+import { outputTokensOf, talkOf, talkWords } from '../../../lib/base/trace-reading/llm-stream.ts'
+import { stepOf } from '../../../lib/base/trace-reading/step.ts'
 import {
   arrivalsOf,
   arrivalWords,
   streamWords,
   timedEvents,
-} from '../../../lib/base/reading/stream-times.ts'
-import type { TimedEvents } from '../../../lib/base/reading/stream-times.ts'
+} from '../../../lib/base/trace-reading/stream-times.ts'
+import type { TimedEvents } from '../../../lib/base/trace-reading/stream-times.ts'
 import { splits } from '../../support/splits.ts'
 
 const MOST = 1_000
