@@ -1,5 +1,6 @@
 // How backends are, as those who call them have seen it last.
 
+import { unlinkSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { BehindView } from '../lib/base/live.ts'
@@ -10,6 +11,7 @@ import { McpClient, mcpText, puppet, server } from './forward/mcp/mcp-client.ts'
 import { Folder } from './support/folder.ts'
 import { Stage } from './support/gateway.ts'
 import type { RunningGateway } from './support/gateway.ts'
+import { answerOk, http2Backend } from './support/http2-backend.ts'
 import { answers, chatOf, LlmBackend } from './support/llm-backend.ts'
 import { chatAsking, post } from './support/llm/asking.ts'
 import { CERT, KEY } from './support/tls-pair.ts'
@@ -46,6 +48,36 @@ behind('a host that cannot be connected to is told of until it can be', async ()
   stage.add(await Backend.startAt({ path }, SERVE))
   assert.match(await ask(gateway), '200')
   assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
+})
+
+behind('a host that answers on a connection it has is not told of any more', async () => {
+  const folder = stage.add(new Folder())
+  const path = `${folder.path}/s`
+  const held: Step[] = [{ wait: /\r\n\r\n/ }, { hold: true }, { send: OK }]
+  const backend = stage.add(await Backend.startAt({ path }, held))
+  const gateway = await stage.gateway(toHost(`unix:${path}`))
+  const client = await stage.client(gateway)
+  client.send(GET)
+  await backend.until((text) => text !== '')
+  unlinkSync(path)
+  assert.match(await ask(gateway), '503')
+  assert.is(viewOf(gateway).problems.length, 1)
+  backend.release()
+  await client.until(/ok$/)
+  assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
+})
+
+behind('nor is one that answers on a session of HTTP/2', async () => {
+  const { port } = await http2Backend(stage, answerOk)
+  const gateway = await stage.gateway(toHost(`127.0.0.1:${port}`, 'backendTLS: { insecure: true }'))
+  assert.match(await ask(gateway), '200')
+  // It has nobody for what only HTTP/1 can do.
+  const client = await stage.client(gateway)
+  client.send('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: chat\r\n\r\n')
+  assert.match(await client.until(/\r\n\r\n[^]+$/), '503')
+  assert.is(viewOf(gateway).problems.length, 1)
+  assert.match(await ask(gateway), '200')
+  assert.equal(viewOf(gateway).problems, [])
 })
 
 behind('a host whose certificate nobody vouches for is told of', async () => {

@@ -4,9 +4,10 @@ import { isIP } from 'node:net'
 import { connect, createSecureContext } from 'node:tls'
 import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls'
 import type { BackendTlsConfig } from '../../base/config/types.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import type { ErrorCode } from '../../base/errors.ts'
 import type { Carrier, HttpCall } from './call.ts'
-import { backendFault } from './fault.ts'
+import { backendFault, LATE, reasonOf } from './fault.ts'
+import type { What } from './fault.ts'
 import type { Origin } from './origin.ts'
 
 export interface Dial {
@@ -17,7 +18,7 @@ export interface Dial {
   readonly timeout: number
   secured(socket: TLSSocket): void
   /** Nothing came of it, for this reason if it was not given up; the call hears by itself. */
-  failed(error: GatewayError | null): void
+  failed(reason: string | null): void
 }
 
 export class TlsDial implements Carrier {
@@ -33,11 +34,11 @@ export class TlsDial implements Carrier {
     const socket = connect(optionsOf(dial))
     this.#socket = socket
     socket.setNoDelay(true)
-    const failed = (error: Error): void => this.#fail(backendFault('BACKEND_CONNECT', error))
-    const closed = (): void => this.#fail(backendFault('BACKEND_CONNECT', null))
+    const failed = (error: Error): void => this.#fail('BACKEND_CONNECT', error)
+    const closed = (): void => this.#fail('BACKEND_CONNECT', null)
     socket.on('error', failed).on('close', closed)
     this.#timer = setTimeout(() => {
-      this.#fail(backendFault('CONNECT_TIMEOUT', 'connect timed out'))
+      this.#fail('CONNECT_TIMEOUT', LATE)
       socket.destroy()
     }, dial.timeout)
     socket.once('secureConnect', () => {
@@ -53,15 +54,15 @@ export class TlsDial implements Carrier {
     this.#socket.destroy()
   }
 
-  #fail(error: GatewayError): void {
-    if (this.#stop(error)) this.#dial.call.failed(error)
+  #fail(code: ErrorCode, what: What): void {
+    if (this.#stop(reasonOf(what))) this.#dial.call.failed(backendFault(code, what))
   }
 
-  #stop(error: GatewayError | null): boolean {
+  #stop(reason: string | null): boolean {
     if (this.#state === 'over') return false
     this.#state = 'over'
     clearTimeout(this.#timer)
-    this.#dial.failed(error)
+    this.#dial.failed(reason)
     return true
   }
 }

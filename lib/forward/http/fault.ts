@@ -17,10 +17,15 @@ const WORDS: Record<string, string> = {
   EMFILE: 'out of file descriptors',
 }
 
-export function backendFault(code: ErrorCode, what: string | Error | null): GatewayError {
+/** In our own words, the socket's error, or null where it just closed. */
+export type What = string | Error | null
+
+/** Of a connection that did not come about in time. */
+export const LATE = 'connect timed out'
+
+export function backendFault(code: ErrorCode, what: What): GatewayError {
   const cause = what instanceof Error ? what : undefined
-  const words = typeof what === 'string' ? what : wordsOf(what)
-  return new GatewayError(code, `upstream call failed: ${words}`, cause && { cause })
+  return new GatewayError(code, `upstream call failed: ${reasonOf(what)}`, cause && { cause })
 }
 
 /** No answer in time; reference.md 2.10 gives it a text of its own. */
@@ -28,8 +33,9 @@ export function backendTimeout(): GatewayError {
   return new GatewayError('BACKEND_TIMEOUT', 'upstream call timeout')
 }
 
-function wordsOf(error: Error | null): string {
-  if (error === null) return 'connection closed'
-  const code = (error as NodeJS.ErrnoException).code ?? ''
+export function reasonOf(what: What): string {
+  if (typeof what === 'string') return what
+  if (what === null) return 'connection closed'
+  const code = (what as NodeJS.ErrnoException).code ?? ''
   return WORDS[code] ?? (code === '' ? 'connection failed' : code)
 }

@@ -23,7 +23,7 @@ import type { SocketOwner, Wire } from '../../base/wire/socket.ts'
 import { Writer } from '../../base/wire/writer.ts'
 import type { WriterOwner } from '../../base/wire/writer.ts'
 import type { Carrier, HttpCall } from './call.ts'
-import { backendFault, backendTimeout } from './fault.ts'
+import { backendFault, backendTimeout, LATE } from './fault.ts'
 import { modeOf, requestText } from './request-text.ts'
 
 /** `asking`: no byte of the answer is there. `answering`: it has begun. */
@@ -49,6 +49,8 @@ export interface Home {
   readonly limits: BackendLimits
   readonly clock: Clock
   free(connection: Http1Backend): void
+  /** The head of an answer is there. */
+  answered(): void
   /** Its socket is closed, by this error if by one. */
   gone(connection: Http1Backend, error: Error | null): void
   /** Carries a call whose connection died before a byte of the answer was there. */
@@ -161,6 +163,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     assert(call !== null, 'an answer belongs to a call')
     const head = parseResponseHead(bytes, from, to, ANSWER_LIMITS)
     if (head === null) return false
+    this.#home.answered()
     if (head.status === 101) return this.#upgrade(call, head)
     if (head.status < 200) return this.#inform(call, head)
     if (head.keepAliveHint >= 0)
@@ -309,7 +312,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     const { wasConnected } = this.#wire
     if (this.#timedOut === null)
       return backendFault(wasConnected ? 'BACKEND_CLOSED' : 'BACKEND_CONNECT', error)
-    return wasConnected ? backendTimeout() : backendFault('CONNECT_TIMEOUT', 'connect timed out')
+    return wasConnected ? backendTimeout() : backendFault('CONNECT_TIMEOUT', LATE)
   }
 
   #move(to: State): void {

@@ -26,6 +26,8 @@ export interface SessionHome {
   readonly limits: BackendLimits
   sessionGone(session: Http2Backend): void
   roomIn(session: Http2Backend): void
+  /** The head of an answer is there. */
+  answered(): void
 }
 
 export class Http2Backend implements Swept {
@@ -76,7 +78,7 @@ export class Http2Backend implements Swept {
   /** What node:http2 throws for would end the process: this may run in a socket's event. */
   #carry(call: HttpCall): Http2Call | null {
     try {
-      return new Http2Call(call, this.#home.limits, this.#session)
+      return new Http2Call(call, this.#home, this.#session)
     } catch (error) {
       call.failed(new GatewayError('INTERNAL', 'internal error', { cause: error }))
       return null
@@ -100,7 +102,7 @@ export class Http2Backend implements Swept {
 class Http2Call implements Carrier, StreamSinkOwner, Swept {
   readonly stream: ClientHttp2Stream
   readonly #call: HttpCall
-  readonly #limits: BackendLimits
+  readonly #home: SessionHome
   readonly #sink: StreamSink
   #body: StreamBody | null = null
   #interim = 0
@@ -110,9 +112,9 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   #writeBy = 0
   #outcome: Outcome = 'backend_reset'
 
-  constructor(call: HttpCall, limits: BackendLimits, session: ClientHttp2Session) {
+  constructor(call: HttpCall, home: SessionHome, session: ClientHttp2Session) {
     this.#call = call
-    this.#limits = limits
+    this.#home = home
     call.carriedBy(this)
     const { body } = call.attempt
     const { request } = call.exchange
@@ -159,7 +161,7 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
 
   /** A client that leaves now is not always heard: the wait must end by itself. */
   stalled(): void {
-    this.#writeBy = performance.now() + this.#limits.bodyIdleTimeout
+    this.#writeBy = performance.now() + this.#home.limits.bodyIdleTimeout
   }
 
   sweep(now: number): void {
@@ -200,6 +202,7 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   #answer(headers: StatusHeaders, flags: number): void {
     const head = responseHeadFrom(headers)
     if (head.status < 200) throw backendFault('BACKEND_INVALID', 'an interim response as the last')
+    this.#home.answered()
     const isBare = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
     if (isBare && head.length < 0 && head.status !== 204 && head.status !== 304)
       head.add('content-length', '0')
@@ -247,6 +250,6 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   }
 
   #awaitBody(): void {
-    this.#moveBy = performance.now() + this.#limits.bodyIdleTimeout
+    this.#moveBy = performance.now() + this.#home.limits.bodyIdleTimeout
   }
 }

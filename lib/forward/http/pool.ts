@@ -11,14 +11,12 @@ import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'
 import { TlsDial, contextOf } from './dial-tls.ts'
-import { backendFault } from './fault.ts'
+import { LATE, reasonOf } from './fault.ts'
 import { Http1Backend } from './http1.ts'
 import type { Home } from './http1.ts'
 import { Http2Backend } from './http2.ts'
 import type { SessionHome } from './http2.ts'
 import type { Origin } from './origin.ts'
-
-const LATE = 'connect timed out'
 
 /** What pools share. */
 export interface PoolSurroundings {
@@ -46,7 +44,7 @@ export class Pool implements Home, SessionHome, Carrier {
   #state: 'open' | 'closed' = 'open'
   /** Plain connections that are not there yet. */
   readonly #dialling = new Set<Http1Backend>()
-  /** Why the last connection did not come about; '' when it did. */
+  /** Why the last connection did not come about; '' since it did, or since another was answered on. */
   #fault = ''
   #context: SecureContext | null = null
 
@@ -119,11 +117,17 @@ export class Pool implements Home, SessionHome, Carrier {
     else this.#idle.push(connection)
   }
 
+  /** A pool that has connections enough dials no more: this is its word that the backend is there. */
+  answered(): void {
+    this.#fault = ''
+  }
+
   gone(connection: Http1Backend, error: Error | null): void {
     this.#sweeper.delete(connection)
     if (this.#dialling.delete(connection)) {
-      if (error !== null) this.#failed(backendFault('BACKEND_CONNECT', error))
-      else if (connection.isLate) this.#failed(backendFault('CONNECT_TIMEOUT', LATE))
+      // For whoever looks at it; the call hears by itself.
+      if (error !== null) this.#fault = reasonOf(error)
+      else if (connection.isLate) this.#fault = LATE
     }
     const at = this.#idle.lastIndexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
@@ -173,8 +177,8 @@ export class Pool implements Home, SessionHome, Carrier {
     const { origin } = this
     const context = (this.#context ??= contextOf(origin.tls!))
     this.#open++
-    const failed = (error: GatewayError | null): void => {
-      if (error !== null) this.#failed(error)
+    const failed = (reason: string | null): void => {
+      if (reason !== null) this.#fault = reason
       this.#left()
     }
     const timeout = this.limits.connectTimeout
@@ -184,11 +188,6 @@ export class Pool implements Home, SessionHome, Carrier {
       secured(socket)
     }
     new TlsDial({ origin, context, call, alpn, timeout, secured: taken, failed })
-  }
-
-  /** For whoever looks at it; the call hears by itself. */
-  #failed({ message }: GatewayError): void {
-    this.#fault = message.replace(/^upstream call failed: /, '')
   }
 
   #session(socket: TLSSocket, call: HttpCall): void {
