@@ -129,4 +129,44 @@ behind('a target that came back is forgiven', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
+behind('a target is forgiven when it answers anybody anything', async () => {
+  const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
+  const steady = await McpClient.open(stage, gateway)
+  const other = await McpClient.open(stage, gateway)
+  await (await other.call('say', { code: 3 })).whole()
+  assert.is(gateway.live.groups[0]!.faults.length, 1)
+  await (await steady.ask('ping')).whole()
+  assert.equal(gateway.live.groups[0]!.faults, [])
+})
+
+behind('a target that turns a client away is not down for that', async () => {
+  const refusal = 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno'
+  const refusing: Step[] = [{ wait: /\r\n\r\n[^]+/ }, { send: refusal }, { again: true }]
+  const remote = stage.add(await Backend.start(refusing))
+  const host = `http://127.0.0.1:${remote.port}/mcp`
+  const gateway = await stage.gateway(
+    mcpText({ targets: [`{ name: far, mcp: { host: "${host}" } }`] }),
+  )
+  const answer = await (await new McpClient(stage, gateway).initialize()).whole()
+  assert.is(answer.status, 401)
+  assert.equal(gateway.live.groups[0]!.faults, [])
+})
+
+behind('a target that fails by itself is, until it turns somebody away', async () => {
+  const failure = 'HTTP/1.1 500 Oh\r\ncontent-length: 2\r\n\r\nno'
+  const refusal = failure.replace('500', '403')
+  const ask: Step = { wait: /\r\n\r\n[^]+/ }
+  const script: Step[] = [ask, { send: failure }, ask, { send: refusal }]
+  const remote = stage.add(await Backend.start(script))
+  const host = `http://127.0.0.1:${remote.port}/mcp`
+  const gateway = await stage.gateway(
+    mcpText({ targets: [`{ name: far, mcp: { host: "${host}" } }`] }),
+  )
+  await (await new McpClient(stage, gateway).initialize()).whole()
+  const [fault] = gateway.live.groups[0]!.faults
+  assert.equal(fault, { target: 'far', reason: "target 'far' answered 500" })
+  await (await new McpClient(stage, gateway).initialize()).whole()
+  assert.equal(gateway.live.groups[0]!.faults, [])
+})
+
 behind.run()

@@ -314,8 +314,8 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
       open: (one, owner) => this.group.open(one, owner),
       heard: (target, message, number) => this.#ear.heard(target, message, number),
       cameBack: (target, trace) => this.#ear.cameBack(target, trace),
-      wentDown: (target, reason) => this.#wentDown(target, reason),
-      cameUp: (target) => this.group.forgive(target.name),
+      wentDown: (target, reason, whose) => this.#wentDown(target, reason, whose),
+      isThere: (target) => this.group.forgive(target.name),
       broke: (error) => this.#broke(error),
     }
   }
@@ -326,9 +326,9 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.end('internal error')
   }
 
-  #wentDown(target: Target, reason: string): void {
+  #wentDown(target: Target, reason: string, whose: 'client' | 'target'): void {
     if (this.#state === 'ended') return
-    this.group.blame(target.name, reason)
+    if (whose === 'target') this.group.blame(target.name, reason)
     this.#say('warn', 'target down', ['target', target.name, 'reason', reason])
     this.#ear.forget(target)
     if (this.targets.every(({ state }) => state === 'lost')) queueMicrotask(() => this.end(reason))

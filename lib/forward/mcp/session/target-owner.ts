@@ -21,9 +21,10 @@ export interface TargetOwner {
   heard(target: Target, message: Message, number: number): void
   /** It answered `initialize` after it had been gone; `trace` is that of the request that needed it. */
   cameBack(target: Target, trace: Trace | null): void
-  wentDown(target: Target, reason: string): void
-  /** It answered `initialize`. */
-  cameUp(target: Target): void
+  /** `whose` doing that is: a client that a target turns away says nothing about the target. */
+  wentDown(target: Target, reason: string, whose: 'client' | 'target'): void
+  /** It said something. */
+  isThere(target: Target): void
   /** Something went wrong that should not. */
   broke(error: unknown): void
 }

@@ -194,6 +194,7 @@ export class Target {
   }
 
   #received(message: Message, number: number): void {
+    this.#owner.isThere(this)
     if (message.kind !== 'response') return this.#owner.heard(this, message, number)
     const answered = Number(message.idText)
     const pending = this.#pending.get(answered)
@@ -205,6 +206,7 @@ export class Target {
   }
 
   #failed(number: number, reason: string, reply: Reply | null): void {
+    if (isRefusal(reply)) this.#owner.isThere(this)
     const pending = this.#pending.get(number)
     if (pending === undefined) return reply?.body.cancel()
     this.#pending.delete(number)
@@ -268,7 +270,6 @@ export class Target {
     this.#profile = profile
     this.#since = performance.now()
     this.#move('ready')
-    this.#owner.cameUp(this)
     if (waiter === null) this.#owner.cameBack(this, trace)
     else waiter.answered(message)
     if (this.#listening !== null) this.#link?.listen(this.#listening)
@@ -296,7 +297,7 @@ export class Target {
     this.#dropLink()
     waiter?.failed(reason, reply)
     this.#failAll(reason, waiter === null ? reply : null)
-    this.#owner.wentDown(this, reason)
+    this.#owner.wentDown(this, reason, isRefusal(reply) ? 'client' : 'target')
   }
 
   #dropLink(): void {
@@ -332,4 +333,9 @@ export class Target {
     if (!MOVES[this.#state].includes(to)) throw new Error(`mcp target: ${this.#state} → ${to}`)
     this.#state = to
   }
+}
+
+/** What a remote target says of a request it does not like, rather than of itself. */
+function isRefusal(reply: Reply | null): boolean {
+  return reply !== null && reply.head.status >= 400 && reply.head.status < 500
 }
