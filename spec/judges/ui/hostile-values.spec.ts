@@ -251,6 +251,7 @@ hostile('in its prompts, resources and errors', async ({ visit }) => {
 
 hostile('in addresses that somebody sends around', async ({ visit }) => {
   const value = encodeURIComponent(`${IMAGE}${SCRIPT}`)
+  await visit.open(`trace?expression=${value}`)
   for (const path of [
     `trace?expression=${value}`,
     `map?route=${value}`,
@@ -260,7 +261,7 @@ hostile('in addresses that somebody sends around', async ({ visit }) => {
     `mcp?backend=${value}&tab=${value}`,
     `${value}?${value}=${value}`,
   ]) {
-    await visit.open(path)
+    await visit.follow(path)
     await visit.sees('.status', 'live')
     await assertUnharmed(visit)
   }

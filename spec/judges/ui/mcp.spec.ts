@@ -133,8 +133,6 @@ mcp('the call is seen on the overview as any other', async ({ world, visit }) =>
 })
 
 mcp('everybody can read it, in light and dark, on a telephone', async ({ visit }) => {
-  await visit.open('mcp')
-  await assertPresentable(visit)
   await connect(visit)
   await choose(visit, 'slow_count')
   await visit.page.locator('.item-view form').getByRole('textbox', { name: /^to\b/ }).fill('2')

@@ -78,7 +78,6 @@ async function signIn({ realm }: Guarded, visit: Visit, who: string): Promise<vo
 login('a token obtained at the provider calls a tool', async ({ world, visit }) => {
   await visit.open('mcp')
   await visit.sees('.backend', 'sign in at 127.0.0.1')
-  await assertPresentable(visit)
   await signIn(world, visit, 'Ada')
   await visit.sees('.connected', /connected[^]*token …\S{4}, until/)
   await visit.page.getByRole('button', { name: /^add/ }).click()

@@ -20,7 +20,7 @@ export interface Seat<W extends World> {
   readonly world: W
   readonly visit: Visit
   /** Somebody else: with other credentials, or at another place. */
-  enter(options: BrowserContextOptions, origin?: string): Promise<Visit>
+  readonly enter: (options: BrowserContextOptions, origin?: string) => Promise<Visit>
 }
 
 type Act<W extends World> = (seat: Seat<W>) => Promise<void>

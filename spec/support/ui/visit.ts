@@ -58,9 +58,10 @@ export class Visit {
 
   /** `path` behind the `#`: 'map'. The page is loaded anew. */
   async open(path = ''): Promise<void> {
-    await this.page.goto(`${this.origin}/ui#/${path}`)
     // Where only the hash differs, nothing is loaded.
-    await this.page.reload()
+    const isThere = this.page.url().startsWith(`${this.origin}/ui`)
+    await this.page.goto(`${this.origin}/ui#/${path}`)
+    if (isThere) await this.page.reload()
     await this.page.locator('main h1').waitFor()
   }
 
