@@ -20,10 +20,16 @@ export interface TimedEvents {
 /** `[bytes, microseconds]`: so many were there then. */
 type Arrival = readonly [bytes: number, at: number]
 
+export interface Arrivals {
+  readonly list: readonly Arrival[]
+  /** How many parts each of them stands for. */
+  readonly step: number
+}
+
 const MOST_EVENTS = 10_000
 const MOST_EVENT_BYTES = 16 * 1024 * 1024
 
-export function timedEvents(bytes: Uint8Array, arrivals: readonly Arrival[]): TimedEvents {
+export function timedEvents(bytes: Uint8Array, arrivals: Arrivals['list']): TimedEvents {
   const events: TimedEvent[] = []
   let left = 0
   let next = 0
@@ -46,11 +52,11 @@ export function timedEvents(bytes: Uint8Array, arrivals: readonly Arrival[]): Ti
 }
 
 /** Of a body's event; none when there are none, or they make no sense. */
-export function arrivalsOf(message: Readonly<Record<string, unknown>>): Arrival[] {
-  const { arrivals } = message
-  if (!Array.isArray(arrivals)) return []
-  const list = arrivals as unknown[]
-  return list.every(isArrival) ? (list as Arrival[]) : []
+export function arrivalsOf(message: Readonly<Record<string, unknown>>): Arrivals {
+  const { arrivals, arrivalStep } = message
+  const step = typeof arrivalStep === 'number' && arrivalStep > 1 ? arrivalStep : 1
+  const list: unknown[] = Array.isArray(arrivals) ? arrivals : []
+  return { list: list.every(isArrival) ? (list as Arrival[]) : [], step }
 }
 
 function isArrival(value: unknown, at: number, list: readonly unknown[]): boolean {
@@ -61,11 +67,16 @@ function isArrival(value: unknown, at: number, list: readonly unknown[]): boolea
   return before === null || (before[0] <= bytes && before[1] <= time)
 }
 
+/** How many parts came: `18`, or `about 4000` where each stands for several. */
+export function partCount({ list, step }: Arrivals): string {
+  return step > 1 ? `about ${list.length * step}` : `${list.length}`
+}
+
 /** Of at least one: `18, after 12.4 ms to 889.0 ms`. */
-export function arrivalWords(arrivals: readonly Arrival[]): string {
-  const [first, last] = [arrivals[0]!, arrivals.at(-1)!]
+export function arrivalWords(arrivals: Arrivals): string {
+  const [first, last] = [arrivals.list[0]!, arrivals.list.at(-1)!]
   const until = first === last ? '' : ` to ${timeText(last[1])}`
-  return `${arrivals.length}, after ${timeText(first[1])}${until}`
+  return `${partCount(arrivals)}, after ${timeText(first[1])}${until}`
 }
 
 /** In one sentence. */

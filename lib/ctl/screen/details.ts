@@ -51,7 +51,7 @@ function eventOf({ text, event: { message } }: Step): unknown {
   try {
     const value: unknown = JSON.parse(text)
     const arrivals = arrivalsOf(message)
-    if (arrivals.length === 0) return value
+    if (arrivals.list.length === 0) return value
     return { ...members(value), message: { ...message, arrivals: arrivalWords(arrivals) } }
   } catch {
     return text

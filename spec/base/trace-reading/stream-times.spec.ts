@@ -9,6 +9,7 @@ import { stepOf } from '../../../lib/base/trace-reading/step.ts'
 import {
   arrivalsOf,
   arrivalWords,
+  partCount,
   streamWords,
   timedEvents,
 } from '../../../lib/base/trace-reading/stream-times.ts'
@@ -84,7 +85,7 @@ streams('when an event came is not known without its arrival', () => {
 })
 
 streams('arrivals that make no sense are none', () => {
-  assert.equal(arrivalsOf({ arrivals: [[1, 2]] }), [[1, 2]])
+  assert.equal(arrivalsOf({ arrivals: [[1, 2]] }), { list: [[1, 2]], step: 1 })
   for (const arrivals of [
     undefined,
     null,
@@ -99,18 +100,21 @@ streams('arrivals that make no sense are none', () => {
       [1, 3],
     ],
   ])
-    assert.equal(arrivalsOf({ arrivals }), [])
+    assert.equal(arrivalsOf({ arrivals }).list, [])
 })
 
 streams('says in a word or two when parts came', () => {
-  assert.is(arrivalWords([[9, 1_000]]), '1, after 1.0 ms')
-  assert.is(
-    arrivalWords([
-      [9, 1_000],
-      [12, 2_500],
-    ]),
-    '2, after 1.0 ms to 2.5 ms',
-  )
+  const [first, second] = [[9, 1_000] as const, [12, 2_500] as const]
+  assert.is(arrivalWords({ list: [first], step: 1 }), '1, after 1.0 ms')
+  assert.is(arrivalWords({ list: [first, second], step: 1 }), '2, after 1.0 ms to 2.5 ms')
+})
+
+streams('counts the parts that each arrival stands for', () => {
+  const arrivals = Array.from({ length: 900 }, (_part, at) => [at + 1, at])
+  assert.is(partCount(arrivalsOf({ arrivals })), '900')
+  assert.is(partCount(arrivalsOf({ arrivals, arrivalStep: 4 })), 'about 3600')
+  for (const arrivalStep of [0, -4, '4', null])
+    assert.is(partCount(arrivalsOf({ arrivals, arrivalStep })), '900')
 })
 
 streams('says in a sentence how events came', () => {

@@ -47,11 +47,16 @@ details('a body stands decoded below its event', () => {
 details('when the parts of a body came is told in a line', () => {
   const arrivals = Array.from({ length: 500 }, (_part, at) => [at + 1, at * 1_000])
   const message = { type: 'bodySnapshot', stage: 'response', body: '', arrivals }
-  const step = stepOf(JSON.stringify({ eventStart: null, eventEnd: 1, severity: 'info', message }))
-  for (const format of ['yaml', 'json'] as const) {
-    const lines = detailsOf([step], 0, 'event', format)
-    assert.ok(lines.length < 15)
-    assert.match(lines.join('\n'), /arrivals.*500, after 0 µs to 499\.0 ms/)
+  for (const [told, words] of [
+    [message, /arrivals"?: "?500, after 0 µs to 499\.0 ms/],
+    [{ ...message, arrivalStep: 4 }, /arrivals"?: "?about 2000, after 0 µs to 499\.0 ms/],
+  ] as const) {
+    const step = stepOf(JSON.stringify({ eventStart: null, eventEnd: 1, message: told }))
+    for (const format of ['yaml', 'json'] as const) {
+      const lines = detailsOf([step], 0, 'event', format)
+      assert.ok(lines.length < 15)
+      assert.match(lines.join('\n'), words)
+    }
   }
 })
 

@@ -91,8 +91,7 @@ function Content(props: ContentProps): VNode {
         html`<${TraceEvents}
           steps=${steps}
           bytes=${bytes}
-          arrivals=${isPacked(encoding) ? [] : arrivalsOf(message)}
-          step=${message['arrivalStep']}
+          arrivals=${arrivalsOf(isPacked(encoding) ? {} : message)}
         />`
       }
       ${(form === 'text' || !hasForms) && html`<${Lines} bytes=${bytes} body=${body} />`}

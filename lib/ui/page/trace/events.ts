@@ -10,7 +10,7 @@ import {
   talkWords,
 } from '../../../base/trace-reading/llm-stream.ts'
 import { streamWords, timedEvents } from '../../../base/trace-reading/stream-times.ts'
-import type { TimedEvent } from '../../../base/trace-reading/stream-times.ts'
+import type { Arrivals, TimedEvent } from '../../../base/trace-reading/stream-times.ts'
 import type { Step } from '../../../base/trace-reading/step.ts'
 import { DataView } from '../parts/data-view.ts'
 
@@ -22,11 +22,11 @@ const MOST_LETTERS = 160
 export function TraceEvents(props: {
   readonly steps: readonly Step[]
   readonly bytes: Uint8Array
-  readonly arrivals: readonly (readonly [number, number])[]
-  readonly step: unknown
+  readonly arrivals: Arrivals
 }): VNode {
-  const { steps, bytes, arrivals, step } = props
-  const timed = useMemo(() => timedEvents(bytes, arrivals), [bytes, arrivals])
+  const { steps, bytes, arrivals } = props
+  const { list, step } = arrivals
+  const timed = useMemo(() => timedEvents(bytes, list), [bytes, list])
   const talk = useMemo(() => talkOf(timed.events), [timed])
   const words = talk === null ? '' : talkWords(talk, outputTokensOf(steps))
   return html`
@@ -34,7 +34,7 @@ export function TraceEvents(props: {
       ${words !== '' && html`<p><strong>${words}</strong></p>`}
       <p>${streamWords(timed)}</p>
       ${
-        typeof step === 'number' &&
+        step > 1 &&
         html`<p class="dim">
           ${`It came in so many parts that the time of only one in ${step} was kept: times are up to ${step} parts late.`}
         </p>`

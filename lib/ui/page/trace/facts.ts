@@ -6,7 +6,7 @@ import { bytesText, spanWords, timeText } from '../../../base/trace-reading/amou
 import { faultOf, routeName } from '../../../base/trace-reading/cause.ts'
 import { members, valueText } from '../../../base/trace-reading/step.ts'
 import type { ShownEvent } from '../../../base/trace-reading/step.ts'
-import { arrivalsOf } from '../../../base/trace-reading/stream-times.ts'
+import { arrivalsOf, partCount } from '../../../base/trace-reading/stream-times.ts'
 import { totalOf } from '../../../base/trace-reading/timing.ts'
 import { Badge, toneOfStatus } from '../parts/badge.ts'
 import { DataView } from '../parts/data-view.ts'
@@ -101,12 +101,8 @@ function bodyFacts(message: Message): ComponentChildren {
 }
 
 function partsText(message: Message): string {
-  const { length } = arrivalsOf(message)
-  const { arrivalStep } = message
-  if (length < 2) return ''
-  return typeof arrivalStep === 'number'
-    ? `, in about ${length * arrivalStep} parts`
-    : `, in ${length} parts`
+  const arrivals = arrivalsOf(message)
+  return arrivals.list.length < 2 ? '' : `, in ${partCount(arrivals)} parts`
 }
 
 function routeFacts({ selectedRoute, evaluatedRoutes }: Message): ComponentChildren {
