@@ -75,10 +75,12 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   llmUsage: ({ usage }) => pairs(members(usage)),
   mcpMessage: ({ method, target }) => `${valueText(method)} → ${valueText(target)}`,
   backendCallStart: ({ target }) => valueText(target),
-  backendCallResult: (message, { eventStart, eventEnd }) =>
-    outcome(message, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`),
+  backendCallResult: (_message, event) => {
+    const { eventStart, eventEnd } = event
+    return outcome(event, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`)
+  },
   eventsDropped: ({ count }) => `${valueText(count)} events were not shown`,
-  requestFinished: (message, { eventEnd }) => outcome(message, ` after ${timeText(eventEnd)}`),
+  requestFinished: (_message, event) => outcome(event, ` after ${timeText(event.eventEnd)}`),
 })
 
 export function labelOf({ message: { type } }: ShownEvent): string {
@@ -97,8 +99,10 @@ function mapOf<T>(entries: Readonly<Record<string, T>>): ReadonlyMap<string, T> 
   return new Map(Object.entries(entries))
 }
 
-function outcome({ status, error }: Message, time: string): string {
-  const code = status === null || status === undefined ? 'failed' : valueText(status)
+/** A call may be left without an answer, and nothing has failed. */
+function outcome({ message: { status, error }, severity }: ShownEvent, time: string): string {
+  const none = severity === 'info' ? 'no answer' : 'failed'
+  const code = status === null || status === undefined ? none : valueText(status)
   return `${code}${time}${error === null || error === undefined ? '' : `: ${valueText(error)}`}`
 }
 

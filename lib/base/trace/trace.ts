@@ -226,7 +226,7 @@ export class Trace implements CallOwner {
     const reason = error?.message ?? (outcome === 'complete' ? null : outcome)
     // A request that ends well may leave some behind: what a notification is answered, or a target that is slow.
     for (const call of this.#calls)
-      if (reason === null) call.close('no answer before the request was over', 'info')
+      if (reason === null) call.close('the request was over first', 'info')
       else call.close(reason)
     this.#answer?.end(outcome)
     const code = status === 0 ? null : status

@@ -74,7 +74,12 @@ summary('explains decisions', () => {
   const route = { type: 'routeSelection', selectedRoute: null, evaluatedRoutes: ['a'] }
   assert.is(said(route), 'Route: no route matched, 1 looked at')
   const failed = { type: 'backendCallResult', status: null, error: 'cannot connect' }
-  assert.is(said(failed), 'Backend Result: failed: cannot connect')
+  assert.is(said(failed, { severity: 'error' }), 'Backend Result: failed: cannot connect')
+  const left = { type: 'backendCallResult', status: null, error: 'the request was over first' }
+  assert.is(
+    said(left, { severity: 'info', eventStart: 0, eventEnd: 2_000 }),
+    'Backend Result: no answer in 2.0 ms: the request was over first',
+  )
   assert.is(said({ type: 'cel', expr: 'a', result: { error: 'b' } }), 'CEL: a: b')
   assert.is(said({ type: 'eventsDropped', count: 3 }), 'Events Dropped: 3 events were not shown')
   assert.is(
