@@ -40,6 +40,12 @@ export function fit(text: string, columns: number): string {
   return text + ' '.repeat(columns - width)
 }
 
+/** As `fit`; what is cut ends in `…`. */
+export function clip(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return fit(text, columns)
+  return fit(`${fit(text, columns - 1).trimEnd()}…`, columns)
+}
+
 /** Without its first columns; half of a wide character becomes a space. */
 export function skip(text: string, columns: number): string {
   let width = 0

@@ -112,6 +112,9 @@ if (HAS_TMUX) {
       await terminal.until(/stream complete, press q to exit/)
       terminal.press('End')
       await terminal.until(/^> +\d+ Request Done .*404 after [\d.]+ .?s: route/m)
+      await terminal.until(
+        /^404 after [\d.]+ .?s: no route is for GET http:\/\/127\.0\.0\.1:\d+\/; /m,
+      )
       terminal.press('q')
       await terminal.until(/^exit 0$/m)
     },
@@ -124,7 +127,7 @@ if (HAS_TMUX) {
     const url = `http://greet.example.com/ -H 'x-user: alice'`
     terminal.type(`{gwctl} trace --admin-url ${admin} --port ${port} -- ${url}; echo "exit $?"`)
     await terminal.until(/stream complete, press q to exit/)
-    terminal.press('End', 'Up')
+    terminal.press('End', 'Up', 's')
     await terminal.until(/^> +\d+ Body Snapshot[^]*^ {2}"hello": "alice"$/m)
     terminal.press('g', '/', 'd', 'e', 'n', 'y')
     terminal.press('C-c')

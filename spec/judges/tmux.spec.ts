@@ -45,6 +45,7 @@ if (HAS_TMUX) {
     assert.is(lines[2], '>  1 Request Start      0 µs ▏          request accepted')
     assert.match(lines[10]!, /^ Details: raw event, YAML ─+ 1\/5$/)
     assert.is(lines[11], 'eventStart: null')
+    assert.is(lines[22], '404 after 15.0 ms: this is what 127.0.0.1:8080 answered')
     assert.match(lines[23]!, /^q quit {2}Tab pane .* w save$/)
     assert.is(terminal.isAlternate, true)
     assert.is(terminal.hasCursor, false)
@@ -110,7 +111,13 @@ if (HAS_TMUX) {
     terminal.type('TERM=dumb {gwctl} proxy trace --file trace.jsonl; echo "exit $?"')
     const lines = await terminal.until(/^exit 0$/m)
     assert.ok(lines.includes('  6  Authz            allow: require jwt.sub == "alice" ✓'))
-    assert.ok(lines.includes(' 13  Request Done     404 after 15.0 ms'))
+    const last = lines.indexOf(' 13  Request Done     404 after 15.0 ms')
+    assert.equal(lines.slice(last, last + 4), [
+      ' 13  Request Done     404 after 15.0 ms',
+      '',
+      '404 after 15.0 ms: this is what 127.0.0.1:8080 answered',
+      'exit 0',
+    ])
     terminal.close()
   })
 

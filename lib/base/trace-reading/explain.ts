@@ -38,6 +38,11 @@ export function explain(steps: readonly Step[]): Explanation | null {
   }
 }
 
+/** What happened and why, in one line. */
+export function sentenceOf({ outcome, reason }: Explanation): string {
+  return outcome + reason
+}
+
 function toneOf(status: number | null, error: string | null): Explanation['tone'] {
   if (status === null || status >= 500) return 'bad'
   if (status >= 400) return 'warn'
@@ -45,12 +50,13 @@ function toneOf(status: number | null, error: string | null): Explanation['tone'
 }
 
 function notesOf(steps: readonly Step[], status: number | null): string[] {
-  const count = (wanted: (message: ShownEvent['message']) => boolean): number =>
-    steps.filter(({ event }) => wanted(event.message)).length
+  const count = (wanted: (message: ShownEvent['message'], severity: string) => boolean): number =>
+    steps.filter(({ event }) => wanted(event.message, event.severity)).length
   const faults = count(({ type }) => type === 'cel')
   const denied = count(({ type, result }) => type === 'authorizationResult' && result === 'deny')
   const failed = count(
-    ({ type, error }) => type === 'backendCallResult' && typeof error === 'string',
+    ({ type, error }, severity) =>
+      type === 'backendCallResult' && typeof error === 'string' && severity !== 'info',
   )
   const dropped = count(({ type }) => type === 'eventsDropped')
   const isServed = status !== null && status < 400

@@ -2,6 +2,8 @@
 
 import { detailsOf } from './details.ts'
 import type { Format, Mode } from './details.ts'
+import { explain } from '../../base/trace-reading/explain.ts'
+import type { Explanation } from '../../base/trace-reading/explain.ts'
 import type { Step } from '../../base/trace-reading/step.ts'
 
 export interface Size {
@@ -34,6 +36,8 @@ export interface Model {
   readonly typing: string | null
   readonly search: string
   readonly notice: string
+  /** Why the request ended as it did, once it has. */
+  readonly outcome: Explanation | null
   readonly wish: Wish
 }
 
@@ -57,6 +61,7 @@ export function modelOf(title: string, size: Size, stream: StreamState): Model {
     typing: null,
     search: '',
     notice: '',
+    outcome: null,
     wish: 'nothing',
   }
 }
@@ -66,6 +71,11 @@ export function withStep(model: Model, step: Step): Model {
   const steps = [...model.steps, step]
   const next = { ...model, steps }
   return steps.length === 1 ? withDetails(next) : next
+}
+
+/** When all that comes has come. */
+export function withEnd(model: Model): Model {
+  return { ...model, stream: 'over', outcome: explain(model.steps) }
 }
 
 /** Chooses an event, or the nearest there is. */

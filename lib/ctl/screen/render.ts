@@ -6,10 +6,11 @@ import type { Box } from './layout.ts'
 import type { Look, Paint } from './look.ts'
 import type { Model } from './model.ts'
 import { timeText } from '../../base/trace-reading/amounts.ts'
+import { sentenceOf } from '../../base/trace-reading/explain.ts'
 import { labelOf, summaryOf } from '../../base/trace-reading/summary.ts'
 import { timingOf, totalOf } from '../../base/trace-reading/timing.ts'
 import { barOf } from './timing.ts'
-import { fit, skip, widthOf } from '../width.ts'
+import { clip, fit, skip, widthOf } from '../width.ts'
 
 const TYPE_WIDTH = 14
 const TIME_WIDTH = 8
@@ -106,9 +107,11 @@ function detailLines(model: Model, { width, height }: Box, look: Look): string[]
   })
 }
 
-function wordsLine({ typing, notice, size }: Model, look: Look): string {
+function wordsLine({ typing, notice, outcome, size }: Model, look: Look): string {
   if (typing !== null) return fit(`/${plain(typing)}_`, size.columns)
-  return look.heading(fit(plain(notice), size.columns))
+  if (notice !== '' || outcome === null) return look.heading(fit(plain(notice), size.columns))
+  const paint = { good: look.success, warn: look.warn, bad: look.error }[outcome.tone]
+  return paint(clip(plain(sentenceOf(outcome)), size.columns))
 }
 
 /** What is searched for stands out, wherever it is seen. */

@@ -7,7 +7,7 @@ import type { Source } from '../trace/source.ts'
 import { fileStamp } from '../stamp.ts'
 import { lookOf } from './look.ts'
 import type { Look } from './look.ts'
-import { modelOf, withStep } from './model.ts'
+import { modelOf, withEnd, withStep } from './model.ts'
 import type { Model, StreamState } from './model.ts'
 import { press } from './press.ts'
 import { render } from './render.ts'
@@ -79,7 +79,7 @@ class Screen {
         this.#change(withStep(this.#model, stepOf(line)))
       }
       await pursuit.over()
-      this.#change({ ...this.#model, stream: 'over' })
+      this.#change(withEnd(this.#model))
     } catch (error) {
       this.#failure = error as Error
       this.#change({ ...this.#model, stream: 'broken', notice: this.#failure.message })

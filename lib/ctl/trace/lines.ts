@@ -2,11 +2,16 @@
 
 import { once } from 'node:events'
 import { plain, plainJson } from '../plain-text.ts'
+import { explain, sentenceOf } from '../../base/trace-reading/explain.ts'
 import { labelOf, summaryOf } from '../../base/trace-reading/summary.ts'
 import { stepOf } from '../../base/trace-reading/step.ts'
+import type { Step } from '../../base/trace-reading/step.ts'
 import type { Sending } from './inject.ts'
 import { Pursuit } from './pursuit.ts'
 import type { Source } from './source.ts'
+
+/** A trace of more than this is told step by step, but not summed up. */
+const MOST_STEPS = 10_000
 
 export async function printLines(
   source: Source,
@@ -15,15 +20,15 @@ export async function printLines(
 ): Promise<void> {
   if (source.kind === 'live' && sending === null) tell('waiting for a request…')
   const pursuit = new Pursuit(source, sending)
+  const list = new List()
   pursuit.start('told')
-  let count = 0
   for await (const line of source.lines) {
-    count++
     pursuit.seen()
-    const text = form === 'json' ? jsonLine(line) : listLine(line, count)
+    const text = form === 'json' ? jsonLine(line) : list.lineOf(line)
     if (!process.stdout.write(text + '\n')) await once(process.stdout, 'drain')
   }
   await pursuit.over()
+  if (form === 'list') process.stdout.write(list.end())
 }
 
 /** As it came; only a terminal is spared what it would act on. */
@@ -31,10 +36,22 @@ function jsonLine(line: string): string {
   return process.stdout.isTTY ? plainJson(line) : line
 }
 
-function listLine(line: string, count: number): string {
-  const step = stepOf(line)
-  const number = String(count).padStart(3)
-  return plain(`${number}  ${labelOf(step.event).padEnd(15)}  ${summaryOf(step.event)}`)
+class List {
+  readonly #steps: Step[] = []
+  #count = 0
+
+  lineOf(line: string): string {
+    const step = stepOf(line)
+    if (this.#count < MOST_STEPS) this.#steps.push(step)
+    const number = String(++this.#count).padStart(3)
+    return plain(`${number}  ${labelOf(step.event).padEnd(15)}  ${summaryOf(step.event)}`)
+  }
+
+  /** What happened and why, where the trace tells. */
+  end(): string {
+    const found = explain(this.#steps)
+    return found === null ? '' : `\n${plain(sentenceOf(found))}\n`
+  }
 }
 
 /** Progress is for people: whoever reads a file of it has no use for it. */

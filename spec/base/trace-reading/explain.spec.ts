@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { explain } from '../../../lib/base/trace-reading/explain.ts'
+import { explain, sentenceOf } from '../../../lib/base/trace-reading/explain.ts'
 import { stepOf } from '../../../lib/base/trace-reading/step.ts'
 import type { Step } from '../../../lib/base/trace-reading/step.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
@@ -30,9 +30,16 @@ const answered = (kind: string, status: number): Step =>
 const body = (text: string): Step =>
   step(6, { type: 'bodySnapshot', stage: 'response', body: Buffer.from(text).toString('base64') })
 
+const failed = (error: string, severity: string): Step =>
+  stepOf(
+    JSON.stringify({
+      ...{ eventStart: 1, eventEnd: 3, severity },
+      message: { type: 'backendCallResult', status: null, error },
+    }),
+  )
+
 function said(...steps: Step[]): string {
-  const { outcome, reason } = explain(steps)!
-  return outcome + reason
+  return sentenceOf(explain(steps)!)
 }
 
 const explaining = suite('explain')
@@ -194,7 +201,8 @@ explaining('says what else is worth a look', () => {
   const steps = [
     step(1, { type: 'llmRequestDetected', requestModel: 'small', streaming: true }),
     step(2, { type: 'llmRouteResolved', provider: 'mock', routeType: 'completions' }),
-    step(3, { type: 'backendCallResult', status: null, error: 'gone' }, 1),
+    failed('gone', 'error'),
+    failed('the request was over first', 'info'),
     step(4, { type: 'llmUsage', usage: { input: 16, output: 14 } }),
     step(5, { type: 'authorizationResult', rules: [], result: 'deny' }),
     step(6, { type: 'eventsDropped', count: 3 }),

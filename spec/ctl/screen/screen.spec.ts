@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { lookOf } from '../../../lib/ctl/screen/look.ts'
-import { modelOf, withStep } from '../../../lib/ctl/screen/model.ts'
+import { modelOf, withEnd, withStep } from '../../../lib/ctl/screen/model.ts'
 import type { Model, Size } from '../../../lib/ctl/screen/model.ts'
 import { press } from '../../../lib/ctl/screen/press.ts'
 import { render } from '../../../lib/ctl/screen/render.ts'
@@ -36,7 +36,11 @@ const screen = suite('screen')
 screen('fits every size, row by row', () => {
   for (const columns of [1, 10, 20, 37, 80, 119, 120, 200])
     for (const rows of [1, 4, 8, 9, 24, 60])
-      for (const model of [sample({ columns, rows }), modelOf('x', { columns, rows }, 'waiting')]) {
+      for (const model of [
+        sample({ columns, rows }),
+        withEnd(sample({ columns, rows })),
+        modelOf('x', { columns, rows }, 'waiting'),
+      ]) {
         const lines = render(model, PLAIN)
         assert.is(lines.length, rows, `${columns}x${rows}`)
         for (const line of lines) assert.is(widthOf(line), columns, `${columns}x${rows} ${line}`)
@@ -69,8 +73,21 @@ screen('tells how the stream is', () => {
     shown({ ...model, stream: 'sent' })[0]!,
     /request sent, waiting for trace to complete$/,
   )
-  const over = { ...sample(), stream: 'over' as const }
-  assert.match(shown(over)[0]!, /13 events, stream complete, press q to exit$/)
+  assert.match(shown(withEnd(sample()))[0]!, /13 events, stream complete, press q to exit$/)
+})
+
+screen('says why the request ended as it did, whenever it has nothing else to say', () => {
+  const why = '404 after 15.0 ms: this is what 127.0.0.1:8080 answered'
+  const over = withEnd(sample())
+  assert.is(shown(sample())[22], '')
+  assert.is(shown(over)[22], why)
+  assert.is(shown(keys(over, '/', 'z'))[22], '/z_')
+  assert.is(shown(keys(over, '/', 'z', 'z', 'return'))[22], 'not found: zz')
+  assert.is(shown(keys(over, '/', 'z', 'z', 'return', 'down'))[22], why)
+  assert.ok(render(over, COLOUR)[22]!.startsWith('\x1b[33m404 after'))
+  const narrow = render(withEnd(sample({ columns: 40, rows: 24 })), PLAIN)
+  assert.is(narrow[22], '404 after 15.0 ms: this is what 127.0.0…')
+  assert.is(shown(withEnd(sample(SMALL, SAMPLE_LINES.slice(0, -1))))[22], '')
 })
 
 screen('moves through the list, and not beyond its ends', () => {
@@ -204,18 +221,18 @@ screen('nothing that came from elsewhere reaches the terminal as a command', () 
     { message: { type: 'requestSnapshot', stage: 'b', requestState: {} } },
     { message: { type: 'bodySnapshot', stage: evil, body: Buffer.from(evil).toString('base64') } },
     { message: { type: 'policy', kind: evil, result: evil } },
+    { message: { type: 'requestFinished', status: null, error: evil } },
   ].map((event) => JSON.stringify(event))
   for (const size of [SMALL, WIDE])
     for (const mode of ['e', 's', 'd'])
       for (const format of ['f', ''])
         for (let at = 0; at < lines.length; at++) {
-          const model = keys(
-            { ...sample(size, [...lines, evil]), title: evil, notice: evil },
-            mode,
-            format,
-          )
-          const moved = Array<string>(at).fill('down').reduce(press, model)
-          assert.not.match(render(moved, PLAIN).join(''), /[\p{Cc}\p{Cf}]/u)
+          const told = { ...withEnd(sample(size, [...lines, evil])), title: evil, notice: evil }
+          const moved = Array<string>(at)
+            .fill('down')
+            .reduce(press, keys(told, mode, format))
+          for (const model of [told, moved])
+            assert.not.match(render(model, PLAIN).join(''), /[\p{Cc}\p{Cf}]/u)
         }
 })
 
