@@ -4,9 +4,9 @@
 import type { McpAuthenticationConfig } from './base/config/auth-types.ts'
 import { ANY_REQUEST } from './base/config/shape/route.ts'
 import type { RouteConfig, RouteMatch } from './base/config/types.ts'
+import { RESOURCE, SERVER } from './base/well-known.ts'
 import { RequestHead } from './base/wire/head.ts'
 import { RouteTable } from './choose/route-table.ts'
-import { RESOURCE, SERVER } from './enforce/oauth/own-urls.ts'
 import {
   areOneResource,
   haveOneHost,

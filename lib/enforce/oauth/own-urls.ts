@@ -2,13 +2,11 @@
 // client sent as Host: metadata that somebody else can bend would send people to log in elsewhere.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
+import { RESOURCE, SERVER } from '../../base/well-known.ts'
 import type { Form } from './place-of.ts'
 import type { RootForms } from './root-forms.ts'
 import type { OwnUrls } from './types.ts'
 
-export const RESOURCE = '/.well-known/oauth-protected-resource'
-export const SERVER = '/.well-known/oauth-authorization-server'
-export const OPENID = '/.well-known/openid-configuration'
 export const REGISTRATION = '/client-registration'
 
 export interface Own {

@@ -2,6 +2,7 @@
 // traces and logs see what they see of any client.
 
 import { isIP } from 'node:net'
+import { RESOURCE, SERVER } from '../../base/well-known.ts'
 import { isPathOf } from '../mcp-places.ts'
 import type { McpPlace } from '../mcp-places.ts'
 
@@ -18,10 +19,7 @@ export interface Destination {
 /** More than any route needs, less than a regex of the configuration is judged for. */
 const MAX_PATH = 1_024
 
-const DOCUMENTS = [
-  '/.well-known/oauth-protected-resource',
-  '/.well-known/oauth-authorization-server',
-]
+const DOCUMENTS = [RESOURCE, SERVER]
 
 /** No query, no fragment, nothing to be decoded into a way up or out. */
 const PLAIN_PATH = /^\/(?!\/)[\w\-.~!$&'()*+,;=:@/]*$/

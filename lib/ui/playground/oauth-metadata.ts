@@ -3,6 +3,7 @@
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
 import { hostOf, isLoopback } from '../../base/loopback.ts'
+import { OPENID, RESOURCE, SERVER } from '../../base/well-known.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { Web } from './web.ts'
 
@@ -16,10 +17,6 @@ export interface ServerMetadata {
   readonly namesItself: boolean
   readonly scopes: readonly string[]
 }
-
-const RESOURCE = '/.well-known/oauth-protected-resource'
-const SERVER = '/.well-known/oauth-authorization-server'
-const OPENID = '/.well-known/openid-configuration'
 
 /** Scopes of the resource that are asked for. */
 const MAX_SCOPES = 64

@@ -1,12 +1,13 @@
 // auth0: a provider that issues tokens for an API only to those who name it as `audience`.
 
+import { OPENID } from '../../../base/well-known.ts'
 import type { Provider } from '../types.ts'
 import { plain } from './plain.ts'
 import { ownUrl, trimmed } from './urls.ts'
 
 export const auth0: Provider = {
   ...plain,
-  discoveryUrls: (issuer) => [`${trimmed(issuer)}/.well-known/openid-configuration`],
+  discoveryUrls: (issuer) => [`${trimmed(issuer)}${OPENID}`],
   edits(found, own, config) {
     const edits = plain.edits(found, own, config)
     const written = ownUrl(found['authorization_endpoint'], config.issuer)

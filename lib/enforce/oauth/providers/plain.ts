@@ -1,5 +1,6 @@
 // No provider named: whatever the issuer says of itself, by RFC 8414 or as an OpenID provider.
 
+import { OPENID, SERVER } from '../../../base/well-known.ts'
 import type { Provider } from '../types.ts'
 import { ownUrl, trimmed } from './urls.ts'
 
@@ -8,10 +9,7 @@ export const plain: Provider = {
   discoveryUrls(issuer) {
     const { origin, pathname } = new URL(issuer)
     const path = trimmed(pathname)
-    return [
-      `${origin}/.well-known/oauth-authorization-server${path}`,
-      `${origin}${path}/.well-known/openid-configuration`,
-    ]
+    return [`${origin}${SERVER}${path}`, `${origin}${path}${OPENID}`]
   },
   namedIssuer: (issuer) => issuer,
   edits({ registration_endpoint: written }, own, { issuer }) {

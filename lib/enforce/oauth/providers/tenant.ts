@@ -1,6 +1,7 @@
 // idp_tenant: a provider with tenants. It registers nobody, refuses `resource`, and does not say that it knows PKCE, so
 // the gateway stands in between (spec.md §4.3).
 
+import { OPENID } from '../../../base/well-known.ts'
 import type { Provider } from '../types.ts'
 
 /** Where tokens of version 1 come from, and where their tenant's endpoints are. */
@@ -9,7 +10,7 @@ const LOGIN_HOST = 'login.microsoftonline.com'
 
 export const tenant: Provider = {
   keysUrl: (issuer) => `${tenantUrl(issuer)}/discovery/v2.0/keys`,
-  discoveryUrls: (issuer) => [`${tenantUrl(issuer)}/v2.0/.well-known/openid-configuration`],
+  discoveryUrls: (issuer) => [`${tenantUrl(issuer)}/v2.0${OPENID}`],
   // Of either version: documents are those of version 2.
   namedIssuer: (issuer) => `${tenantUrl(issuer)}/v2.0`,
   edits: (_found, own) => ({

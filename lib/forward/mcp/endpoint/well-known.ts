@@ -1,13 +1,10 @@
 // The documents about authorization that an only remote target may be asked for. Nothing else of it is in reach this
 // way: no rule, session or bound of MCP holds there.
 
+import { OPENID, RESOURCE, SERVER } from '../../../base/well-known.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 
-const DOCUMENTS = [
-  '/.well-known/oauth-protected-resource',
-  '/.well-known/oauth-authorization-server',
-  '/.well-known/openid-configuration',
-]
+const DOCUMENTS = [RESOURCE, SERVER, OPENID]
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
 
