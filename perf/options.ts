@@ -19,6 +19,7 @@ export const MEASURES = [
   'llm-ttfb',
   'limits-check',
   'limits-keys',
+  'ui-open',
 ] as const
 const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
 export type MeasureName = (typeof MEASURES)[number]
@@ -36,7 +37,7 @@ export type Options = {
 }
 
 export const USAGE = `npm run perf -- [options]
-  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp, auth, llm and limits mean all of theirs
+  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp, auth, llm, limits and ui mean all of theirs
   --rounds n         interleaved rounds per measure (4; quick 1)
   --seconds s        measured seconds per round (1.5; quick 0.6)
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md

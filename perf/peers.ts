@@ -23,7 +23,7 @@ export type PeerName =
 /** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
 export type Peer = {
   name: PeerName
-  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'llm-peers' | 'limits'
+  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'llm-peers' | 'limits' | 'ui'
   command: (port: number, backendPort: number) => string[]
 }
 

@@ -14,6 +14,7 @@ import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
 import { down, up } from './measure-stall.ts'
+import { uiOpen } from './measure-ui.ts'
 import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
 import { findHttpPeers, provided, type Peer, type PeerName } from './peers.ts'
 import {
@@ -26,6 +27,7 @@ import {
 } from './process.ts'
 import { measureText, noiseText, resultsOf, verdictText, type Outcome } from './report.ts'
 import { verdicts } from './targets.ts'
+import { findUiPeers } from './ui-peers.ts'
 
 const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   small,
@@ -45,6 +47,7 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   'llm-ttfb': llmTtfb,
   'limits-check': limitsCheck,
   'limits-keys': limitsKeys,
+  'ui-open': uiOpen,
 }
 const FIND = {
   http: findHttpPeers,
@@ -53,6 +56,7 @@ const FIND = {
   llm: findLlmGateways,
   'llm-peers': findLlmPeers,
   limits: findLimits,
+  ui: findUiPeers,
 } as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 20 * 60_000

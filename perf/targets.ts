@@ -156,6 +156,25 @@ const TARGETS: readonly Target[] = [
     bound: undefined,
     value: (figure) => figure('limits-keys', 'gateway', 'laterRss'),
   },
+  {
+    name: 'web page: small POST, req/s a core, open ÷ closed',
+    sense: 'at least',
+    bound: 0.98,
+    value: (figure) => figure('ui-open', 'gateway', 'share'),
+  },
+  {
+    name: 'web page: the same, open in Chromium on the core of the load',
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) => figure('ui-open', 'gateway', 'browserShare'),
+  },
+  {
+    name: 'web page: the same, closed ÷ no admin interface',
+    sense: 'at least',
+    bound: undefined,
+    value: (figure) =>
+      figure('ui-open', 'gateway', 'closed') / figure('ui-open', 'plain', 'closed'),
+  },
 ]
 
 function besidePlain(peer: 'llm' | 'limited', what: string): Target {
