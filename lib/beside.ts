@@ -6,15 +6,17 @@ import { Profilers } from './admin/pprof/profiler.ts'
 import { metricsEndpoints } from './admin/metrics.ts'
 import { readinessEndpoints } from './admin/readiness.ts'
 import { AdminServer } from './admin/server.ts'
-import type { Endpoints, Fallback, Place } from './admin/server.ts'
+import type { Place } from './admin/server.ts'
 import { addressesOf, isPreset } from './base/config/check/process.ts'
 import type { AdminAddress, Config } from './base/config/types.ts'
+import type { Endpoints, Fallback } from './base/endpoints.ts'
+import { stackOf } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { UI_PATH } from './base/ui-paths.ts'
 import type { Gateway } from './gateway.ts'
 import type { Reloader } from './reload.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
-import { answerOverHttp } from './ui/over-http.ts'
+import { uiOverHttp } from './ui/over-http.ts'
 import { playground } from './ui/playground/endpoints.ts'
 import type { Playground } from './ui/playground/endpoints.ts'
 
@@ -87,7 +89,10 @@ export class Beside {
       quit,
     })
     const all = { ...endpoints, ...this.#playground.endpoints }
-    await this.#serve(ADMIN, address, all, (...asked) => answerOverHttp(gateway.ui, ...asked))
+    const page = uiOverHttp(gateway.ui, (error) =>
+      log.line('error', 'admin', 'internal error', ['cause', stackOf(error)]),
+    )
+    await this.#serve(ADMIN, address, all, page)
   }
 
   /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */

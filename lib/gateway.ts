@@ -1,7 +1,7 @@
 // The life of a request in one place: accept → choose → enforce → forward → relay → settle.
 
 import { Budget } from './base/budget.ts'
-import { faultOf, GatewayError } from './base/errors.ts'
+import { faultOf, GatewayError, stackOf } from './base/errors.ts'
 import type { Refusal } from './base/config/error.ts'
 import type { Config } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
@@ -313,8 +313,4 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
   await Promise.race([work, deadline])
   clearTimeout(timer)
-}
-
-function stackOf(cause: unknown): string {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
 }

@@ -45,7 +45,7 @@ import type { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { LimitPlanner } from './limit-plan.ts'
 import { LlmPlanner } from './llm-plan.ts'
 import type { Ways } from './llm-plan.ts'
-import { hostsFor, uiEntry, uiKey } from './ui-routes.ts'
+import { doorFor, uiEntry, uiKey } from './ui-routes.ts'
 import { UiBackend } from './ui/backend.ts'
 import type { UiService } from './ui/service.ts'
 
@@ -234,10 +234,9 @@ class Planner {
   /** The web UI is a route like others, and answered here. */
   #page({ policies: own }: UiConfig, listener: ListenerConfig, around: Around): Route {
     const policies = this.#policies.ofListener({ ...own, transformations: null })
-    const hosts = hostsFor(own, listener, around.gateway)
     const key = uiKey(listener)
     const value: PlannedBackend = {
-      backend: new UiBackend(this.#standing.ui, hosts),
+      backend: new UiBackend(this.#standing.ui, doorFor(own, listener, around.gateway)),
       facts: { name: key, type: 'static', protocol: 'http' },
       shown: () => ({}),
     }

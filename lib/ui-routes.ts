@@ -15,7 +15,8 @@ import { partPath, UI_PARTS, UI_PATH } from './base/ui-paths.ts'
 import type { RequestHead } from './base/wire/head.ts'
 import type { RouteTable } from './choose/route-table.ts'
 import type { RouteEntry } from './choose/route-table.ts'
-import type { Hosts } from './ui/backend.ts'
+import { Origins } from './enforce/origins.ts'
+import type { Door } from './ui/backend.ts'
 
 type Listener = Pick<ListenerConfig, 'key'>
 
@@ -46,15 +47,20 @@ export function isForUi(
 
 /**
  * Where everybody on this machine may see it, so may every page that a browser here shows, by a name that is pointed
- * there: only names that mean this machine are answered.
+ * there: only names that mean this machine are answered. Origins are let in by its own `cors` only: that of the listener
+ * was written for other traffic.
  */
-export function hostsFor(
+export function doorFor(
   policies: UiPolicies,
   listener: ListenerConfig,
   { address }: GatewayConfig,
-): Hosts {
+): Door {
   const isKnown = listener.hostname !== '' || asksWho(policies) || asksWho(listener.policies)
-  return isLoopback(address) && !isKnown ? 'loopback' : 'any'
+  const origins = new Origins(policies.cors?.allowOrigins ?? [])
+  return {
+    hosts: isLoopback(address) && !isKnown ? 'loopback' : 'any',
+    letsIn: (origin) => origins.allows(origin),
+  }
 }
 
 function hasRoot({ routes }: ListenerConfig): boolean {

@@ -1,5 +1,6 @@
 // What the admin interface answers, path by path.
 
+import type { Endpoints } from '../base/endpoints.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Watchers } from '../base/trace/watchers.ts'
@@ -11,7 +12,6 @@ import { loggingEndpoints } from './logging.ts'
 import { memoryEndpoints } from './memory.ts'
 import { pageEndpoints, quitEndpoints } from './pages.ts'
 import { answerJson } from './server.ts'
-import type { Endpoints } from './server.ts'
 import { tasksEndpoints } from './tasks.ts'
 import { traceEndpoints } from './trace.ts'
 

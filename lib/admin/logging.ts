@@ -1,10 +1,10 @@
 // /logging: how much is logged, and more or less of it from the next line on (reference.md 7.2).
 
 import { checkFilter, filterOf, filterText } from '../base/config/log-filter.ts'
+import type { Endpoints } from '../base/endpoints.ts'
 import { MODULES } from '../base/log.ts'
 import type { Log } from '../base/log.ts'
 import { answer } from './server.ts'
-import type { Endpoints } from './server.ts'
 
 /** Modules that one filter may name; a filter is read by people. */
 const MAX_DIRECTIVES = 64

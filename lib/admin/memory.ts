@@ -1,9 +1,9 @@
 // /memory: what the process holds, what V8 says of its heap, and how many there are of the things that need memory.
 
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import type { Endpoints } from '../base/endpoints.ts'
 import type { Live } from '../base/live.ts'
 import { answerJson } from './server.ts'
-import type { Endpoints } from './server.ts'
 
 export function memoryEndpoints(live: () => Live): Endpoints {
   return {

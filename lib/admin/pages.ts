@@ -1,8 +1,9 @@
 // The page for people who look for something: an index of what can be asked.
 
+import type { Endpoints } from '../base/endpoints.ts'
+import { UI_PATH } from '../base/ui-paths.ts'
 import { VERSION } from '../base/version.ts'
 import { answer, answerPage } from './server.ts'
-import type { Endpoints } from './server.ts'
 
 /** Path, method, what it does. Nothing here comes from a client or a configuration. */
 const ROWS: readonly (readonly [path: string, methods: string, words: string])[] = [
@@ -14,12 +15,12 @@ const ROWS: readonly (readonly [path: string, methods: string, words: string])[]
   ['/debug/pprof/heap', 'GET', 'heap profile of what is alive'],
   ['/debug/tasks', 'GET', 'what runs now: connections, requests, sessions, child processes'],
   ['/quitquitquit', 'POST', 'graceful shutdown'],
-  ['/ui', 'GET', 'the web UI: all of this, and the traffic, to look at'],
+  [UI_PATH, 'GET', 'the web UI: all of this, and the traffic, to look at'],
 ]
 
 /** Without those that this machine does not have. */
 export function pageEndpoints(others: Endpoints): Endpoints {
-  const rows = ROWS.filter(([path]) => path === '/ui' || others[path] !== undefined)
+  const rows = ROWS.filter(([path]) => path === UI_PATH || others[path] !== undefined)
   const index = pageOf('gateway', `<p>Admin interface of gateway ${VERSION}.</p>\n${tableOf(rows)}`)
   return { '/': { GET: (_request, response) => answerPage(response, index) } }
 }

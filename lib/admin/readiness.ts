@@ -1,7 +1,7 @@
 // /healthz/ready: whether the gateway takes requests, for load balancers and supervisors (reference.md 7.4).
 
+import type { Endpoints, Handler } from '../base/endpoints.ts'
 import { answer } from './server.ts'
-import type { Endpoints, Handler } from './server.ts'
 
 /** `starting`: ports are not open yet. `draining`: they are closed again. */
 export type Readiness = 'starting' | 'ready' | 'draining'

@@ -3,22 +3,11 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AdminAddress } from '../base/config/types.ts'
+import type { Endpoints, Fallback } from '../base/endpoints.ts'
 import { isLoopback } from '../base/loopback.ts'
 import { refusalOf } from './guard.ts'
 import type { Exposure } from './guard.ts'
 import { clearSocket } from './unix-socket.ts'
-
-export type Handler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-) => void | Promise<void>
-
-/** By path, then by method. */
-export type Endpoints = Readonly<Record<string, Readonly<Record<string, Handler>>>>
-
-/** Asked about every path that no endpoint has; false for one that is not its own either. */
-export type Fallback = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean
 
 /** What it is called, and the setting that says where it is. */
 export interface Place {

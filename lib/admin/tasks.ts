@@ -2,10 +2,10 @@
 // processes there are.
 
 import { childState } from '../base/child-state.ts'
+import type { Endpoints } from '../base/endpoints.ts'
 import type { ChildView, ConnectionView, GroupView, ListenerView, Live } from '../base/live.ts'
 import { MAX_SHOWN, someOf } from '../base/live.ts'
 import { answerJson } from './server.ts'
-import type { Endpoints } from './server.ts'
 
 export function tasksEndpoints(live: () => Live): Endpoints {
   return {

@@ -1,14 +1,14 @@
 // /debug/trace: the next request that passes, told step by step as an event stream. Which request it is is decided when it is
 // accepted: an expression reads `request` and `source` then, and whatever is learnt later (`jwt`, `response`) is not there yet.
 
-import { MAX_STALL_MS } from '../base/kept-out.ts'
+import type { Endpoints, Handler } from '../base/endpoints.ts'
+import { USUAL_PACE } from '../base/kept-out.ts'
 import { streamEvents } from '../base/response-out.ts'
 import { watching } from '../base/trace/watching.ts'
 import type { Watchers } from '../base/trace/watchers.ts'
 import { answer } from './server.ts'
-import type { Endpoints, Handler } from './server.ts'
 
-const PACE = { keepAliveMs: 1_000, maxStallMs: MAX_STALL_MS }
+const PACE = { ...USUAL_PACE, keepAliveMs: 1_000 }
 
 export function traceEndpoints(watchers: Watchers): Endpoints {
   const watch: Handler = (request, response, { searchParams }) => {

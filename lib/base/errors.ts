@@ -63,3 +63,8 @@ export function faultOf(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   return new GatewayError('INTERNAL', 'internal error', { cause: error })
 }
+
+/** For the log. */
+export function stackOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}

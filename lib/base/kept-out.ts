@@ -10,7 +10,8 @@ export interface Pace {
   readonly maxStallMs: number
 }
 
-export const MAX_STALL_MS = 30_000
+/** What those who read may expect of every one. */
+export const USUAL_PACE: Pace = { keepAliveMs: 15_000, maxStallMs: 30_000 }
 
 /** Of what is written although the reader is full. */
 export const MAX_OVERFLOW = 1_048_576

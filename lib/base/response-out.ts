@@ -1,15 +1,10 @@
 // The reader of an event stream behind an answer of node:http.
 
 import type { ServerResponse } from 'node:http'
+import { EVENT_FIELDS } from './event-out.ts'
 import type { EventOut } from './event-out.ts'
 import { KeptOut } from './kept-out.ts'
 import type { Pace } from './kept-out.ts'
-
-const FIELDS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
-  'x-content-type-options': 'nosniff',
-}
 
 /** `open` is called when the head is out; what it returns is called when nobody listens any more. */
 export function streamEvents(
@@ -17,7 +12,9 @@ export function streamEvents(
   pace: Pace,
   open: (out: EventOut) => () => void,
 ): void {
-  response.writeHead(200, FIELDS)
+  response.writeHead(200, Object.fromEntries(EVENT_FIELDS))
+  // It would wait for the first event, and a browser with it.
+  response.flushHeaders()
   const kept = new KeptOut(new ResponseOut(response), pace)
   let leave = (): void => {}
   response.on('close', () => {

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { UI_PATH } from '../base/ui-paths.ts'
 
 export interface Asset {
   readonly type: string
@@ -18,15 +19,15 @@ export interface PageAsset extends Asset {
 
 /** Compiled beside this file, by the folder they are served from. */
 const FOLDERS: Readonly<Record<string, string>> = {
-  '/ui/lib/ui/page/': './page/',
-  '/ui/lib/base/trace-reading/': '../base/trace-reading/',
+  [`${UI_PATH}/lib/ui/page/`]: './page/',
+  [`${UI_PATH}/lib/base/trace-reading/`]: '../base/trace-reading/',
 }
 
 /** By the names in the page's import map. */
 const VENDORED: Readonly<Record<string, string>> = {
-  '/ui/vendor/preact.js': 'preact',
-  '/ui/vendor/hooks.js': 'preact/hooks',
-  '/ui/vendor/htm.js': 'htm',
+  [`${UI_PATH}/vendor/preact.js`]: 'preact',
+  [`${UI_PATH}/vendor/hooks.js`]: 'preact/hooks',
+  [`${UI_PATH}/vendor/htm.js`]: 'htm',
 }
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,14 +1,18 @@
 // The page on a gateway's listener: answered in this process, like a backend that is always there.
 
+import { EVENT_FIELDS } from '../base/event-out.ts'
 import type { Exchange } from '../base/exchange.ts'
+import { USUAL_PACE } from '../base/kept-out.ts'
 import { hostOf, isLoopback } from '../base/loopback.ts'
+import { otherSiteRefusal } from '../base/other-sites.ts'
+import type { BrowserField } from '../base/other-sites.ts'
 import { headOf, replyOf } from '../base/reply.ts'
 import type { Attempt, Backend, Reply } from '../base/types.ts'
 import { UI_PATH } from '../base/ui-paths.ts'
+import type { RequestHead } from '../base/wire/head.ts'
 import { problem } from './answers.ts'
 import type { Answer, Fields } from './ask.ts'
 import { EventBody } from './event-body.ts'
-import { PACE } from './pace.ts'
 import type { UiService } from './service.ts'
 
 /** A browser would keep it for good otherwise. */
@@ -20,23 +24,30 @@ const TO_PAGE: Fields = [
 /** `loopback`: a web page could reach it by a name of its own that it points there, and nobody is asked who they are. */
 export type Hosts = 'any' | 'loopback'
 
+/** Which pages may ask, besides its own. */
+export interface Door {
+  readonly hosts: Hosts
+  /** Origins that the configuration lets read it. */
+  readonly letsIn: (origin: string) => boolean
+}
+
 const FOREIGN =
   'forbidden: the web UI answers to loopback names only here, as long as ui.policies do not say who may see it'
 
 export class UiBackend implements Backend {
   readonly endpoint = 'ui'
   readonly #ui: () => UiService
-  readonly #hosts: Hosts
+  readonly #door: Door
 
-  constructor(ui: () => UiService, hosts: Hosts) {
+  constructor(ui: () => UiService, door: Door) {
     this.#ui = ui
-    this.#hosts = hosts
+    this.#door = door
   }
 
   call({ request }: Exchange, attempt: Attempt): void {
-    const { method, path, query, authority } = request
-    if (this.#hosts === 'loopback' && !isLoopback(hostOf(authority)))
-      return attempt.answer(replyTo(problem(403, FOREIGN)))
+    const { method, path, query } = request
+    const refusal = refusalOf(request, this.#door)
+    if (refusal !== null) return attempt.answer(replyTo(problem(403, refusal)))
     if (path === '/') return attempt.answer(replyOf(308, TO_PAGE))
     const ifNoneMatch = request.all('if-none-match').join(', ') || undefined
     const ask = { method, path, query: new URLSearchParams(query), ifNoneMatch }
@@ -44,13 +55,30 @@ export class UiBackend implements Backend {
   }
 }
 
+function refusalOf(request: RequestHead, { hosts, letsIn }: Door): string | null {
+  const { method, path, authority } = request
+  if (hosts === 'loopback' && !isLoopback(hostOf(authority))) return FOREIGN
+  const field = (name: BrowserField): string | undefined => {
+    const all = request.all(name)
+    return all.length === 0 ? undefined : all.join(', ')
+  }
+  const origin = field('origin')
+  if (origin !== undefined && letsIn(origin)) return null
+  return otherSiteRefusal({ method, path, field }, 'the web UI', (one) =>
+    isSameHost(one, authority),
+  )
+}
+
+/** Whatever their schemes: somebody in front may speak TLS for the listener. */
+function isSameHost(origin: string, authority: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const { protocol, host } = new URL(origin)
+  const own = `${protocol}//${authority}`
+  return host !== '' && URL.canParse(own) && new URL(own).host === host
+}
+
 function replyTo(answer: Answer): Reply {
   if (answer.kind === 'whole') return replyOf(answer.status, answer.fields, answer.content)
-  const head = headOf(200, [
-    ['content-type', 'text/event-stream'],
-    ['cache-control', 'no-cache'],
-    ['x-content-type-options', 'nosniff'],
-    ['date', new Date().toUTCString()],
-  ])
-  return { head, body: new EventBody(answer.open, PACE), tunnel: null }
+  const head = headOf(200, [...EVENT_FIELDS, ['date', new Date().toUTCString()]])
+  return { head, body: new EventBody(answer.open, USUAL_PACE), tunnel: null }
 }

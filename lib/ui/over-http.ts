@@ -1,41 +1,39 @@
 // The page's server behind node:http, as the admin interface has it.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import type { Fallback } from '../base/endpoints.ts'
+import { EVENT_FIELDS } from '../base/event-out.ts'
+import { USUAL_PACE } from '../base/kept-out.ts'
 import { streamEvents } from '../base/response-out.ts'
 import { problem } from './answers.ts'
-import type { Answer, Ask } from './ask.ts'
-import { PACE } from './pace.ts'
+import type { Answer, Fields } from './ask.ts'
 import type { UiService } from './service.ts'
 
-/** False for a path that is not the page's. */
-export function answerOverHttp(
-  ui: UiService,
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-): boolean {
-  const { method = '', headers } = request
-  const { pathname: path, searchParams: query } = url
-  const answer = told(ui, { method, path, query, ifNoneMatch: headers['if-none-match'] })
-  if (answer === null) return false
-  request.resume()
-  send(response, answer, method)
-  return true
-}
-
-/** A fault of ours is told as all else is. */
-function told(ui: UiService, ask: Ask): Answer | null {
-  try {
-    return ui.answer(ask, 'admin')
-  } catch (error) {
-    return problem(500, error instanceof Error ? error.message : 'error')
+/** `troubled` is told of a fault of ours; who asked hears no more than that there was one. */
+export function uiOverHttp(ui: UiService, troubled: (error: unknown) => void): Fallback {
+  return (request, response, { pathname: path, searchParams: query }) => {
+    const { method = '', headers } = request
+    try {
+      const answer = ui.answer(
+        { method, path, query, ifNoneMatch: headers['if-none-match'] },
+        'admin',
+      )
+      if (answer === null) return false
+      request.resume()
+      send(response, answer, method)
+    } catch (error) {
+      troubled(error)
+      if (response.headersSent) response.destroy()
+      else send(response, problem(500, 'internal error'), method)
+    }
+    return true
   }
 }
 
 function send(response: ServerResponse, answer: Answer, method: string): void {
   if (answer.kind === 'whole') return sendWhole(response, answer)
-  if (method !== 'HEAD') return streamEvents(response, PACE, answer.open)
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  if (method !== 'HEAD') return streamEvents(response, USUAL_PACE, answer.open)
+  response.writeHead(200, headersOf(EVENT_FIELDS))
   response.end()
 }
 
@@ -43,8 +41,12 @@ function sendWhole(
   response: ServerResponse,
   { status, fields, content }: Extract<Answer, { kind: 'whole' }>,
 ): void {
-  const headers: Record<string, string | number> = Object.fromEntries(fields)
+  const headers = headersOf(fields)
   if (status !== 304) headers['content-length'] = Buffer.byteLength(content)
   response.writeHead(status, headers)
   response.end(content)
+}
+
+function headersOf(fields: Fields): Record<string, string | number> {
+  return Object.fromEntries(fields)
 }

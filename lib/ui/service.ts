@@ -2,20 +2,41 @@
 // stands elsewhere, on the admin interface alone.
 
 import type { EventOut } from '../base/event-out.ts'
+import { MAX_WATCHERS } from '../base/trace/watchers.ts'
 import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/ui-paths.ts'
 import type { UiPart } from '../base/ui-paths.ts'
 import { assetAnswer, jsonAnswer, pageAnswer, problem, unkept } from './answers.ts'
-import type { Place } from './api.ts'
+import type { ConfigView, LimitsView, Logs, MapView, McpView, Place, Runtime } from './api.ts'
 import type { Answer, Ask } from './ask.ts'
 import { Assets } from './assets.ts'
-import type { UiSources } from './sources.ts'
 
 /** Event streams at a time, wherever they are read. */
 export const MAX_READERS = 32
 
+/** Of these, on listeners: whatever is read there, operators find room for theirs, and for their traces. */
+export const MAX_LISTENER_READERS = Math.min(MAX_READERS, MAX_WATCHERS) / 2
+
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
 const PARTS: ReadonlyMap<string, UiPart> = new Map(UI_PARTS.map((part) => [partPath(part), part]))
+
+/** Made anew for each question, so cheap and bounded. `place` is where it was asked. */
+type Read<T> = (ask: Ask, place: Place) => T
+
+/** What a question leads to when its answer is not simply data; see `problem` of answers.ts for what is refused. */
+type Tell = (ask: Ask, place: Place) => Answer
+
+/** Where its data is from: one function for each part of the read API. */
+export interface UiSources {
+  readonly runtime: Read<Runtime>
+  readonly map: Read<MapView>
+  readonly limits: Read<LimitsView>
+  readonly logs: Read<Logs>
+  readonly mcp: Read<McpView>
+  readonly config: Read<ConfigView>
+  readonly trace: Tell
+  readonly live: Tell
+}
 
 export class UiService {
   readonly #sources: UiSources
@@ -66,13 +87,14 @@ export class UiService {
   }
 
   #counted(open: (out: EventOut) => () => void, place: Place): Answer {
-    if (this.#isFull)
-      return problem(503, `too many readers: ${MAX_READERS} event streams are open already`)
+    const bound = this.#reached(place)
+    if (bound !== null)
+      return problem(503, `too many readers: ${bound} event streams are open already`)
     return {
       kind: 'events',
       open: (out) => {
         // Others came between the question and its answer.
-        if (this.#isFull) {
+        if (this.#reached(place) !== null) {
           out.end()
           return () => {}
         }
@@ -86,8 +108,12 @@ export class UiService {
     }
   }
 
-  get #isFull(): boolean {
-    return this.#readers.size >= MAX_READERS
+  /** The bound that keeps out one more there. */
+  #reached(place: Place): number | null {
+    if (this.#readers.size >= MAX_READERS) return MAX_READERS
+    if (place === 'admin') return null
+    const there = [...this.#readers.values()].filter((one) => one === place)
+    return there.length < MAX_LISTENER_READERS ? null : MAX_LISTENER_READERS
   }
 }
 

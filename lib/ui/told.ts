@@ -18,7 +18,7 @@ import type { McpPlace } from './mcp-places.ts'
 import { runtimeOf } from './runtime.ts'
 import { Sampler } from './sampler.ts'
 import type { Machine } from './sampler.ts'
-import type { UiSources } from './sources.ts'
+import type { UiSources } from './service.ts'
 import { traceAnswer } from './trace.ts'
 
 /** What is made of a configuration once, when it is first wanted. */

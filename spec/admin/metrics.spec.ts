@@ -10,7 +10,7 @@ import {
   metricsText,
   PART_LENGTH,
 } from '../../lib/admin/metrics.ts'
-import type { Handler } from '../../lib/admin/server.ts'
+import type { Handler } from '../../lib/base/endpoints.ts'
 import { Histogram } from '../../lib/base/metrics.ts'
 import type { Family, Series } from '../../lib/base/metrics.ts'
 import { adminOn, adminWith } from '../support/admin.ts'

@@ -2,7 +2,7 @@
 
 import { freePort } from '../../conformance/gateway-process.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
-import type { Endpoints } from '../../lib/admin/server.ts'
+import type { Endpoints } from '../../lib/base/endpoints.ts'
 import { deadline } from './deadline.ts'
 import type { Stage } from './gateway.ts'
 

@@ -5,7 +5,7 @@ import { Watchers } from '../../lib/base/trace/watchers.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Ask } from '../../lib/ui/ask.ts'
 import { problem } from '../../lib/ui/answers.ts'
-import type { UiSources } from '../../lib/ui/sources.ts'
+import type { UiSources } from '../../lib/ui/service.ts'
 import { traceAnswer } from '../../lib/ui/trace.ts'
 
 /** Everybody who reads /api/live. */

@@ -11,6 +11,9 @@ import { Readers } from '../support/ui-sources.ts'
 
 const backend = suite('ui/backend')
 
+/** An origin that the configuration lets in. */
+const FRIEND = 'https://ops.example'
+
 function never(): never {
   throw new Error('the page does not fail')
 }
@@ -18,7 +21,8 @@ function never(): never {
 /** `GET /path`, and fields. */
 function ask(hosts: Hosts, line: string, ...fields: string[]): Reply {
   const readers = new Readers()
-  const page = new UiBackend(() => new UiService(readers.sources), hosts)
+  const letsIn = (origin: string): boolean => origin === FRIEND
+  const page = new UiBackend(() => new UiService(readers.sources), { hosts, letsIn })
   const exchange = exchangeOf(requestOf(`${line} HTTP/1.1`, 'host: gw.example', ...fields))
   let found: Reply | null = null
   const attempt: Attempt = {
@@ -69,6 +73,81 @@ backend('the root leads to the page, and whatever else comes is not there', () =
 backend('names of other machines are refused where they could be pointed here', () => {
   for (const path of ['/', '/ui', '/api/runtime', '/api/live?topics=runtime'])
     assert.is(ask('loopback', `GET ${path}`).head.status, 403, path)
+})
+
+/** Of each kind that it has. */
+const PATHS = [
+  '/',
+  '/ui',
+  '/ui/lib/ui/page/main.js',
+  '/api/config',
+  '/api/trace',
+  '/api/live?topics=a',
+]
+
+function isAnswered(line: string, ...fields: string[]): boolean {
+  const { head, body } = ask('any', line, ...fields)
+  body.cancel()
+  return head.status !== 403
+}
+
+backend('pages of other sites are refused, and told why', () => {
+  for (const path of PATHS) {
+    for (const site of ['cross-site', 'same-site', 'new-word', ''])
+      assert.not.ok(isAnswered(`GET ${path}`, `sec-fetch-site: ${site}`), `${path} ${site}`)
+    for (const site of ['same-origin', 'none'])
+      assert.ok(isAnswered(`GET ${path}`, `sec-fetch-site: ${site}`), `${path} ${site}`)
+    assert.not.ok(isAnswered(`POST ${path}`, 'sec-fetch-site: cross-site'), path)
+    assert.not.ok(
+      isAnswered(`GET ${path}`, 'sec-fetch-site: none', 'sec-fetch-site: cross-site'),
+      path,
+    )
+  }
+  assert.is(
+    contentOf(ask('any', 'GET /api/config', 'sec-fetch-site: cross-site')),
+    '{"error":"forbidden: the web UI does not answer other sites"}',
+  )
+  assert.is(
+    contentOf(ask('any', 'GET /api/config', 'origin: http://evil.example')),
+    '{"error":"forbidden: the web UI does not answer other origins"}',
+  )
+})
+
+backend('a page of its own asks by whatever scheme it was loaded', () => {
+  for (const origin of ['http://gw.example', 'https://gw.example', 'https://GW.example:443'])
+    assert.ok(isAnswered('GET /api/runtime', `origin: ${origin}`), origin)
+  for (const origin of [
+    'http://gw.example:8080',
+    'https://gw.example:80',
+    'http://evil.example',
+    'http://gw.example.evil.example',
+    'http://gw.example@evil.example',
+    'null',
+    '',
+  ])
+    for (const path of PATHS)
+      assert.not.ok(isAnswered(`GET ${path}`, `origin: ${origin}`), `${origin} ${path}`)
+})
+
+const FOLLOWED = ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate']
+
+backend('a link leads to the page, and to no data', () => {
+  for (const path of ['/', '/ui', '/ui/'])
+    assert.ok(isAnswered(`GET ${path}`, ...FOLLOWED, 'sec-fetch-dest: document'), path)
+  for (const path of ['/api/config', '/api/trace', '/api/live?topics=a'])
+    assert.not.ok(isAnswered(`GET ${path}`, ...FOLLOWED, 'sec-fetch-dest: document'), path)
+  for (const dest of ['iframe', 'script', 'empty'])
+    assert.not.ok(isAnswered('GET /ui', ...FOLLOWED, `sec-fetch-dest: ${dest}`), dest)
+})
+
+backend('an origin that is let in reads, and no other page of its site does', () => {
+  const from = ['sec-fetch-site: cross-site', 'sec-fetch-mode: cors']
+  for (const path of PATHS) assert.ok(isAnswered(`GET ${path}`, ...from, `origin: ${FRIEND}`), path)
+  assert.not.ok(isAnswered('GET /api/config', ...from))
+  assert.not.ok(isAnswered('GET /api/config', ...from, 'origin: https://a.ops.example'))
+  assert.not.ok(isAnswered('GET /api/config', ...from, `origin: ${FRIEND}`, 'origin: https://a'))
+  const { head } = ask('loopback', 'GET /api/config', ...from, `origin: ${FRIEND}`)
+  assert.is(head.status, 403)
 })
 
 backend.run()

@@ -213,8 +213,30 @@ listener('rules, keys in cookies and pages of other origins are as on any route'
     'access-control-request-method: GET',
   )
   assert.match(preflight, /\r\naccess-control-allow-origin: https:\/\/ops\.example\r\n/)
-  const other = await ask(gateway, 'GET /ui', 'cookie: key=k1', 'origin: https://evil.example')
+  const site = 'sec-fetch-site: cross-site'
+  const read = await ask(gateway, 'GET /api/runtime', 'cookie: key=k1', origin, site)
+  assert.is(statusOf(read), 200)
+  assert.match(read, /\r\naccess-control-allow-origin: https:\/\/ops\.example\r\n/)
+  const evil = 'origin: https://evil.example'
+  const other = await ask(gateway, 'GET /ui', 'cookie: key=k1', evil, site)
+  assert.is(statusOf(other), 403)
   assert.not.match(other, /access-control-allow-origin/)
+})
+
+listener('pages of other sites take nothing, whatever other traffic lets them', async () => {
+  const gateway = await stage.gateway(
+    `gateways: { default: { port: \${PORT}, address: 127.0.0.1, cors: { allowOrigins: ["*"] } } }\n${OWN}ui: {}\n`,
+  )
+  for (const path of ['/api/trace', '/api/live?topics=config', '/api/config', '/ui'])
+    for (const from of ['sec-fetch-site: cross-site', 'origin: https://evil.example']) {
+      const answer = await ask(gateway, `GET ${path}`, from)
+      assert.is(statusOf(answer), 403, `${path} ${from}`)
+      assert.match(bodyOf(answer), /^{"error":"forbidden: the web UI does not answer other /)
+    }
+  assert.is(gateway.watchers.count, 0)
+  const own = await ask(gateway, 'GET /other', 'origin: https://evil.example')
+  assert.match(own, /\r\naccess-control-allow-origin: /)
+  assert.is(bodyOf(own), 'own')
 })
 
 listener('requests for it are logged and counted like others', async () => {

@@ -7,9 +7,9 @@ import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { pageEndpoints } from '../../lib/admin/pages.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
-import { answerOverHttp } from '../../lib/ui/over-http.ts'
+import { uiOverHttp } from '../../lib/ui/over-http.ts'
 import { MAX_READERS, UiService } from '../../lib/ui/service.ts'
-import type { UiSources } from '../../lib/ui/sources.ts'
+import type { UiSources } from '../../lib/ui/service.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
@@ -25,22 +25,21 @@ const LIVE = '/api/live?topics=runtime'
 interface Scene {
   readonly readers: Readers
   readonly target: NetConnectOpts
+  /** Faults that somebody is told of. */
+  readonly faults: unknown[]
 }
 
 async function open(more: Partial<UiSources> = {}): Promise<Scene> {
   const readers = new Readers()
   const ui = new UiService({ ...readers.sources, ...more })
-  const server = new AdminServer(
-    pageEndpoints({}),
-    () => {},
-    undefined,
-    (...asked) => answerOverHttp(ui, ...asked),
-  )
+  const faults: unknown[] = []
+  const page = uiOverHttp(ui, (error) => faults.push(error))
+  const server = new AdminServer(pageEndpoints({}), () => {}, undefined, page)
   stage.add(server)
   const port = await freePort()
   const address = { kind: 'tcp', host: '127.0.0.1', port } as const
   await deadline(server.listen(address), WAIT_MS, 'the admin interface to listen')
-  return { readers, target: { port, host: '127.0.0.1' } }
+  return { readers, faults, target: { port, host: '127.0.0.1' } }
 }
 
 async function start({ target }: Scene, line: string, ...fields: string[]): Promise<RawClient> {
@@ -91,14 +90,22 @@ over('what is not there is told as JSON below the page, and as text beside it', 
   assert.match(wrong, /^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/)
 })
 
-over('a fault of its own is told as JSON, too', async () => {
-  const scene = await open({
-    map: () => {
-      throw new Error('out of order')
-    },
-  })
+over('a fault of its own is told as JSON, and what it was only to the log', async () => {
+  const fault = new Error('out of order')
+  const fail = (): never => {
+    throw fault
+  }
+  const scene = await open({ map: fail, live: () => ({ kind: 'events', open: fail }) })
   const answer = await ask(scene, 'GET /api/map')
-  assert.match(answer, /^HTTP\/1\.1 500 [^]*\r\n\r\n{"error":"out of order"}$/)
+  assert.match(answer, /^HTTP\/1\.1 500 [^]*\r\n\r\n{"error":"internal error"}$/)
+  assert.not.match(await ask(scene, `GET ${LIVE}`), 'out of order')
+  assert.equal(scene.faults, [fault, fault])
+})
+
+over('a stream with nothing to say yet is open all the same', async () => {
+  const scene = await open({ live: () => ({ kind: 'events', open: () => () => {} }) })
+  const client = await start(scene, `GET ${LIVE}`)
+  assert.match(await client.until(/\r\n\r\n/), /\r\ncontent-type: text\/event-stream\r\n/)
 })
 
 over('the guard stands in front of it', async () => {

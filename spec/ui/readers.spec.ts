@@ -2,9 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { watching } from '../../lib/base/trace/watching.ts'
 import { UI_PARTS } from '../../lib/base/ui-paths.ts'
 import type { ConfigView, Logs, Runtime } from '../../lib/ui/api.ts'
-import { MAX_READERS } from '../../lib/ui/service.ts'
+import { MAX_LISTENER_READERS } from '../../lib/ui/service.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
@@ -77,13 +78,13 @@ readers('what is live comes over HTTP/1 and HTTP/2, and the page hears of a requ
 readers('one reader too many is told so, and has room when another left', async () => {
   const gateway = await stage.gateway(CONFIG)
   const open: RawClient[] = []
-  while (open.length < MAX_READERS) open.push(await listening(gateway))
+  while (open.length < MAX_LISTENER_READERS) open.push(await listening(gateway))
   for (const path of [LIVE, '/api/trace']) {
     const refused = await whole(gateway, path)
     assert.match(refused, /^HTTP\/1\.1 503 /)
     assert.match(
       refused,
-      /\r\n\r\n{"error":"too many readers: 32 event streams are open already"}$/,
+      /\r\n\r\n{"error":"too many readers: 16 event streams are open already"}$/,
     )
   }
   assert.match(await whole(gateway, '/api/runtime'), /^HTTP\/1\.1 200 /)
@@ -95,6 +96,15 @@ readers('one reader too many is told so, and has room when another left', async 
   while (!isLeft())
     await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, 'it to be left')
   await listening(gateway)
+})
+
+readers('however many watch there, an operator can', async () => {
+  const gateway = await stage.gateway(CONFIG)
+  for (let count = 0; count < MAX_LISTENER_READERS; count++)
+    await (await start(gateway, '/api/trace')).until(/: ready/)
+  assert.match(await whole(gateway, '/api/trace'), /^HTTP\/1\.1 503 /)
+  assert.is(gateway.watchers.count, MAX_LISTENER_READERS)
+  assert.is(watching(gateway.watchers, null).kind, 'granted')
 })
 
 readers.run()

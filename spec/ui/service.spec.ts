@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { UI_PARTS } from '../../lib/base/ui-paths.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Answer } from '../../lib/ui/ask.ts'
-import { MAX_READERS, UiService } from '../../lib/ui/service.ts'
+import { MAX_LISTENER_READERS, MAX_READERS, UiService } from '../../lib/ui/service.ts'
 import { StuckOut } from '../support/stuck-out.ts'
 import { Readers } from '../support/ui-sources.ts'
 
@@ -171,6 +171,23 @@ service('streams of both places are counted together, and 503 is told of one too
   read(ui)
   assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
   assert.is(errorIn(ask(ui, `GET /api/trace`))[0], 503)
+})
+
+service('those on listeners leave room for the admin interface', () => {
+  const ui = made()
+  const late = ask(ui, `GET ${LIVE}`, { place: 'listener' })
+  const [first] = Array.from({ length: MAX_LISTENER_READERS }, () => read(ui, 'listener'))
+  const [status, body] = errorIn(ask(ui, 'GET /api/trace', { place: 'listener' }))
+  assert.is(status, 503)
+  assert.equal(body, { error: 'too many readers: 16 event streams are open already' })
+  if (late?.kind !== 'events') throw new Error('not granted')
+  const out = new StuckOut()
+  late.open(out)
+  assert.is(out.state, 'ended')
+  first![1]()
+  read(ui, 'listener')
+  for (let count = MAX_LISTENER_READERS; count < MAX_READERS; count++) read(ui, 'admin')
+  assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
 })
 
 service('a stream that was granted and never read is none', () => {

@@ -1,8 +1,8 @@
 // /debug/pprof: profiles for `go tool pprof` (spec.md §4.2).
 
 import type { ServerResponse } from 'node:http'
+import type { Endpoints } from '../../base/endpoints.ts'
 import { answer } from '../server.ts'
-import type { Endpoints } from '../server.ts'
 import type { CpuOptions } from './profiler.ts'
 
 /** Whoever takes profiles; null when another one is being taken. */

@@ -1,8 +1,9 @@
 // The playground on the admin interface: requests to MCP backends, and logins at their providers. Nowhere else: it talks
 // to listeners as somebody on this machine.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import type { Endpoints, Handler } from '../../base/endpoints.ts'
 import { fetcher } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
 import { hostOf, isLoopback } from '../../base/loopback.ts'
@@ -16,15 +17,8 @@ import { Relay } from './relay.ts'
 import { isJson, refuse, reply } from './replies.ts'
 import type { Members } from './web.ts'
 
-type Handler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  url: URL,
-) => void | Promise<void>
-
 export interface Playground {
-  /** By path, then by method. */
-  readonly endpoints: Readonly<Record<string, Readonly<Record<string, Handler>>>>
+  readonly endpoints: Endpoints
   readonly close: () => void
 }
 

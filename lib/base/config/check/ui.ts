@@ -2,7 +2,7 @@
 
 import type { z } from 'zod'
 import { isLoopback } from '../../loopback.ts'
-import { UI_PATHS } from '../../ui-paths.ts'
+import { UI_PATH, UI_PATHS } from '../../ui-paths.ts'
 import { asksWho } from '../asks-who.ts'
 import { addressText } from '../show.ts'
 import type { UI } from '../shape/ui.ts'
@@ -84,8 +84,8 @@ function warnOfRoutes(context: Context, { key, routes }: OpenListener): void {
 /** A route that names its hosts goes first there, whatever its paths are. */
 function takenBy({ hostnames }: RouteConfig, path: PathMatch): string[] {
   const value = path.kind === 'prefix' ? trimmed(path.value) : path.value
-  if (path.kind !== 'regex' && value.startsWith('/ui/')) return [value]
-  const isFirst = hostnames.length > 0 || path.kind === 'exact' || value === '/ui'
+  if (path.kind !== 'regex' && value.startsWith(`${UI_PATH}/`)) return [value]
+  const isFirst = hostnames.length > 0 || path.kind === 'exact' || value === UI_PATH
   return isFirst && (path.kind !== 'regex' || hostnames.length > 0) ? coveredBy(path) : []
 }
 
@@ -93,7 +93,7 @@ function takenBy({ hostnames }: RouteConfig, path: PathMatch): string[] {
 function lostBy({ hostnames }: RouteConfig, path: PathMatch): string[] {
   if (hostnames.length > 0 || path.kind === 'exact') return []
   const value = trimmed(path.value)
-  return path.kind === 'prefix' && (value === '' || value === '/ui') ? [] : coveredBy(path)
+  return path.kind === 'prefix' && (value === '' || value === UI_PATH) ? [] : coveredBy(path)
 }
 
 function coveredBy(path: PathMatch): string[] {
