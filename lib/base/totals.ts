@@ -1,4 +1,4 @@
-// All requests that were settled, as a few sums: cheap to add to, and cheap to look at every second.
+// All requests that were settled, but for those of the web UI, as a few sums: cheap to add to, and cheap to look at every second.
 
 import { FineHistogram } from './fine-histogram.ts'
 
@@ -17,7 +17,8 @@ export class Totals implements Counts {
   refused = 0
   tokensIn = 0
   tokensOut = 0
-  readonly durations = new FineHistogram()
+  /** From the head of a request to that of its answer: streams may go on for hours. */
+  readonly firstBytes = new FineHistogram()
   /** Of streams that LLM providers answered with. */
   readonly firstTokens = new FineHistogram()
 }

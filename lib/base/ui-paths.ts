@@ -3,6 +3,9 @@
 /** The page, and all that it is made of below. */
 export const UI_PATH = '/ui'
 
+/** What is asked, for the log and the statistics, when the page is. */
+export const UI_ENDPOINT = 'ui'
+
 /** An OAuth provider sends the browser back here; on the admin interface only. */
 export const SIGNED_IN_PATH = `${UI_PATH}/signed-in`
 

@@ -8,6 +8,7 @@ import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
 import type { Family, Labels, Series } from '../base/metrics.ts'
 import { Totals } from '../base/totals.ts'
 import type { Counts } from '../base/totals.ts'
+import { UI_ENDPOINT } from '../base/ui-paths.ts'
 import { LlmMetrics } from './llm-metrics.ts'
 
 /**
@@ -101,8 +102,7 @@ export class Metrics {
     place.used = now
     this.#rowOf(exchange, place).count++
     place.duration.add((now - started) / 1000)
-    this.totals.durations.add(now - started)
-    countEnd(this.totals, exchange)
+    this.#countTotals(exchange, now)
     countEnd(place, exchange)
     if (asked > 0) {
       place.processing.add((asked - started) / 1000)
@@ -177,6 +177,14 @@ export class Metrics {
       },
       ...this.#llm.collect(),
     ]
+  }
+
+  /** Whoever looks at the page is not what it shows. */
+  #countTotals(exchange: Exchange, now: number): void {
+    const { started, answered, endpoint } = exchange
+    if (endpoint === UI_ENDPOINT) return
+    this.totals.firstBytes.add((answered || now) - started)
+    countEnd(this.totals, exchange)
   }
 
   #countTokens({ inputTokens = 0, outputTokens = 0, timeToFirstToken }: LlmFacts): void {

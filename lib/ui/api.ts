@@ -49,7 +49,7 @@ export interface RouteTraffic {
   readonly refused: number
 }
 
-/** One second of traffic. */
+/** One second of traffic; requests for the page itself are left out. */
 export interface Sample {
   readonly at: number
   /** How long it was, in truth. */
@@ -57,6 +57,7 @@ export interface Sample {
   readonly requests: number
   readonly errors: number
   readonly refused: number
+  /** From the head of a request to the first byte of its answer; of those that ended in this second. */
   readonly p50: number | null
   readonly p99: number | null
   /** From the head of an LLM request to the first token of its stream, p50. */

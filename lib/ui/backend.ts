@@ -8,7 +8,7 @@ import { otherSiteRefusal } from '../base/other-sites.ts'
 import type { BrowserField } from '../base/other-sites.ts'
 import { headOf, replyOf } from '../base/reply.ts'
 import type { Attempt, Backend, Reply } from '../base/types.ts'
-import { UI_PATH } from '../base/ui-paths.ts'
+import { UI_ENDPOINT, UI_PATH } from '../base/ui-paths.ts'
 import type { RequestHead } from '../base/wire/head.ts'
 import { problem } from './answers.ts'
 import type { Answer, Fields } from './ask.ts'
@@ -35,7 +35,7 @@ const FOREIGN =
   'forbidden: the web UI answers to loopback names only here, as long as ui.policies do not say who may see it'
 
 export class UiBackend implements Backend {
-  readonly endpoint = 'ui'
+  readonly endpoint = UI_ENDPOINT
   readonly #ui: () => UiService
   readonly #door: Door
 

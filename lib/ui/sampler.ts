@@ -51,7 +51,7 @@ interface Sums {
 export class Sampler {
   readonly #source: SampleSource
   readonly #machine: Machine
-  readonly #durations: LatestTimes
+  readonly #firstBytes: LatestTimes
   readonly #firstTokens: LatestTimes
   readonly #samples: Sample[] = []
   readonly #heard: ((sample: Sample) => void)[] = []
@@ -61,7 +61,7 @@ export class Sampler {
   constructor(source: SampleSource, machine = MACHINE) {
     this.#source = source
     this.#machine = machine
-    this.#durations = new LatestTimes(source.totals.durations)
+    this.#firstBytes = new LatestTimes(source.totals.firstBytes)
     this.#firstTokens = new LatestTimes(source.totals.firstTokens)
     this.#before = this.#sums(source.pulse())
   }
@@ -90,7 +90,7 @@ export class Sampler {
     const before = this.#before
     const sums = this.#sums(pulse)
     this.#before = sums
-    this.#durations.look()
+    this.#firstBytes.look()
     this.#firstTokens.look()
     const span = sums.at - before.at
     const sample: Sample = {
@@ -99,8 +99,8 @@ export class Sampler {
       requests: sums.requests - before.requests,
       errors: sums.errors - before.errors,
       refused: sums.refused - before.refused,
-      p50: rounded(this.#durations.quantile(0.5)),
-      p99: rounded(this.#durations.quantile(0.99)),
+      p50: rounded(this.#firstBytes.quantile(0.5)),
+      p99: rounded(this.#firstBytes.quantile(0.99)),
       firstToken: rounded(this.#firstTokens.quantile(0.5)),
       tokensIn: sums.tokensIn - before.tokensIn,
       tokensOut: sums.tokensOut - before.tokensOut,

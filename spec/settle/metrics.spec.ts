@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { metricsText } from '../../lib/admin/metrics.ts'
 import { GatewayError } from '../../lib/base/errors.ts'
+import { LatestTimes } from '../../lib/base/fine-histogram.ts'
 import type { Exchange } from '../../lib/base/exchange.ts'
 import { MAX_MODELS } from '../../lib/settle/llm-metrics.ts'
 import { MAX_PLACES, MAX_SERIES, Metrics } from '../../lib/settle/metrics.ts'
@@ -171,6 +172,29 @@ counting('sums of everything, and of each route: errors, refusals, tokens, times
   assert.equal(traffic('r'), [6, 3, 0])
   assert.equal(traffic('other'), [1, 0, 1])
   assert.equal(traffic('gateway/default'), [1, 0, 1])
+})
+
+counting('times to the first byte of an answer, however long the rest takes', () => {
+  const metrics = new Metrics()
+  const latest = new LatestTimes(metrics.totals.firstBytes)
+  const now = performance.now()
+  const hour = { started: now - 3_600_000, asked: now - 3_600_000, answered: now - 3_599_990 }
+  metrics.count(settled(hour as Partial<Exchange>))
+  latest.look()
+  const time = latest.quantile(0.99)!
+  assert.ok(time > 8 && time < 12, String(time))
+  // One that got no answer took all of its time.
+  metrics.count(settled({ ...hour, answered: 0, status: 0 } as Partial<Exchange>))
+  latest.look()
+  assert.ok(latest.quantile(0.99)! > 200_000)
+})
+
+counting('no request for the page in the sums of everything', () => {
+  const metrics = new Metrics()
+  metrics.count(settled({ endpoint: 'ui', route: 'gateway/default/ui' }))
+  assert.is(metrics.totals.requests, 0)
+  assert.ok(metrics.totals.firstBytes.counts.every((count) => count === 0))
+  assert.is(metrics.traffic.get('gateway/default/ui')!.requests, 1)
 })
 
 counting('tokens that a provider made up leave sums that are numbers', () => {

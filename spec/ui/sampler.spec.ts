@@ -35,7 +35,7 @@ class World {
 sampling('tells what came within the second, and what there is at its end', () => {
   const world = new World()
   Object.assign(world.totals, { requests: 10, errors: 1, refused: 2, tokensIn: 30, tokensOut: 40 })
-  world.totals.durations.add(8)
+  world.totals.firstBytes.add(8)
   world.totals.firstTokens.add(200)
   world.cpu += 251
   world.pulse = { connections: 3, requests: 2, streams: 1, bytesIn: 500, bytesOut: 700 }

@@ -137,7 +137,7 @@ function Latency({ samples }: Props): VNode {
   return html`
     <${Tile}
       title="Latency"
-      note="whole answer"
+      note="to the first byte of the answer"
       samples=${samples}
       lines=${[
         { name: 'p50', tone: 1, now: latestOf(samples, p50), of: p50 },
