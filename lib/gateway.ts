@@ -158,7 +158,7 @@ export class Gateway implements PortsOwner {
       this.#groups.retain(this.#plan.groups)
       this.#limits.retain(this.#plan.rules)
       this.#services.retain(this.#plan.services)
-      this.backends.retain(backendKeys(this.#plan.config))
+      this.backends.retain(this.#plan.backends)
       this.#metrics.retain(this.#plan.places)
     }
   }
@@ -279,11 +279,6 @@ export class Gateway implements PortsOwner {
     exchange.trace?.policies('gateway', listener.shown())
     return listener
   }
-}
-
-function backendKeys({ gateways }: Config): ReadonlySet<string> {
-  const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
-  return new Set(routes.flatMap(({ backends }) => backends.map(({ key }) => key)))
 }
 
 function routeOf(exchange: Exchange, listener: PlannedListener): Route {

@@ -97,8 +97,9 @@ export interface Plan {
   readonly rules: ReadonlySet<Rule>
   readonly services: ReadonlySet<RateLimitService>
   readonly behind: Behind
-  /** Keys of its routes and listeners, by which is counted. */
+  /** Keys of its routes and listeners, and of its backends, by which is counted. */
   readonly places: ReadonlySet<string>
+  readonly backends: ReadonlySet<string>
 }
 
 /** What lives beside the plans, and outlasts them. */
@@ -124,14 +125,26 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   const { rules, services } = planner.limits
   const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
-  const places = placesOf(config)
-  const called = { origins, groups, rules, services, behind, places }
+  const counted = { places: placesOf(config), backends: backendsOf(config) }
+  const called = { origins, groups, rules, services, behind, ...counted }
   return { config, generation, loadedAt, limits, ports, ...called }
 }
 
-function placesOf({ gateways }: Config): ReadonlySet<string> {
-  const listeners = gateways.flatMap((gateway) => gateway.listeners)
-  return new Set(listeners.flatMap(({ key, routes }) => [key, ...routes.map((route) => route.key)]))
+function placesOf(config: Config): ReadonlySet<string> {
+  const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
+  const places = listeners.flatMap(({ key, routes }) => [key, ...routes.map((route) => route.key)])
+  return new Set([...places, ...pagesOf(config)])
+}
+
+function backendsOf(config: Config): ReadonlySet<string> {
+  const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
+  const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
+  return new Set([...backends.map(({ key }) => key), ...pagesOf(config)])
+}
+
+/** The web UI on a listener is a route and its backend, by one key. */
+function pagesOf({ ui }: Config): string[] {
+  return (ui?.listeners ?? []).map((key) => uiKey({ key }))
 }
 
 /** What a listener has for its routes. */
