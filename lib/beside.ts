@@ -44,10 +44,7 @@ export class Beside {
   constructor(options: BesideOptions) {
     this.#options = options
     this.#addresses = addressesOf(options.config.process, options.env)
-    const { told } = options.gateway
-    told.addresses = this.#addresses
-    // Where nobody could look, nothing is remembered.
-    if (this.#addresses.admin.kind !== 'off') told.start()
+    options.gateway.told.start(this.#addresses)
     this.#playground = playground(() => mcpPlaces(options.gateway.plan.config))
   }
 

@@ -137,7 +137,7 @@ export class Gateway implements PortsOwner {
   async start(): Promise<void> {
     await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
-    if (this.#plan.config.ui !== null) this.told.start()
+    this.told.follow()
   }
 
   /**
@@ -152,7 +152,7 @@ export class Gateway implements PortsOwner {
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
       // Who may read them may be others now.
       this.#ui?.endListeners()
-      if (config.ui !== null) this.told.start()
+      this.told.follow()
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)

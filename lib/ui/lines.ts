@@ -37,8 +37,10 @@ export class Lines {
     this.#log.tap = (line) => this.#keep(line)
   }
 
+  /** What was kept is let go of; the next line has the next number. */
   stop(): void {
     this.#log.tap = null
+    while (this.#first <= this.#last) this.#drop()
   }
 
   /** Those behind a number, and whether some of them are gone already. */

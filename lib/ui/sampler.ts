@@ -77,12 +77,19 @@ export class Sampler {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.take(), SAMPLE_MS).unref()
+    if (this.#timer !== null) return
+    this.#timer = setInterval(() => this.take(), SAMPLE_MS).unref()
+    // What was before is nobody's second.
+    this.#before = this.#sums(this.#source.pulse())
+    this.#firstBytes.look()
+    this.#firstTokens.look()
   }
 
+  /** What was sampled is let go of. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
+    this.#samples.length = 0
   }
 
   take(): void {

@@ -55,8 +55,8 @@ export class Told implements UiSources {
   readonly #lines: Lines
   readonly #history = new LimitHistory()
   readonly #streams: LiveStreams
-  /** Where the interfaces beside the traffic are, once somebody has opened them. */
-  addresses: Addresses | null = null
+  /** Where the interfaces beside the traffic are, once somebody opens them. */
+  #addresses: Addresses | null = null
   #drawn: Drawn | null = null
 
   constructor(facts: Facts, machine?: Machine) {
@@ -76,8 +76,17 @@ export class Told implements UiSources {
     })
   }
 
-  /** From now on somebody may look, and wants to know what was before. */
-  start(): void {
+  /** The interfaces beside the traffic are about to be opened, at these addresses. */
+  start(addresses: Addresses): void {
+    this.#addresses = addresses
+    this.#drawn = null
+    this.follow()
+  }
+
+  /** Remembers while somebody could look, here or on a listener; to be called when another configuration is in force. */
+  follow(): void {
+    const hasAdmin = this.#addresses !== null && this.#addresses.admin.kind !== 'off'
+    if (!hasAdmin && this.#facts.inForce().config.ui === null) return this.stop()
     this.#lines.start()
     this.#sampler.start()
   }
@@ -114,7 +123,7 @@ export class Told implements UiSources {
   get #current(): Drawn {
     const { config } = this.#facts.inForce()
     if (this.#drawn?.config !== config)
-      this.#drawn = new Drawn(config, this.addresses ?? config.process)
+      this.#drawn = new Drawn(config, this.#addresses ?? config.process)
     return this.#drawn
   }
 }

@@ -45,12 +45,14 @@ keeping('keeps nothing that the filter holds back, and nothing once it has stopp
   log.filter = filterOf('info,mcp=debug')
   log.line('debug', 'mcp', 'yes', [])
   assert.is(lines.logs(0).filter, 'info,mcp=debug')
+  const told = () => lines.logs(0).lines.map(({ number, message }) => [number, message])
+  assert.equal(told(), [[1, 'yes']])
   lines.stop()
   say(log, 'late')
-  assert.equal(
-    lines.logs(0).lines.map(({ message }) => message),
-    ['yes'],
-  )
+  assert.equal(told(), [])
+  lines.start()
+  say(log, 'again')
+  assert.equal(told(), [[2, 'again']])
 })
 
 keeping('goes on behind a number, and says when lines in between are gone', () => {

@@ -79,4 +79,21 @@ sampling('keeps the last five minutes, the oldest first', () => {
   assert.is(heard.length, MAX_SAMPLES + 5)
 })
 
+sampling('begins anew after a stop, with nothing of what came meanwhile', () => {
+  const world = new World()
+  world.totals.requests = 5
+  world.after(1000)
+  world.sampler.stop()
+  assert.equal(world.sampler.samples, [])
+  world.totals.requests = 500
+  world.totals.firstBytes.add(8)
+  world.cpu += 900
+  world.now += 60_000
+  world.sampler.start()
+  world.totals.requests++
+  const { span, requests, p50, cpu } = world.after(1000)
+  world.sampler.stop()
+  assert.equal({ span, requests, p50, cpu }, { span: 1000, requests: 1, p50: null, cpu: 0 })
+})
+
 sampling.run()

@@ -7,11 +7,13 @@ import type { Ask } from '../../lib/ui/ask.ts'
 import { MAX_ROUTES } from '../../lib/ui/map.ts'
 import type { Told } from '../../lib/ui/told.ts'
 import { McpClient, begin, server } from '../forward/mcp/mcp-client.ts'
+import { ADDRESSES } from '../support/dump.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
 import { answers, chatEventsOf, LlmBackend } from '../support/llm-backend.ts'
 import { chatAsking, post } from '../support/llm/asking.ts'
+import { Reloading } from '../support/reloading.ts'
 import { Signer } from '../support/signer.ts'
 
 const telling = suite('ui/told')
@@ -21,6 +23,9 @@ telling.after.each(() => stage.clear())
 function ask(query = ''): Ask {
   return { method: 'GET', path: '', query: new URLSearchParams(query), ifNoneMatch: undefined }
 }
+
+/** The key of the page on the only listener. */
+const PAGE = 'gateway/default/ui'
 
 async function get(gateway: RunningGateway, path: string, fields = ''): Promise<string> {
   const client = await stage.client(gateway)
@@ -100,6 +105,41 @@ telling(
     await gateway.stop()
   },
 )
+
+telling(
+  'remembers as long as some listener has the page, or the admin interface is on',
+  async () => {
+    const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
+    const { told } = gateway.gateway
+    const messages = () => told.logs(ask(), 'admin').lines.map(({ message }) => message)
+    await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
+    assert.ok(messages().includes('reloaded config'))
+    await gateway.change(`routes: [${HI}]\n`)
+    assert.equal(messages(), [])
+    await gateway.change(`routes: [${HI}]\nui: {}\n`)
+    assert.equal(messages(), ['reloaded config'])
+    told.start(ADDRESSES)
+    await gateway.change(`routes: [${HI}]\n`)
+    assert.equal(messages(), ['reloaded config', 'reloaded config'])
+  },
+)
+
+telling('what the page was asked is kept by a reload, as long as it is there', async () => {
+  const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
+  const asked = () => {
+    const { backends, plan } = gateway.gateway
+    return [backends.of(PAGE)?.requests, plan.places.has(PAGE)]
+  }
+  const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
+  client.send('GET /ui HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await client.until(/<\/html>/)
+  await gateway.logged('request')
+  assert.equal(asked(), [1, true])
+  await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
+  assert.equal(asked(), [1, true])
+  await gateway.change(`routes: [${HI}]\n`)
+  assert.equal(asked(), [undefined, false])
+})
 
 function listenerOf({ told }: { told: Told }): ListenerNode {
   return told.map(ask(), 'admin').gateways[0]!.listeners[0]!
