@@ -13,17 +13,23 @@ const SENSITIVE_HEADERS = [
   'x-goog-api-key',
   // Whoever has it can use the session.
   'mcp-session-id',
+  'session',
+  // Where browsers put a token that they can put nowhere else.
+  'sec-websocket-protocol',
 ]
 
 /** How the name of a credential ends, whatever has it: a header nobody has listed, a setting, a parameter, a member. */
 const ENDING =
-  'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature|.jwt|[-_]key|(?:api|access|private)key'
+  'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature(?:-256)?|.jwt|[-_]key|(?:api|access|private)key' +
+  '|assertion|[-_]authorization|[-_]auth|[-_]session|session[-_]?id'
+/** Of a list or an object: all that is in it is one. */
+const SECRET_GROUP = new RegExp(`(?:${ENDING})s?$`, 'i')
 const SECRET_HEADER = new RegExp(`(?:${ENDING})$`)
 /** Of a configuration, where `key` may be a name, and a hash is one of a key. */
 const SECRET_SETTING = new RegExp(`(?:${ENDING}|hash)$`)
 /** Of what anybody may send, where a name tells less. */
 const SECRET = new RegExp(
-  `(?:${ENDING}|key|code|code_verifier|assertion|sig|jwt|id_token_hint|session_?id|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$`,
+  `(?:${ENDING}|key|code|code_verifier|sig|jwt|id_token_hint|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$`,
   'i',
 )
 /** Where neither this nor an escape occurs, no name is secret. */
@@ -39,8 +45,15 @@ const PARAMETER_END = /[&#\s]/g
 const FORM_END = /[&\r\n]/g
 /** How a form begins. */
 const FORM = /^\s{0,16}[^={}"<>\s]{1,1024}=/
-/** A member with a text: of JSON, or of JSON that stands as a text in other JSON, where quotes have backslashes. */
-const MEMBER = /"([^"]{1,128})"\s*:\s*(\\*)"/g
+/** A member with a text, a list or an object: of JSON, or of JSON that stands as a text in other JSON, where quotes have backslashes. */
+const MEMBER = /"([^"]{1,128})"\s*:\s*(?:(\\*)"|[[{])/g
+/** What a list or an object is made of, as far as it matters here. */
+const MARK = /["[\]{}]/g
+const OPENING = new Set(['[', '{'])
+const BEHIND_NAME = /\s*:/y
+const MAX_NAME = 128
+/** How a schema describes a member of that name. */
+const DESCRIBING = new Set(['type', 'title', 'description', 'format'])
 /** The name of a part of a multipart body, and how far from there its value begins at most. */
 const PART = /\bname="([^"]{1,128})"/g
 const MAX_PART_HEAD = 1024
@@ -68,6 +81,16 @@ export function isSecretSetting(name: string, { headers }: Pick<Hidden, 'headers
   return headers.has(lower) || SECRET_SETTING.test(lower)
 }
 
+/** Of a list or an object with that name: whether the texts in it are not shown. */
+export function isSecretGroup(name: string): boolean {
+  return SECRET_GROUP.test(name)
+}
+
+/** Of a parameter, whoever sends or wants it. */
+export function isSecretParameter(name: string): boolean {
+  return isSecret(name, NO_NAMES)
+}
+
 /** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
 export function shownTarget(text: string, names = NO_NAMES): string {
   return withoutParameters(text.replace(USER_INFO, `://${REDACTED}@`), PARAMETER_END, names)
@@ -91,17 +114,60 @@ function withoutParameters(text: string, end: RegExp, names: ReadonlySet<string>
   return without(text, PARAMETER, ([, name], from) => {
     if (!isSecret(name!, names)) return null
     end.lastIndex = from
-    return [from, end.exec(text)?.index ?? text.length]
+    return one(from, end.exec(text)?.index ?? text.length)
   })
 }
 
 function withoutMembers(text: string, names: ReadonlySet<string>): string {
   return without(text, MEMBER, ([, name, slashes], from) => {
-    if (!isSecret(unescaped(name!), names)) return null
-    const to = endOfText(text, from, slashes!.length)
+    const plain = unescaped(name!)
+    if (slashes === undefined) {
+      if (!isSecretGroup(plain) && !/authorization$/i.test(plain)) return null
+      return textsOfGroup(text, from, /\\*$/.exec(name!)![0].length)
+    }
+    if (!isSecret(plain, names)) return null
+    const to = endOfText(text, from, slashes.length)
     // There is nothing to hide.
-    return to > from ? [from, to] : null
+    return to > from ? one(from, to) : null
   })
+}
+
+/** The texts in a list or an object whose opening is behind us: up to its end, or that of the text it stands in. */
+function textsOfGroup(text: string, from: number, slashes: number): Found {
+  const hidden: [number, number][] = []
+  let depth = 1
+  let name = ''
+  let to = from
+  while (depth > 0) {
+    MARK.lastIndex = to
+    const mark = MARK.exec(text)
+    if (mark === null) return { hidden, to: text.length }
+    to = mark.index + 1
+    if (mark[0] !== '"') depth += OPENING.has(mark[0]) ? 1 : -1
+    else if (isInOther(text, mark.index, slashes)) return { hidden, to: mark.index }
+    else {
+      const start = to
+      const end = endOfText(text, start, slashes)
+      to = Math.min(end + slashes + 1, text.length)
+      BEHIND_NAME.lastIndex = to
+      if (BEHIND_NAME.test(text)) name = text.slice(start, Math.min(end, start + MAX_NAME))
+      else {
+        if (end > start && !isDescribing(name, text, start, end)) hidden.push([start, end])
+        name = ''
+      }
+    }
+  }
+  return { hidden, to }
+}
+
+/** A quote with fewer backslashes than ours ends the text that all this stands in. */
+function isInOther(text: string, quote: number, slashes: number): boolean {
+  return slashes > 0 && !text.endsWith('\\'.repeat(slashes), quote)
+}
+
+/** What a schema says about a member; JSON in it might be anything. */
+function isDescribing(name: string, text: string, start: number, end: number): boolean {
+  return DESCRIBING.has(name) && !text.slice(start, end).includes('\\')
 }
 
 function withoutParts(text: string, names: ReadonlySet<string>): string {
@@ -111,26 +177,39 @@ function withoutParts(text: string, names: ReadonlySet<string>): string {
     if (head < 0) return null
     const from = at + head + 4
     const to = text.indexOf('\r\n--', from)
-    return [from, to < 0 ? text.length : to]
+    return one(from, to < 0 ? text.length : to)
   })
 }
 
-/** Which part of the text to hide, behind a place that was found; null for none. */
-type Find = (found: RegExpExecArray, behind: number) => readonly [number, number] | null
+/** Which parts of the text to hide, in order, and how far it was read for that. */
+interface Found {
+  readonly hidden: readonly (readonly [number, number])[]
+  readonly to: number
+}
+
+/** What to hide behind a place that was found; null for nothing. */
+type Find = (found: RegExpExecArray, behind: number) => Found | null
+
+function one(from: number, to: number): Found {
+  return { hidden: [[from, to]], to }
+}
 
 /** In one pass: what was hidden is not looked at again. */
 function without(text: string, places: RegExp, find: Find): string {
   const shown: string[] = []
   let done = 0
   places.lastIndex = 0
-  for (let found = places.exec(text); found !== null; found = places.exec(text)) {
-    const hidden = find(found, places.lastIndex)
-    if (hidden === null) continue
-    shown.push(text.slice(done, hidden[0]), REDACTED)
-    done = places.lastIndex = hidden[1]
+  for (let place = places.exec(text); place !== null; place = places.exec(text)) {
+    const found = find(place, places.lastIndex)
+    if (found === null) continue
+    for (const [from, to] of found.hidden) {
+      shown.push(text.slice(done, from), REDACTED)
+      done = to
+    }
+    places.lastIndex = found.to
   }
   places.lastIndex = 0
-  return done === 0 ? text : shown.join('') + text.slice(done)
+  return shown.length === 0 ? text : shown.join('') + text.slice(done)
 }
 
 /** Where a text in JSON ends whose quotes have so many backslashes before them; what was cut off ends with all. */
@@ -154,6 +233,22 @@ const WORD = /[\w.-]{12,}/g
 const JWT = /\beyJ[\w-]{8}/
 const KEY = /\bsk-[\w-]{16,}/g
 
+/** How a credential in a header begins, whatever the header; a challenge has the name of a parameter there. */
+const SCHEMED = /^(\s{0,16}(?:bearer|basic|negotiate)\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])\S/i
+const BEARER = /\b(bearer\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])([\w.~+/=-]{8,})/gi
+
+/** A value of a header or a setting, without what is a credential by how it is written. */
+export function shownValue(text: string, names = NO_NAMES): string {
+  const scheme = SCHEMED.exec(text)
+  if (scheme !== null) return scheme[1]! + REDACTED
+  return shownTarget(text, names).replace(BEARER, withoutBearer).replace(WORD, withoutToken)
+}
+
+/** Words of people are in lower case: `bearer authentication`. */
+function withoutBearer(whole: string, scheme: string, word: string): string {
+  return /^[a-z]+\.?$/.test(word) ? whole : scheme + REDACTED
+}
+
 /** A line that some program printed, without what looks like a credential in it. */
 export function shownLine(text: string): string {
   return shownTarget(text)
@@ -172,7 +267,11 @@ function withoutToken(word: string): string {
 function isSecret(written: string, names: ReadonlySet<string>): boolean {
   const name = decoded(written)
   if (names.has(name) || SECRET.test(name)) return true
-  return /[[\].]/.test(name) && name.split(/[[\].]/).some((part) => SECRET.test(part))
+  return /[[\].]/.test(name) && name.split(/[[\].]/).some(isSecretPart)
+}
+
+function isSecretPart(part: string): boolean {
+  return SECRET.test(part) || SECRET_GROUP.test(part)
 }
 
 function decoded(name: string): string {

@@ -7,6 +7,7 @@ import {
   shownBody,
   shownLine,
   shownTarget,
+  shownValue,
 } from '../../lib/base/redact.ts'
 
 const redact = suite('redact')
@@ -75,6 +76,49 @@ redact('hides what OAuth sends in forms and JSON, and leaves all else as it is',
   for (const [body, shown] of bodies) assert.is(shownBody(Buffer.from(body)).toString(), shown)
 })
 
+redact('hides the texts in lists and objects with the name of a credential', () => {
+  const bodies: readonly [string, string][] = [
+    ['{"tokens":["x", "y"],"a":["b"]}', '{"tokens":["<redacted>", "<redacted>"],"a":["b"]}'],
+    [
+      '{"credentials":{"user":"u","more":[{"v":"x\\"]}"}]},"a":"b"}',
+      '{"credentials":{"user":"<redacted>","more":[{"v":"<redacted>"}]},"a":"b"}',
+    ],
+    ['{"Authorization":["Bearer x"]}', '{"Authorization":["<redacted>"]}'],
+    ['{"secret": [1, null, "cut of', '{"secret": [1, null, "<redacted>'],
+    ['{"tokens":[{"type":"a"},"x"]}', '{"tokens":[{"type":"a"},"<redacted>"]}'],
+    [
+      '{"t":"{\\"tokens\\":[\\"x\\"],\\"b\\":\\"c\\"}","d":["e"]}',
+      '{"t":"{\\"tokens\\":[\\"<redacted>\\"],\\"b\\":\\"c\\"}","d":["e"]}',
+    ],
+    // The text that it stands in ends before it does.
+    ['{"t":"\\"tokens\\": [","d":["e"]}', '{"t":"\\"tokens\\": [","d":["e"]}'],
+    ['a&tokens[]=x&b=c', 'a&tokens[]=<redacted>&b=c'],
+  ]
+  for (const [body, shown] of bodies) assert.is(shownBody(Buffer.from(body)).toString(), shown)
+})
+
+redact('shows counts of tokens, and what a schema says about a credential', () => {
+  const usage = '{"usage":{"tokens":{"prompt":5},"token_details":{"a":"b"}},"session":{"a":"b"}}'
+  const schema =
+    '{"properties":{"api_key":{"type":"string","title":"A","description":"Of it"},"q":{"a":"b"}}}'
+  const code = '{"code":{"language":"js"},"key":["a"]}'
+  for (const body of [usage, schema, code]) assert.is(shownBody(Buffer.from(body)).toString(), body)
+})
+
+redact('hides values of headers that are a credential by how they are written', () => {
+  const values: readonly [string, string][] = [
+    ['Bearer x', 'Bearer <redacted>'],
+    ['basic dTpw', 'basic <redacted>'],
+    ['a, Bearer abc123def456', 'a, Bearer <redacted>'],
+    ['a=eyJhbGciOiJI.eyJzdWIiOiJh.c2ln', 'a=<redacted>'],
+    ['/a?token=x', '/a?token=<redacted>'],
+  ]
+  for (const [value, shown] of values) assert.is(shownValue(value), shown)
+  const challenge = 'Bearer resource_metadata="https://a/b", error="invalid_token"'
+  const own = ['Bearer ', 'Basic realm="a"', 'needs bearer authentication', 'gzip, br', challenge]
+  for (const value of own) assert.is(shownValue(value), value)
+})
+
 redact('keeps bytes that are no text', () => {
   const bytes = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0x3d])
   assert.is(shownBody(bytes), bytes)
@@ -83,12 +127,19 @@ redact('keeps bytes that are no text', () => {
   assert.equal(shown.subarray(shown.length - bytes.length), bytes)
 })
 
+const MORE = [
+  ...['x-authorization', 'x-original-authorization', 'x-auth', 'x-session', 'x-session-id'],
+  ...['cf-access-jwt-assertion', 'x-goog-iap-jwt-assertion', 'x-hub-signature-256'],
+  ...['sec-websocket-protocol', 'session'],
+]
+
 redact('hides headers that end as names of credentials do', () => {
   const hidden = { headers: sensitiveNames([]) }
-  const own = ['token', 'apikey', 'x-user-jwt', 'x-passphrase', 'x-amz-credential']
+  const own = ['token', 'apikey', ...MORE, 'x-user-jwt', 'x-passphrase', 'x-amz-credential']
   for (const name of ['cookie', 'x-auth-token', 'ocp-apim-subscription-key', 'x-a-secret', ...own])
     assert.ok(isSecretHeader(name, hidden), name)
-  const known = ['x-content-hash', 'x-error-code', 'access-control-allow-credentials']
+  const counts = ['x-ratelimit-remaining-tokens', 'x-author', 'x-session-count']
+  const known = [...counts, 'x-content-hash', 'x-error-code', 'access-control-allow-credentials']
   for (const name of ['accept', 'x-tokens', 'host', ...known])
     assert.not.ok(isSecretHeader(name, hidden), name)
 })
@@ -102,12 +153,28 @@ redact('hides settings by the names of headers, and by their own', () => {
     assert.not.ok(isSecretSetting(name, hidden), name)
 })
 
-const MOST_MS = 30_000
+const MOST_MS = 60_000
 const LONG = 2_097_152
 const MARKS = '?&;="\\\':/@#.-_%+[]{}<> \r\nae'.split('')
-const RUNS = ['?a', '&a', ';a=', '?a=', '\\"', '":"', '"a":', '://', '://a', '--', 'eyJ', 'eyJ-']
+const RUNS = [
+  '"token":[',
+  '"token":{"',
+  '\\"token\\":[',
+  '?a',
+  '&a',
+  ';a=',
+  '?a=',
+  '\\"',
+  '":"',
+  '"a":',
+  '://',
+  '://a',
+  '--',
+  'eyJ',
+  'eyJ-',
+]
 const WORDS = ['eyJ-abcdefgh.', 'sk-', 'token', 'token ', 'bearer ', 'token:', ' name="token"']
-const OPENINGS = ['', 'a=', '{"password":"', '{"a":"{\\"password\\":\\"', '--']
+const OPENINGS = ['', 'a=', '{"password":"', '{"a":"{\\"password\\":\\"', '{"tokens":[', '--']
 
 redact('reads anything once, however long', () => {
   // One that looks twice takes minutes for the first of them.
@@ -116,6 +183,7 @@ redact('reads anything once, however long', () => {
     const text = run.repeat(LONG / run.length)
     shownTarget(text)
     shownLine(text)
+    shownValue(text)
     for (const opening of OPENINGS) shownBody(Buffer.from(opening + text))
   }
   assert.ok(performance.now() - before < MOST_MS)
