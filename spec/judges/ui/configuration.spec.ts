@@ -3,33 +3,18 @@
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
 import { assertPresentable } from '../../support/ui/presentable.ts'
-import { Shop } from '../../support/ui/shop.ts'
+import { POLICIES, Shop } from '../../support/ui/shop.ts'
 
 const SECRET = 'key-nobody-is-to-see'
 
-/** A resource that is attached, one that is not, and a key in a route. */
-const MORE = `
+const KEYED = `
   - name: keyed
     matches: [{ path: { pathPrefix: /keyed } }]
     policies: { apiKey: { keys: [{ key: '\${SHOP_KEY}' }] }, directResponse: { status: 200 } }
----
-apiVersion: gateway.dev/v1alpha1
-kind: GatewayPolicy
-metadata: { name: for-team, namespace: default }
-spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: team }]
-  traffic: { rateLimit: { local: [{ requests: 500, unit: Minutes }] } }
----
-apiVersion: gateway.dev/v1alpha1
-kind: GatewayPolicy
-metadata: { name: for-nobody, namespace: default }
-spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
-  traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
 `
 
 const configuration = judgeOf('ui: configuration', () =>
-  Shop.start({ more: MORE, env: { SHOP_KEY: SECRET } }),
+  Shop.start({ more: KEYED + POLICIES, env: { SHOP_KEY: SECRET } }),
 )
 
 configuration('shows what is in force and where it was written, and no secret', async (seat) => {

@@ -3,27 +3,10 @@
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
 import { assertPresentable } from '../../support/ui/presentable.ts'
-import { Shop } from '../../support/ui/shop.ts'
-
-/** A resource for a route that is there, and one that is not. */
-const MORE = `---
-apiVersion: gateway.dev/v1alpha1
-kind: GatewayPolicy
-metadata: { name: for-team, namespace: default }
-spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: team }]
-  traffic: { rateLimit: { local: [{ requests: 500, unit: Minutes }] } }
----
-apiVersion: gateway.dev/v1alpha1
-kind: GatewayPolicy
-metadata: { name: for-nobody, namespace: default }
-spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
-  traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
-`
+import { POLICIES, Shop } from '../../support/ui/shop.ts'
 
 const map = judgeOf('ui: map', async () => {
-  const shop = await Shop.start({ more: MORE })
+  const shop = await Shop.start({ more: POLICIES })
   for (const path of ['/hello', '/hello', '/hello']) assert.is(await shop.send(path), 200)
   assert.is(await shop.send('/team'), 403)
   assert.is(await shop.send('/down'), 503)

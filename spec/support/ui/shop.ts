@@ -44,6 +44,23 @@ const ROUTES = `
     backends: [{ mcp: { targets: [${DEMO_TARGET}] } }]
 `
 
+/** Resources, for `more`: one for a route that is there, and one that is not. */
+export const POLICIES = `---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: for-team, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: team }]
+  traffic: { rateLimit: { local: [{ requests: 500, unit: Minutes }] } }
+---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: for-nobody, namespace: default }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: nobody }]
+  traffic: { rateLimit: { local: [{ requests: 5, unit: Minutes }] } }
+`
+
 export interface ShopConfig {
   /** In place of those above. */
   readonly routes?: string
