@@ -72,9 +72,16 @@ export class Turncoat {
     const tap = { came: first.toString('latin1'), went: '' }
     this.#taps.push(tap)
     other.write(first)
-    socket.on('data', (bytes: Buffer) => (tap.came += bytes.toString('latin1')))
-    other.on('data', (bytes: Buffer) => (tap.went += bytes.toString('latin1')))
-    socket.pipe(other).pipe(socket)
+    socket.on('data', (bytes: Buffer) => {
+      tap.came += bytes.toString('latin1')
+      other.write(bytes)
+    })
+    other.on('data', (bytes: Buffer) => {
+      tap.went += bytes.toString('latin1')
+      socket.write(bytes)
+    })
+    socket.once('end', () => other.end())
+    other.once('end', () => socket.end())
   }
 
   #keep(socket: Socket): Socket {
