@@ -18,8 +18,19 @@ export const MAX_COMPREHENSIONS = 8
 /** Elements all comprehensions of one evaluation may look at together. */
 export const MAX_STEPS = 4096
 
-/** Characters of any text an expression's functions build. */
+/** Characters of any text an expression builds, and elements of any list. */
 export const MAX_TEXT = 65_536
+export const MAX_LIST = 65_536
+
+/**
+ * Units of work of one evaluation: a node of a loop's body is one, each time, as is an element of a list that is
+ * built or searched, and so many characters or bytes that are built or read.
+ */
+export const MAX_WORK = 262_144
+export const TEXT_PER_UNIT = 32
+
+/** The same for each who waits to see a request: every request is held against all of their expressions. */
+export const MAX_WATCH_WORK = 1024
 
 /** Characters of a URI whose query is read or changed. */
 export const MAX_URI = 8192

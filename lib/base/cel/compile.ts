@@ -4,14 +4,15 @@ import type { Environment, ParseResult } from '@marcbachmann/cel-js'
 import { ParseError, TypeError as CheckError } from '@marcbachmann/cel-js'
 import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { nearest } from '../config/nearest.ts'
-import { MAX_DEPTH, MAX_KEY, MAX_SOURCE } from './bounds.ts'
+import { MAX_DEPTH, MAX_KEY, MAX_SOURCE, MAX_WORK } from './bounds.ts'
 import { ENVIRONMENTS, environmentOf } from './environment.ts'
 import type { FaultCode } from './errors.ts'
 import { CelError, CelFault, faultOf } from './errors.ts'
 import { fieldsOf, NAMES } from './fields.ts'
-import { bound, inspect, Meter, unknownField } from './guard.ts'
+import { bound, inspect, unknownField } from './guard.ts'
 import type { Node } from './library.ts'
 import { rootOf } from './library.ts'
+import { costOf, Meter } from './meter.ts'
 import type { Place, Wanted } from './places.ts'
 import { fits, PLACES } from './places.ts'
 import type { View } from './view.ts'
@@ -105,9 +106,9 @@ function scalarText(value: unknown): string {
 
 /** An expression as it may stand at this place; throws a CelError. */
 export function compile(source: string, place: Place): Expression {
-  const { names, wanted } = PLACES[place]
+  const { names, wanted, work } = PLACES[place]
   const types = Object.fromEntries(names.map((name) => [name, NAMES[name] as string]))
-  return compileIn(ENVIRONMENTS[place], source, types, wanted)
+  return compileIn(ENVIRONMENTS[place], source, types, { wanted, work })
 }
 
 /** The same with names of one's own, by their CEL types. */
@@ -116,14 +117,19 @@ export function compileWith(
   names: Readonly<Record<string, string>>,
   wanted: Wanted = 'any',
 ): Expression {
-  return compileIn(environmentOf(names), source, names, wanted)
+  return compileIn(environmentOf(names), source, names, { wanted, work: MAX_WORK })
+}
+
+interface Terms {
+  readonly wanted: Wanted
+  readonly work: number
 }
 
 function compileIn(
   environment: Environment,
   source: string,
   names: Readonly<Record<string, string>>,
-  wanted: Wanted,
+  { wanted, work }: Terms,
 ): Expression {
   if (source.length > MAX_SOURCE)
     throw new CelError('too_long', `expression longer than ${MAX_SOURCE} characters`, '', 0)
@@ -132,7 +138,9 @@ function compileIn(
   const { valid, type = '', error } = parsed.check()
   if (!valid) throw refusalOf(error, source, names)
   if (!fits(type, wanted)) throw new CelError('result_type', misfit(type, wanted), source, 0)
-  const meter = new Meter()
+  if (costOf(rootOf(parsed)) > work)
+    throw new CelError('too_large', 'expression that would do more than it may', source, 0)
+  const meter = new Meter(work)
   bound(nodes, meter)
   return new Expression(source, parsed, meter, namesIn(nodes))
 }

@@ -3,19 +3,15 @@
 
 import { MAX_REGEX_SUBJECT, unsafeReason } from '../regex/safety.ts'
 import { nearest } from '../config/nearest.ts'
-import {
-  MAX_COMPREHENSIONS,
-  MAX_DEPTH,
-  MAX_NESTED_COMPREHENSIONS,
-  MAX_STEPS,
-  MAX_TEXT,
-} from './bounds.ts'
+import { MAX_COMPREHENSIONS, MAX_DEPTH, MAX_NESTED_COMPREHENSIONS, MAX_TEXT } from './bounds.ts'
 import { CelError, CelFault } from './errors.ts'
 import type { CelErrorCode } from './errors.ts'
 import { fieldsOf } from './fields.ts'
 import { ABSENT } from './headers-map.ts'
 import type { Node } from './library.ts'
 import { childrenOf, comprehensionOf } from './library.ts'
+import { metered } from './meter.ts'
+import type { Meter } from './meter.ts'
 import { replacer } from './regex-replace.ts'
 
 /** Parts of the library that are no CEL, or not this gateway's. */
@@ -23,24 +19,6 @@ const UNKNOWN_NAMES = new Set(['cel', 'optional'])
 
 /** Longer is no duration, and the library's own pattern for them is cubic. */
 const MAX_DURATION_TEXT = 64
-
-/** Counts the elements that the comprehensions of one evaluation look at. */
-export class Meter {
-  #left = 0
-
-  reset(): void {
-    this.#left = MAX_STEPS
-  }
-
-  step(): void {
-    if (--this.#left < 0) throw new CelFault('too_many_steps')
-  }
-
-  /** An operator or a quantifier may have swallowed the fault. */
-  get isExhausted(): boolean {
-    return this.#left < 0
-  }
-}
 
 interface Visit {
   readonly node: Node
@@ -157,14 +135,6 @@ export function unknownField(
 /** Puts the meter and the bounds of texts into a tree that was checked. */
 export function bound(nodes: readonly Node[], meter: Meter): void {
   for (const node of nodes) {
-    const loop = comprehensionOf(node)
-    if (loop !== undefined) {
-      const { condition } = loop
-      loop.condition = (accumulated) => {
-        meter.step()
-        return condition === undefined || condition(accumulated)
-      }
-    }
     const called = callOf(node)
     const pattern = patternOf(called)?.args as string | undefined
     if (pattern !== undefined && called?.name === 'matches') boundMatches(node, pattern)
@@ -172,6 +142,7 @@ export function bound(nodes: readonly Node[], meter: Meter): void {
     if (called?.name === 'join') before(node, fitJoin)
     if (called?.name === 'duration') before(node, fitDuration)
     if (node.op === 'in') before(node, refuseAbsent)
+    metered(node, meter)
   }
 }
 

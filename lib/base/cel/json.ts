@@ -85,13 +85,48 @@ function numberOf(token: string): bigint | number {
 
 /** Any value of an expression as JSON text; bytes as base64, times and durations as CEL writes them. */
 export function toJson(value: unknown): string {
-  const text = jsonOf(value, 0)
+  const text = new Writer().text(value, 0)
   if (text.length > MAX_TEXT) throw new CelFault('too_large')
   return text
 }
 
-function jsonOf(value: unknown, depth: number): string {
-  if (depth > MAX_JSON_DEPTH) throw new CelFault('too_deep')
+/** Stops where there is too much: what an expression has put into a list many times over is written as often. */
+class Writer {
+  /** Counts what is certain to be in the text. */
+  #room = MAX_TEXT
+
+  text(value: unknown, depth: number): string {
+    if (depth > MAX_JSON_DEPTH) throw new CelFault('too_deep')
+    this.#take(1)
+    if (Array.isArray(value))
+      return `[${value.map((item) => this.text(item, depth + 1)).join(',')}]`
+    if (isMap(value)) return `{${this.#fields(value, depth).join(',')}}`
+    if (typeof value === 'string') this.#take(value.length)
+    return scalarText(value)
+  }
+
+  #fields(map: AnyMap, depth: number): string[] {
+    const entries = map instanceof Map ? [...map.entries()] : Object.entries(map)
+    return entries.map(
+      ([key, item]) => `${JSON.stringify(String(key))}:${this.text(item, depth + 1)}`,
+    )
+  }
+
+  #take(letters: number): void {
+    this.#room -= letters
+    if (this.#room < 0) throw new CelFault('too_large')
+  }
+}
+
+/** A literal is a plain object. */
+type AnyMap = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
+
+function isMap(value: unknown): value is AnyMap {
+  if (typeof value !== 'object' || value === null) return false
+  return value instanceof Map || Object.getPrototypeOf(value) === Object.prototype
+}
+
+function scalarText(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
@@ -101,24 +136,17 @@ function jsonOf(value: unknown, depth: number): string {
     case 'number':
       return Number.isFinite(value) ? String(value) : 'null'
     case 'object':
-      return objectText(value, depth)
+      return objectText(value)
     default:
       throw new CelFault('no_such_overload')
   }
 }
 
-function objectText(value: object | null, depth: number): string {
+function objectText(value: object | null): string {
   if (value === null) return 'null'
   if (value instanceof UnsignedInt) return String(value)
   if (value instanceof Date) return JSON.stringify(value)
   if (value instanceof Duration) return JSON.stringify(String(value))
   if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))
-  if (Array.isArray(value)) return `[${value.map((item) => jsonOf(item, depth + 1)).join(',')}]`
-  if (!(value instanceof Map) && Object.getPrototypeOf(value) !== Object.prototype)
-    throw new CelFault('no_such_overload')
-  const entries = value instanceof Map ? [...value.entries()] : Object.entries(value)
-  const fields = entries.map(
-    ([key, item]) => `${JSON.stringify(String(key))}:${jsonOf(item, depth + 1)}`,
-  )
-  return `{${fields.join(',')}}`
+  throw new CelFault('no_such_overload')
 }

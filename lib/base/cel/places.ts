@@ -1,5 +1,6 @@
 // Where in a configuration an expression can stand: which names it may read there, and what it must give.
 
+import { MAX_WATCH_WORK, MAX_WORK } from './bounds.ts'
 import type { Name } from './fields.ts'
 import { fieldsOf } from './fields.ts'
 
@@ -12,19 +13,21 @@ export type Wanted = 'bool' | 'key' | 'any'
 interface PlaceRule {
   readonly names: readonly Name[]
   readonly wanted: Wanted
+  /** Units of work it may do. */
+  readonly work: number
 }
 
 const REQUEST = ['request', 'source', 'jwt', 'apiKey', 'basicAuth', 'env'] as const
 const EVERYTHING = [...REQUEST, 'mcp', 'llm', 'backend', 'response', 'proxy'] as const
 
 export const PLACES: Readonly<Record<Place, PlaceRule>> = {
-  rule: { names: [...REQUEST, 'mcp', 'llm', 'backend', 'proxy'], wanted: 'bool' },
+  rule: { names: [...REQUEST, 'mcp', 'llm', 'backend', 'proxy'], wanted: 'bool', work: MAX_WORK },
   // §8: checked before an LLM body is read. A key may name `llm` all the same; it shares one bucket then.
-  requestLimitKey: { names: [...REQUEST, 'llm', 'proxy'], wanted: 'key' },
-  tokenLimitKey: { names: [...REQUEST, 'llm', 'backend', 'proxy'], wanted: 'key' },
-  transformation: { names: EVERYTHING, wanted: 'any' },
-  log: { names: EVERYTHING, wanted: 'any' },
-  trace: { names: EVERYTHING, wanted: 'bool' },
+  requestLimitKey: { names: [...REQUEST, 'llm', 'proxy'], wanted: 'key', work: MAX_WORK },
+  tokenLimitKey: { names: [...REQUEST, 'llm', 'backend', 'proxy'], wanted: 'key', work: MAX_WORK },
+  transformation: { names: EVERYTHING, wanted: 'any', work: MAX_WORK },
+  log: { names: EVERYTHING, wanted: 'any', work: MAX_WORK },
+  trace: { names: EVERYTHING, wanted: 'bool', work: MAX_WATCH_WORK },
 }
 
 const KEYS = new Set(['string', 'int', 'uint', 'double', 'bool', 'dyn'])

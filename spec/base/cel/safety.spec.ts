@@ -4,11 +4,19 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_STEPS, MAX_TEXT, MAX_URI } from '../../../lib/base/cel/bounds.ts'
+import {
+  MAX_LIST,
+  MAX_STEPS,
+  MAX_TEXT,
+  MAX_URI,
+  MAX_WATCH_WORK,
+  MAX_WORK,
+  TEXT_PER_UNIT,
+} from '../../../lib/base/cel/bounds.ts'
 import { compile } from '../../../lib/base/cel/compile.ts'
 import { environmentOf } from '../../../lib/base/cel/environment.ts'
 import type { Claims } from '../../../lib/base/cel/json.ts'
-import { fromJson } from '../../../lib/base/cel/json.ts'
+import { fromJson, toJson } from '../../../lib/base/cel/json.ts'
 import type { Evaluator } from '../../../lib/base/cel/library.ts'
 import { View } from '../../../lib/base/cel/view.ts'
 import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex/safety.ts'
@@ -160,6 +168,73 @@ safety('lets no short text grow long', () => {
   const more = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`b${i}`, i]))
   assert.is(outcome('jwt.a.merge(jwt.a).size()', { a: many }), 300n)
   assert.is(outcome('jwt.a.merge(jwt.b)', { a: many, b: more }), 'fault too_large')
+})
+
+const TEN_TIMES = '.map(x, x + x + x + x + x + x + x + x + x + x)'
+
+safety('lets nothing grow by being added to itself', () => {
+  const half = 'a'.repeat(MAX_TEXT / 2)
+  assert.is(outcome('(jwt.a + jwt.a).size()', { a: half }), BigInt(MAX_TEXT))
+  assert.is(outcome('jwt.a + jwt.a + "b"', { a: half }), 'fault too_large')
+  assert.is(outcome('bytes(jwt.a) + bytes(jwt.a) + b"b"', { a: half }), 'fault too_large')
+  const list = Array.from({ length: MAX_LIST / 2 }, () => 1)
+  assert.is(outcome('(jwt.a + jwt.a).size()', { a: list }), BigInt(MAX_LIST))
+  assert.is(outcome('jwt.a + jwt.a + [1]', { a: list }), 'fault too_large')
+  for (const seed of [
+    `"${'0'.repeat(100)}"`,
+    `b"${'0'.repeat(100)}"`,
+    '[1, 1, 1, 1, 1, 1, 1, 1, 1]',
+  ])
+    assert.match(
+      String(outcome(`[${seed}]${TEN_TIMES.repeat(6)}`)),
+      /^fault too_(large|many_steps)$/,
+    )
+})
+
+safety('counts all that is built, however small its parts are', () => {
+  const claims = { a: Array.from({ length: MAX_STEPS }, () => 'a'), t: 'a'.repeat(MAX_TEXT - 1) }
+  assert.ok((MAX_STEPS * MAX_TEXT) / TEXT_PER_UNIT > MAX_WORK)
+  for (const built of ['jwt.t + x', 'jwt.t.replace("b", x)', 'jwt.t.lowerAscii()', 'bytes(jwt.t)'])
+    assert.is(outcome(`jwt.a.map(x, ${built})`, claims), 'fault too_many_steps', built)
+  for (const read of [
+    'jwt.t.contains(x + "b")',
+    'jwt.t == jwt.t',
+    'x in jwt.a',
+    'size(jwt.t) == 1',
+  ])
+    assert.is(outcome(`jwt.a.exists_one(x, ${read})`, claims), 'fault too_many_steps', read)
+})
+
+safety('counts every node of a loop', () => {
+  const claims = { a: Array.from({ length: MAX_STEPS }, () => 1) }
+  const sum = Array.from({ length: 100 }, () => 'x').join(' + ')
+  assert.is(outcome(`jwt.a.exists(x, ${sum} == 1)`, claims), 'fault too_many_steps')
+})
+
+safety('looks at no list as often as it is in others', () => {
+  const nested = `[[1]]${'.map(x, [x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x])'.repeat(4)}`
+  assert.is(outcome(`${nested} == ${nested}`), 'fault too_many_steps')
+  assert.is(outcome(`${nested}[0] in ${nested}`), 'fault too_many_steps')
+  assert.is(outcome(`${nested}.contains(${nested}[0])`), 'fault too_many_steps')
+  assert.is(outcome(`[1].exists(x, toJson(${nested}) == "")`), 'fault too_many_steps')
+  let shared: unknown = 1n
+  for (let i = 0; i < 30; i++) shared = [shared, shared]
+  assert.throws(() => toJson(shared), /too_large/)
+})
+
+safety('lets those who wait for a request cost each one little', () => {
+  const list = `[${Array.from({ length: 60 }, () => 1).join()}]`
+  const costly = `${list}.exists(a, ${list}.exists(b, a + b == 3))`
+  assert.is(outcome(costly), false)
+  assert.throws(() => compile(costly, 'trace'), /would do more than it may/)
+  const loop = 'request.headers["x-list"].split(",").exists(x, x == "b")'
+  const holds = (items: number): boolean => {
+    const line = `X-List: ${'a,'.repeat(items)}b`
+    const view = new View(exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', line)))
+    return compile(loop, 'trace').holds(view)
+  }
+  assert.is(holds(100), true)
+  assert.is(holds(MAX_WATCH_WORK), false)
 })
 
 safety('hands the library no long duration: its pattern is cubic', () => {
