@@ -45,7 +45,8 @@ export class Beside {
     this.#options = options
     this.#addresses = addressesOf(options.config.process, options.env)
     options.gateway.told.start(this.#addresses)
-    this.#playground = playground(() => mcpPlaces(options.gateway.plan.config))
+    const operators = Object.values(this.#addresses)
+    this.#playground = playground(() => mcpPlaces(options.gateway.plan.config), operators)
   }
 
   /** Throws when an address that somebody wrote cannot be had. */

@@ -3,6 +3,7 @@
 import { gunzipSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import type { Dispatcher } from 'undici'
+import { outsideLookup } from './outside.ts'
 
 /** A provider must answer within this, or counts as down. */
 const FETCH_TIMEOUT_MS = 5_000
@@ -28,12 +29,15 @@ export interface FetchOptions {
 
 export type Fetch = (url: string, options?: FetchOptions) => Promise<Fetched>
 
-/** `ours`: this very process is asked, by whatever certificate. */
-export type Asked = 'theirs' | 'ours'
+/** `ours`: this very process is asked, by whatever certificate. `strangers`: nobody configured them, so none is inside. */
+export type Asked = 'theirs' | 'ours' | 'strangers'
 
 /** Throws when there is no answer in time, or one too large. Redirects are answers like any other. */
 export function fetcher(asked: Asked = 'theirs'): { fetch: Fetch; close: () => void } {
-  const connect = { rejectUnauthorized: asked === 'theirs' }
+  const connect = {
+    rejectUnauthorized: asked !== 'ours',
+    ...(asked === 'strangers' ? { lookup: outsideLookup() } : {}),
+  }
   const dispatcher = new Agent({ keepAliveTimeout: 4_000, connections: 16, pipelining: 1, connect })
   const fetch: Fetch = async (url, options = {}) => {
     const { method = 'GET', headers = {}, body = null, timeout = FETCH_TIMEOUT_MS } = options

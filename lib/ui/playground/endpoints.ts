@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import type { AdminAddress } from '../../base/config/types.ts'
 import type { Endpoints, Handler } from '../../base/endpoints.ts'
 import { fetcher } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
@@ -32,11 +33,13 @@ const STATUSES: Readonly<Record<ProblemKind, number>> = { provider: 502, request
 
 type Places = () => readonly McpPlace[]
 
-/** `places`: those of the configuration in force. */
-export function playground(places: Places): Playground {
+/** `places`: those of the configuration in force. `operators`: addresses of this process where no login may lead. */
+export function playground(places: Places, operators: readonly AdminAddress[] = []): Playground {
   const theirs = fetcher()
   const ours = fetcher('ours')
-  const logins = new Logins({ theirs: theirs.fetch, ours: ours.fetch })
+  const strangers = fetcher('strangers')
+  const fetches = { theirs: theirs.fetch, ours: ours.fetch, strangers: strangers.fetch }
+  const logins = new Logins(fetches, operators)
   const relay = new Relay(places)
   const hand: Handler = (request, response, url) => relay.serve(request, response, url)
   const oauth = oauthHandlers(logins, places)
@@ -47,8 +50,7 @@ export function playground(places: Places): Playground {
       '/api/oauth/finish': { POST: oauth.finish },
     },
     close: () => {
-      theirs.close()
-      ours.close()
+      for (const one of [theirs, ours, strangers]) one.close()
     },
   }
 }

@@ -2,6 +2,7 @@
 // belongs to one is kept here until it comes back, and its token goes to the page that asked, nowhere else.
 
 import { createHash, randomBytes } from 'node:crypto'
+import type { AdminAddress } from '../../base/config/types.ts'
 import { objectIn } from '../../base/json/object-in.ts'
 import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../api.ts'
 import type { McpPlace } from '../mcp-places.ts'
@@ -35,12 +36,19 @@ interface Login {
 
 export class Logins {
   readonly #fetches: Fetches
+  readonly #operators: readonly AdminAddress[]
   readonly #clock: Pick<typeof Date, 'now'>
   /** By state, the oldest first. */
   readonly #open = new Map<string, Login>()
 
-  constructor(fetches: Fetches, clock: Pick<typeof Date, 'now'> = Date) {
+  /** `operators`: addresses of this process where no document may lead. */
+  constructor(
+    fetches: Fetches,
+    operators: readonly AdminAddress[] = [],
+    clock: Pick<typeof Date, 'now'> = Date,
+  ) {
     this.#fetches = fetches
+    this.#operators = operators
     this.#clock = clock
   }
 
@@ -49,7 +57,8 @@ export class Logins {
     const config = place.route.policies.mcpAuthentication
     if (config === null) throw new LoginProblem('this backend has no mcpAuthentication', 'request')
     const { resource } = config.resourceMetadata
-    const web = new Web(this.#fetches, destinationOf(place), resource)
+    const homes = { issuer: config.issuer, resource, operators: this.#operators }
+    const web = new Web(this.#fetches, destinationOf(place), homes)
     const server = await metadataOf(config, web)
     const client = clientId ?? (await registered(server, redirectUri, web))
     const verifier = randomText()
@@ -76,7 +85,7 @@ export class Logins {
   async finish({ state, code, iss }: OAuthFinish): Promise<OAuthFinished> {
     const login = this.#take(state)
     const { web, server, resource, redirectUri, clientId, verifier } = login
-    if (server.namesItself && iss !== server.issuer)
+    if (!isFrom(server, iss))
       throw new LoginProblem('the answer comes from another authorization server')
     const form = new URLSearchParams({
       grant_type: 'authorization_code',
@@ -120,6 +129,11 @@ export class Logins {
     const oldest = this.#clock.now() - LOGIN_MS
     for (const [state, { at }] of this.#open) if (at < oldest) this.#open.delete(state)
   }
+}
+
+/** RFC 9207: whoever names itself must be the one that was asked, whether it promised to name itself or not. */
+function isFrom({ issuers, namesItself }: ServerMetadata, iss: string | null): boolean {
+  return iss === null ? !namesItself : issuers.length === 0 || issuers.includes(iss)
 }
 
 async function registered(

@@ -2,13 +2,13 @@
 // first, then that of the authorization server it names (RFC 9728, RFC 8414, OpenID Connect).
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { hostOf, isLoopback } from '../../base/loopback.ts'
 import { OPENID, RESOURCE, SERVER } from '../../base/well-known.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { Web } from './web.ts'
 
 export interface ServerMetadata {
-  readonly issuer: string
+  /** Those that its answers may name; empty where the gateway stands for one that calls itself otherwise. */
+  readonly issuers: readonly string[]
   readonly authorization: string
   readonly token: string
   /** Null where nobody can register. */
@@ -33,53 +33,44 @@ export async function metadataOf(
   // Nothing but these two is what the configuration says.
   if (server !== `${origin}${path}` && server !== config.issuer)
     throw new LoginProblem('the resource names an authorization server that is not configured')
-  const found = await web.document(documentsOf(server))
+  const found = await web.document(documentsOf(server, config))
   const { issuer } = found
-  if (typeof issuer !== 'string')
-    throw new LoginProblem("the authorization server's document names no issuer")
-  const reach = (member: string): string => endpointIn(found, member, config)
+  // RFC 8414 3.3: otherwise the document could be that of anybody.
+  if (issuer !== server)
+    throw new LoginProblem("the authorization server's document names another issuer")
   const registration = found['registration_endpoint']
   return {
-    issuer,
-    authorization: reach('authorization_endpoint'),
-    token: reach('token_endpoint'),
-    registration: isAtHome(registration, config) ? registration : null,
+    issuers: config.provider === 'idp_tenant' ? [] : [server, config.issuer],
+    authorization: endpointIn(found, 'authorization_endpoint', web),
+    token: endpointIn(found, 'token_endpoint', web),
+    registration: isAtHome(registration, web) ? registration : null,
     namesItself: found['authorization_response_iss_parameter_supported'] === true,
     scopes: textsIn(resource['scopes_supported']).slice(0, MAX_SCOPES),
   }
 }
 
-/** RFC 8414 puts the well-known part before the path, OpenID Connect behind it. */
-function documentsOf(server: string): string[] {
+/** RFC 8414 puts the well-known part before the path, OpenID Connect behind it; the gateway has the former. */
+function documentsOf(server: string, { issuer }: McpAuthenticationConfig): string[] {
   const { origin, path } = partsOf(server)
+  if (server !== issuer) return [`${origin}${SERVER}${path}`]
   return [`${origin}${SERVER}${path}`, `${origin}${path}${OPENID}`]
 }
 
-/** Over TLS, on this machine, or where the configuration itself says plain HTTP. */
-function endpointIn(
-  found: Readonly<Record<string, unknown>>,
-  member: string,
-  config: McpAuthenticationConfig,
-): string {
+/** Throws for one that leads to neighbours of this process. */
+function endpointIn(found: Readonly<Record<string, unknown>>, member: string, web: Web): string {
   const written = found[member]
   if (typeof written !== 'string' || !URL.canParse(written))
     throw new LoginProblem(`the authorization server's document has no ${member}`)
-  const { protocol, host, username, password } = new URL(written)
-  const isSafe =
-    protocol === 'https:' ||
-    (protocol === 'http:' && isLoopback(hostOf(host))) ||
-    isAtHome(written, config)
-  if (!isSafe || username !== '' || password !== '')
-    throw new LoginProblem(`${member} of the authorization server is not safe to use`)
+  if (web.reachOf(written) === 'nobody')
+    throw new LoginProblem(
+      `${member} of the authorization server is not safe to use: it is neither at the issuer nor at a public host over TLS`,
+    )
   return written
 }
 
 /** At the provider or the gateway itself: a document must not send a registration elsewhere. */
-function isAtHome(written: unknown, config: McpAuthenticationConfig): written is string {
-  if (typeof written !== 'string' || !URL.canParse(written)) return false
-  const { origin, protocol } = new URL(written)
-  const homes = [config.issuer, config.resourceMetadata.resource].map((url) => new URL(url).origin)
-  return /^https?:$/.test(protocol) && homes.includes(origin)
+function isAtHome(written: unknown, web: Web): written is string {
+  return typeof written === 'string' && ['ours', 'theirs'].includes(web.reachOf(written))
 }
 
 function textsIn(value: unknown): string[] {

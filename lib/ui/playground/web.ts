@@ -1,15 +1,18 @@
-// How a login asks the gateway and its provider. What is the gateway's own goes over loopback to its listener: its public
-// name need not lead there from here.
+// How a login asks the gateway and its provider, and nobody else that a document names. What is the gateway's own goes over
+// loopback to its listener: its public name need not lead there from here.
 
 import type { Fetch, FetchOptions } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
-import { isDocument } from './destination.ts'
+import { InnerAddress } from '../../base/outside.ts'
 import type { Destination } from './destination.ts'
 import { LoginProblem } from './login-problem.ts'
+import { reachOf } from './reach.ts'
+import type { Homes, Reach } from './reach.ts'
 
 export interface Fetches {
   readonly theirs: Fetch
   readonly ours: Fetch
+  readonly strangers: Fetch
 }
 
 export interface Fetched {
@@ -22,13 +25,16 @@ export type Members = Readonly<Record<string, unknown>>
 export class Web {
   readonly #fetches: Fetches
   readonly #own: Destination
-  /** Of the resource: what the gateway calls itself. */
-  readonly #origin: string
+  readonly #homes: Homes
 
-  constructor(fetches: Fetches, own: Destination, resource: string) {
+  constructor(fetches: Fetches, own: Destination, homes: Homes) {
     this.#fetches = fetches
     this.#own = own
-    this.#origin = new URL(resource).origin
+    this.#homes = homes
+  }
+
+  reachOf(url: string): Reach {
+    return reachOf(url, this.#homes)
   }
 
   /** The first of these that is there. */
@@ -46,13 +52,18 @@ export class Web {
 
   /** Never follows a redirect. */
   async ask(url: string, options: FetchOptions): Promise<Fetched> {
-    const { origin, host, pathname } = new URL(url)
-    const isOurs = origin === this.#origin && isDocument(pathname)
-    const ask = isOurs ? this.#fetchOurs : this.#fetches.theirs
+    const { host } = new URL(url)
+    const reach = this.reachOf(url)
+    if (reach === 'nobody') throw new LoginProblem(`${host} is not asked for a login`)
+    const ask = reach === 'ours' ? this.#fetchOurs : this.#fetches[reach]
     try {
       const { status, text } = await ask(url, options)
       return { status, text: text() }
-    } catch {
+    } catch (error) {
+      if (error instanceof InnerAddress)
+        throw new LoginProblem(
+          `${host} is not asked: it is inside this network, and not the issuer`,
+        )
       throw new LoginProblem(`${host} does not answer, or not in a way that can be read`)
     }
   }

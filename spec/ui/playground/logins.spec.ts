@@ -268,9 +268,11 @@ logins('at most 16 wait at a time, none for longer than ten minutes', async () =
   const [place] = mcpPlaces(gateway.plan.config)
   const ours = stage.add(fetcher('ours'))
   const theirs = stage.add(fetcher())
+  const strangers = stage.add(fetcher('strangers'))
   let now = 1_000_000
   const clock = { now: () => now }
-  const open = new Logins({ ours: ours.fetch, theirs: theirs.fetch }, clock)
+  const fetches = { ours: ours.fetch, theirs: theirs.fetch, strangers: strangers.fetch }
+  const open = new Logins(fetches, [], clock)
   const asked = {
     backend: '',
     redirectUri: 'http://127.0.0.1:9/ui/signed-in',
