@@ -1,5 +1,5 @@
-// A page that means no good, in a real browser: it tries every way a page has to read the ports for operators, to change the
-// log and to stop the process. Pages that a person opens are shown all the same.
+// A page that means no good, in a real browser: it tries every way a page has to read the ports for operators and the web
+// UI on a listener, to change the log and to stop the process. Pages that a person opens are shown all the same.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ judge.after.each(() => stage.clear())
 
 /** By port: what it reads, and what it would have done. */
 type Targets = Readonly<Partial<Record<Place, Readonly<Record<'reads' | 'writes', string[]>>>>>
-type Place = 'admin' | 'stats' | 'readiness'
+type Place = 'admin' | 'stats' | 'readiness' | 'listener'
 
 const ALL: Targets = {
   admin: {
@@ -32,13 +32,26 @@ const ALL: Targets = {
   },
   stats: { reads: ['/metrics'], writes: [] },
   readiness: { reads: ['/healthz/ready'], writes: [] },
+  listener: {
+    reads: [
+      '/ui',
+      '/ui/lib/ui/page/main.js',
+      '/api/config',
+      '/api/trace',
+      '/api/live?topics=config',
+    ],
+    writes: ['/api/trace'],
+  },
 }
 
 /** Enough where only the place of the page differs: a browser takes its time. */
-const SOME: Targets = { admin: { reads: ['/ui', '/config_dump'], writes: ['/quitquitquit'] } }
+const SOME: Targets = {
+  admin: { reads: ['/ui', '/config_dump'], writes: ['/quitquitquit'] },
+  listener: { reads: ['/api/trace'], writes: [] },
+}
 
 interface Running {
-  readonly ports: Readonly<Record<Place | 'traffic', number>>
+  readonly ports: Readonly<Record<Place, number>>
   readonly program: Program
   readonly chromium: Chromium
 }
@@ -58,13 +71,14 @@ function hostile(path: string): string {
 /** `evil.test` is a name that somebody has point here. */
 async function start(path: string): Promise<Running> {
   const ports = {
-    traffic: await freePort(),
+    listener: await freePort(),
     admin: await freePort(),
     stats: await freePort(),
     readiness: await freePort(),
   }
-  const text = `gateways: { default: { port: ${ports.traffic}, address: 127.0.0.1 } }
+  const text = `gateways: { default: { port: ${ports.listener}, address: 127.0.0.1 } }
 routes: [{ name: planted, policies: { directResponse: { status: 200, body: hello } } }]
+ui: {}
 `
   const program = new Program('gateway', ['-c', text], {
     ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
@@ -91,7 +105,8 @@ async function told(port: number, path: string): Promise<string> {
 async function assertUnharmed({ ports, program }: Running): Promise<void> {
   assert.is(await told(ports.readiness, '/healthz/ready'), '200 ready\n')
   assert.is(await told(ports.admin, '/logging'), '200 current log level is info\n')
-  assert.is(await told(ports.traffic, '/'), '200 hello')
+  assert.is(await told(ports.listener, '/'), '200 hello')
+  assert.match(await told(ports.admin, '/memory'), '"trace_watchers": 0')
   assert.not.match(program.stdout, /shutting down/)
 }
 
@@ -106,6 +121,9 @@ function site(): Promise<Turncoat> {
   return Turncoat.start(hostile).then((turncoat) => stage.add(turncoat))
 }
 
+/** As text, or as the web UI says it. */
+const REFUSED = /^(?:{"error":")?forbidden: /
+
 /** By the names of the ways: what was read, or null. */
 type Results = Record<string, string | null>
 
@@ -119,7 +137,7 @@ async function attack(page: Page, paths: Targets[Place], wire: Turncoat, name: s
       const tried = page.evaluate<Results>(`attack(${ways}, '${url}${path}')`)
       const results = await deadline(tried, WAIT_MS, `${ways} of ${path}`)
       for (const [way, text] of Object.entries(results)) {
-        const isRefusal = isOwn && text?.startsWith('forbidden: ') === true
+        const isRefusal = isOwn && REFUSED.test(text ?? '')
         assert.ok(text === null || isRefusal, `${way} of ${path}: ${String(text)}`)
       }
       await allCame(wire, new URL(path, url).pathname, Object.keys(results))
@@ -181,14 +199,25 @@ function addAttacks(running: () => Promise<Running>): void {
   })
 }
 
+/** The title of a page for people. */
+const OURS = /gateway$/
+
+interface Shown {
+  readonly status: number
+  readonly title: string
+  readonly text: string
+}
+
 /** Goes on from a page by a script of its own; tells what is shown then, and how it was answered. */
-async function follow(page: Page, script: string): Promise<{ status: number; text: string }> {
+async function follow(page: Page, script: string): Promise<Shown> {
+  const before = page.url()
   const [response] = await Promise.all([
     page.waitForEvent('response', (answer) => answer.status() !== 302),
+    page.waitForURL(({ href }) => href !== before),
     page.evaluate(script),
   ])
-  await page.waitForLoadState()
-  return { status: response.status(), text: await page.innerText('body') }
+  const [title, text] = [await page.title(), await page.innerText('body')]
+  return { status: response.status(), title, text }
 }
 
 function addPeople(running: () => Promise<Running>): void {
@@ -213,11 +242,30 @@ function addPeople(running: () => Promise<Running>): void {
         for (const url of [admin + path, `${start}to?${admin}${path}`]) {
           const shown = await follow(await open(all, start), `location = '${url}'`)
           assert.is(shown.status, 200, url)
-          assert.match(shown.text, '/config_dump', url)
+          assert.match(shown.title, OURS, url)
         }
       for (const path of ['/config_dump', '/memory', '/debug/tasks', '/ui/../logging']) {
         const shown = await follow(await open(all, start), `location = '${admin}${path}'`)
         assert.equal([shown.status, shown.text.slice(0, 10)], [403, 'forbidden:'], path)
+      }
+    }
+  })
+
+  judge('a link leads to the page on a listener, and to none of its data', async () => {
+    const all = await running()
+    const listener = `http://127.0.0.1:${all.ports.listener}`
+    const there = await site()
+    for (const host of ['evil.test', '127.0.0.1']) {
+      const start = `http://${host}:${there.port}/`
+      for (const url of [`${listener}/ui`, `${start}to?${listener}/ui`]) {
+        const shown = await follow(await open(all, start), `location = '${url}'`)
+        assert.is(shown.status, 200, url)
+        assert.match(shown.title, OURS, url)
+      }
+      for (const path of ['/api/config', '/api/trace', '/ui/../api/config']) {
+        const shown = await follow(await open(all, start), `location = '${listener}${path}'`)
+        assert.is(shown.status, 403, path)
+        assert.match(shown.text, REFUSED, path)
       }
     }
   })
@@ -232,7 +280,7 @@ function addPeople(running: () => Promise<Running>): void {
     ])
     await tab.waitForURL(url)
     await tab.waitForLoadState()
-    assert.match(await tab.innerText('body'), '/config_dump')
+    assert.match(await tab.title(), OURS)
     assert.is(await page.evaluate('insideOf(() => tab.document.body.textContent)'), null)
     assert.is(await page.evaluate('insideOf(() => tab.location.href)'), null)
   })
