@@ -44,7 +44,7 @@ export class Beside {
   constructor(options: BesideOptions) {
     this.#options = options
     this.#addresses = addressesOf(options.config.process, options.env)
-    options.gateway.told.start(this.#addresses)
+    options.gateway.readApi.start(this.#addresses)
     const operators = Object.values(this.#addresses)
     this.#playground = playground(() => mcpPlaces(options.gateway.plan.config), operators)
   }

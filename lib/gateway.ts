@@ -35,9 +35,9 @@ import { settleCharges } from './settle/charges.ts'
 import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
 import { Metrics } from './settle/metrics.ts'
 import { isForUi } from './ui-routes.ts'
-import { factsOf } from './ui-facts.ts'
+import { factsOf } from './gateway-facts.ts'
 import { UiService } from './ui/service.ts'
-import { Told } from './ui/told.ts'
+import { ReadApi } from './ui/read-api.ts'
 
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
 const SETTLE_DEADLINE = 1_000
@@ -57,7 +57,7 @@ export class Gateway implements PortsOwner {
   /** Who waits to see a request. */
   readonly watchers: Watchers
   /** What the web UI shows, and remembers once it was started. */
-  readonly told: Told
+  readonly readApi: ReadApi
   /** Why the last attempt to reload was refused; null when it was not. */
   refusal: Refusal | null = null
   /** Exchanges that are over but for being counted. */
@@ -77,7 +77,9 @@ export class Gateway implements PortsOwner {
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
-    this.told = new Told(factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log }))
+    this.readApi = new ReadApi(
+      factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log }),
+    )
   }
 
   get #sources(): LiveSources {
@@ -126,7 +128,7 @@ export class Gateway implements PortsOwner {
 
   /** The server of the web UI. */
   get ui(): UiService {
-    return (this.#ui ??= new UiService(this.told))
+    return (this.#ui ??= new UiService(this.readApi))
   }
 
   /** How much of each limit is left. */
@@ -137,7 +139,7 @@ export class Gateway implements PortsOwner {
   async start(): Promise<void> {
     await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
-    this.told.follow()
+    this.readApi.follow()
   }
 
   /**
@@ -152,7 +154,7 @@ export class Gateway implements PortsOwner {
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
       // Who may read them may be others now.
       this.#ui?.endListeners()
-      this.told.follow()
+      this.readApi.follow()
     } finally {
       this.#pools.retain(this.#plan.origins)
       this.#groups.retain(this.#plan.groups)
@@ -175,7 +177,7 @@ export class Gateway implements PortsOwner {
     this.#pools.close()
     this.#services.close()
     this.#identity.close()
-    this.told.stop()
+    this.readApi.stop()
   }
 
   /** Leaves nothing behind that would outlive the process; for one that exits at once. */

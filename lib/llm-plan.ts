@@ -1,6 +1,6 @@
 // LLM backends made live: for each provider a way through the pools, for each model the providers that have it.
 
-import type { Behind } from './behind.ts'
+import type { BackendHealth } from './backend-health.ts'
 import type { Budget } from './base/budget.ts'
 import { SYSTEM_TLS } from './base/config/check/backend-policies.ts'
 import type { AiEntry, AiPolicyConfig, LlmModel, VirtualModel } from './base/config/llm-types.ts'
@@ -50,7 +50,7 @@ export interface Ways {
   readonly held: Budget
   readonly limits: LlmLimits
   readonly log: Log
-  readonly behind: Behind
+  readonly health: BackendHealth
   /** For a backend, by its key. */
   pool(backend: string, endpoint: Endpoint, tls: BackendTlsConfig | null): Pool
 }
@@ -121,7 +121,7 @@ export class LlmPlanner {
       tls: null,
     }
     const candidate = this.#candidateOf(entry, plain, policy)
-    this.#ways.behind.addCandidate(backend.key, candidate)
+    this.#ways.health.addCandidate(backend.key, candidate)
     const catalogue = new OpenCatalogue([[{ candidate, weight: 1 }]], {})
     const llm = this.#backend(backend, policy, catalogue, editedBy([policy]))
     return new MeteredBackend(plain, llm, looksLikeLlm(new FormatTable(policy.routes), scope))
@@ -178,7 +178,7 @@ export class LlmPlanner {
     const policies = this.#ways.policies.ofProvider({ auth: entry.auth, ...dress })
     const policed = policies.length === 0 ? way : new PolicedBackend(way, policies, enforce)
     const candidate = this.#candidateOf(entry, policed, dress.policy)
-    return this.#ways.behind.addCandidate(backend.key, candidate)
+    return this.#ways.health.addCandidate(backend.key, candidate)
   }
 
   #candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): Candidate {

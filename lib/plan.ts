@@ -1,6 +1,6 @@
 // A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
 
-import { Behind } from './behind.ts'
+import { BackendHealth } from './backend-health.ts'
 import { guardedNames } from './base/config/guarded-names.ts'
 import { Showing } from './base/config/show.ts'
 import type { PortLimits } from './base/limits.ts'
@@ -96,7 +96,7 @@ export interface Plan {
   /** The limits it counts, and the services it asks. */
   readonly rules: ReadonlySet<Rule>
   readonly services: ReadonlySet<RateLimitService>
-  readonly behind: Behind
+  readonly health: BackendHealth
   /** Keys of its routes and listeners, and of its backends, by which is counted. */
   readonly places: ReadonlySet<string>
   readonly backends: ReadonlySet<string>
@@ -121,12 +121,12 @@ export function planOf(config: Config, standing: Standing, generation: number): 
   const ports = new Map(
     config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
   )
-  const { origins, groups, behind } = planner
+  const { origins, groups, health } = planner
   const { rules, services } = planner.limits
   const limits = { ...config.wire, guardedNames: guardedNames(config) }
   const loadedAt = new Date()
   const counted = { places: placesOf(config), backends: backendsOf(config) }
-  const called = { origins, groups, rules, services, behind, ...counted }
+  const called = { origins, groups, rules, services, health, ...counted }
   return { config, generation, loadedAt, limits, ports, ...called }
 }
 
@@ -157,7 +157,7 @@ interface Around {
 class Planner {
   readonly origins = new Set<string>()
   readonly groups = new Set<Group>()
-  readonly behind = new Behind()
+  readonly health = new BackendHealth()
   readonly limits: LimitPlanner
   readonly #standing: Standing
   readonly #policies: PolicyMaker
@@ -177,7 +177,7 @@ class Planner {
       held,
       limits: config.llm,
       log,
-      behind: this.behind,
+      health: this.health,
       pool: (key, endpoint, tls) => this.#pool(key, endpoint, tls),
     }
   }
@@ -311,7 +311,7 @@ class Planner {
   #pool(backend: string, endpoint: Endpoint, tls: BackendTlsConfig | null): Pool {
     const origin = originOf(endpoint, tls)
     this.origins.add(origin.key)
-    return this.behind.addPool(backend, this.#standing.pools.of(origin))
+    return this.health.addPool(backend, this.#standing.pools.of(origin))
   }
 }
 

@@ -33,12 +33,12 @@ const ASK = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch
 beside('lines are kept from the first on where there is an admin interface', async () => {
   const { log, gateway, stop } = made('127.0.0.1:15000')
   log.line('info', 'gateway', 'first', [])
-  const { lines } = gateway.told.logs(ASK, 'admin')
+  const { lines } = gateway.readApi.logs(ASK, 'admin')
   assert.equal(
     lines.map(({ message }) => message),
     ['first'],
   )
-  const { yaml } = gateway.told.config(ASK, 'admin')
+  const { yaml } = gateway.readApi.config(ASK, 'admin')
   assert.match(yaml, 'adminAddr: 127.0.0.1:15000')
   await stop()
   assert.is(log.tap, null)
@@ -48,8 +48,8 @@ beside('nothing is kept where nobody could look', async () => {
   const { log, gateway, stop } = made('off')
   log.line('info', 'gateway', 'first', [])
   assert.is(log.tap, null)
-  assert.equal(gateway.told.logs(ASK, 'admin').lines, [])
-  assert.match(gateway.told.config(ASK, 'admin').yaml, 'adminAddr: "off"')
+  assert.equal(gateway.readApi.logs(ASK, 'admin').lines, [])
+  assert.match(gateway.readApi.config(ASK, 'admin').yaml, 'adminAddr: "off"')
   await stop()
 })
 

@@ -79,7 +79,7 @@ export interface PoolView {
 }
 
 /** What is known of a backend by those who call it. */
-export interface BehindView {
+export interface HealthView {
   /** Of all connections there; null where it has none. */
   readonly pool: Pick<PoolView, 'open' | 'idle' | 'waiting'> | null
   readonly problems: readonly string[]

@@ -13,7 +13,7 @@ import type {
   RouteConfig,
 } from '../base/config/types.ts'
 import type { ConfigView, ResourceState } from './api.ts'
-import type { Facts } from './facts.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
 import { bindText } from './runtime.ts'
 import { Placed, yamlText } from './yaml-text.ts'
 
@@ -22,7 +22,7 @@ const MAX_YAML = 1_048_576
 /** Files, warnings and resources: the first of many. */
 const MAX_LISTED = 500
 
-export function configView(facts: Facts, parts: ShownParts, yaml: string): ConfigView {
+export function configView(facts: GatewayFacts, parts: ShownParts, yaml: string): ConfigView {
   const { config, generation, loadedAt } = facts.inForce()
   const refusal = facts.refusal()
   const shown = (lines: readonly string[]): string[] =>

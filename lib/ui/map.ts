@@ -21,7 +21,7 @@ import type {
   PolicyNode,
   RouteNode,
 } from './api.ts'
-import type { Facts, TokenPolicies } from './facts.ts'
+import type { GatewayFacts, TokenPolicies } from './gateway-facts.ts'
 import { matchText } from './match-text.ts'
 import { bindText, stateOf, trafficOf } from './runtime.ts'
 
@@ -70,7 +70,7 @@ export class DrawnMap {
     this.#problems = [...this.#complaints].flatMap(([name, lines]) => (seen.has(name) ? [] : lines))
   }
 
-  view(facts: Facts): MapView {
+  view(facts: GatewayFacts): MapView {
     const now = new Look(facts, this.#parts)
     const gateways = this.#gateways.map((gateway) => now.gateway(gateway))
     const { generation } = facts.inForce()
@@ -159,13 +159,13 @@ export class DrawnMap {
 
 /** How things are just now. */
 class Look {
-  readonly #facts: Facts
+  readonly #facts: GatewayFacts
   readonly #parts: ShownParts
-  readonly #listeners: ReturnType<Facts['listeners']>
-  readonly #traffic: ReturnType<Facts['traffic']>
+  readonly #listeners: ReturnType<GatewayFacts['listeners']>
+  readonly #traffic: ReturnType<GatewayFacts['traffic']>
   readonly #groups: readonly GroupView[]
 
-  constructor(facts: Facts, parts: ShownParts) {
+  constructor(facts: GatewayFacts, parts: ShownParts) {
     this.#facts = facts
     this.#parts = parts
     this.#listeners = facts.listeners()
@@ -200,7 +200,7 @@ class Look {
   }
 
   #backend(backend: DrawnBackend): BackendNode {
-    const { pool, problems } = this.#facts.behind(backend.key)
+    const { pool, problems } = this.#facts.health(backend.key)
     const faults = this.#groups
       .filter((group) => group.backend === backend.key)
       .flatMap((group) => group.faults.map(({ reason }) => reason))

@@ -6,12 +6,12 @@ import { addressText } from '../base/config/show.ts'
 import { MAX_SHOWN, someOf } from '../base/live.ts'
 import type { GroupView, SessionView, Some } from '../base/live.ts'
 import type { McpBackendView, McpView } from './api.ts'
-import type { Facts } from './facts.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
 import type { McpPlace } from './mcp-places.ts'
 
 export function mcpView(
   places: readonly McpPlace[],
-  { groups, children }: Pick<Facts, 'groups' | 'children'>,
+  { groups, children }: Pick<GatewayFacts, 'groups' | 'children'>,
 ): McpView {
   const all = groups()
   return {

@@ -6,9 +6,9 @@ import { someOf } from '../base/live.ts'
 import type { ListenerCounts } from '../base/live.ts'
 import { VERSION } from '../base/version.ts'
 import type { ListenerState, Place, RouteTraffic, Runtime, Sample } from './api.ts'
-import type { Facts } from './facts.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
 
-export function runtimeOf(facts: Facts, place: Place, samples: readonly Sample[]): Runtime {
+export function runtimeOf(facts: GatewayFacts, place: Place, samples: readonly Sample[]): Runtime {
   const { config, generation, loadedAt } = facts.inForce()
   const listeners = facts.listeners()
   return {
@@ -59,7 +59,7 @@ function ownOf({ port }: GatewayConfig, all: readonly ListenerCounts[]): Listene
 }
 
 /** Those with the most requests first; a listener stands for what none of its routes took. */
-function busiest(config: Config, traffic: ReturnType<Facts['traffic']>): RouteTraffic[] {
+function busiest(config: Config, traffic: ReturnType<GatewayFacts['traffic']>): RouteTraffic[] {
   const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
   const routes = listeners.flatMap((listener) => listener.routes.map(({ key }) => key))
   const others = listeners.map(({ key }) => key).filter((key) => traffic.has(key))
@@ -68,7 +68,7 @@ function busiest(config: Config, traffic: ReturnType<Facts['traffic']>): RouteTr
     .sort((one, other) => other.requests - one.requests)
 }
 
-export function trafficOf(key: string, traffic: ReturnType<Facts['traffic']>): RouteTraffic {
+export function trafficOf(key: string, traffic: ReturnType<GatewayFacts['traffic']>): RouteTraffic {
   const { requests = 0, errors = 0, refused = 0 } = traffic.get(key) ?? {}
   return { key, requests, errors, refused }
 }

@@ -10,7 +10,7 @@ import type { Family } from '../../lib/base/metrics.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import type { Plan } from '../../lib/plan.ts'
-import type { Told } from '../../lib/ui/told.ts'
+import type { ReadApi } from '../../lib/ui/read-api.ts'
 import { Backend } from './backend.ts'
 import type { Step } from './backend.ts'
 import { deadline } from './deadline.ts'
@@ -80,8 +80,8 @@ export class RunningGateway {
   }
 
   /** What the web UI is told; nothing is remembered before `start`. */
-  get told(): Told {
-    return this.#gateway.told
+  get readApi(): ReadApi {
+    return this.#gateway.readApi
   }
 
   get watchers(): Watchers {

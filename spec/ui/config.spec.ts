@@ -18,7 +18,7 @@ showing.after.each(() => stage.clear())
 const ASK: Ask = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch: undefined }
 
 function viewOf({ gateway }: Reloading): ConfigView {
-  return gateway.told.config(ASK, 'admin')
+  return gateway.readApi.config(ASK, 'admin')
 }
 
 const TEXT = `routes:
@@ -103,7 +103,7 @@ spec:
   assert.is(generation, 1)
   assert.match(refusal!.problems[0]!, "did you mean 'directResponse'?")
   assert.ok(refusal!.at <= Date.now())
-  assert.is(gateway.gateway.told.runtime(ASK, 'admin').isRefused, true)
+  assert.is(gateway.gateway.readApi.runtime(ASK, 'admin').isRefused, true)
   await gateway.change(TEXT.replace('one', 'two'))
   const taken = viewOf(gateway)
   assert.equal([taken.generation, taken.refusal, taken.resources], [2, null, []])

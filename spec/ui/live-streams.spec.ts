@@ -8,9 +8,9 @@ import { Log } from '../../lib/base/log.ts'
 import type { LimitRule, LimitsView, LiveEvents, McpView, Sample, Topic } from '../../lib/ui/api.ts'
 import type { Answer } from '../../lib/ui/ask.ts'
 import { Lines } from '../../lib/ui/lines.ts'
-import { LiveStreams, MAX_EVENT_LINES } from '../../lib/ui/live.ts'
+import { LiveStreams, MAX_EVENT_LINES } from '../../lib/ui/live-streams.ts'
 
-const living = suite('ui/live')
+const living = suite('ui/live-streams')
 
 class Reader implements EventOut {
   isFull = false

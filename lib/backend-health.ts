@@ -1,10 +1,10 @@
 // Who is called for each backend of a plan, and how they are, for whoever looks at it.
 
-import type { BehindView } from './base/live.ts'
+import type { HealthView } from './base/live.ts'
 import type { Pool } from './forward/http/pool.ts'
 import type { Candidate } from './forward/llm/candidate.ts'
 
-export class Behind {
+export class BackendHealth {
   /** By key of the backend. */
   readonly #pools = new Map<string, Set<Pool>>()
   readonly #candidates = new Map<string, Candidate[]>()
@@ -23,7 +23,7 @@ export class Behind {
     return candidate
   }
 
-  of(backend: string): BehindView {
+  of(backend: string): HealthView {
     const pools = [...(this.#pools.get(backend) ?? [])]
     const resting = (this.#candidates.get(backend) ?? []).flatMap(restOf)
     const problems = [...pools.flatMap(faultOf), ...new Set(resting)]
@@ -31,7 +31,7 @@ export class Behind {
   }
 }
 
-function sumOf(pools: readonly Pool[]): BehindView['pool'] {
+function sumOf(pools: readonly Pool[]): HealthView['pool'] {
   if (pools.length === 0) return null
   const sum = { open: 0, idle: 0, waiting: 0 }
   for (const pool of pools) {

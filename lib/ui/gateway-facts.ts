@@ -4,7 +4,7 @@ import type { Refusal } from '../base/config/error.ts'
 import type { JwtAuthConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
 import type { Config } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
-import type { BehindView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
+import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Counts } from '../base/totals.ts'
 import type { Watchers } from '../base/trace/watchers.ts'
@@ -22,7 +22,7 @@ export interface TokenPolicies {
   readonly mcpAuthentication: McpAuthenticationConfig | null
 }
 
-export interface Facts extends SampleSource {
+export interface GatewayFacts extends SampleSource {
   readonly log: Log
   readonly watchers: Watchers
   readonly inForce: () => InForce
@@ -33,7 +33,7 @@ export interface Facts extends SampleSource {
   /** By key of the route; of the listener, for what no route took. */
   readonly traffic: () => ReadonlyMap<string, Readonly<Counts>>
   /** By key of the backend. */
-  readonly behind: (backend: string) => BehindView
+  readonly health: (backend: string) => HealthView
   /** Why there are no keys to check tokens by. */
   readonly keyFaults: (policies: TokenPolicies) => readonly string[]
   /** One after the other; of many not all are asked for. */

@@ -5,7 +5,7 @@ import type { LiveSources } from './live.ts'
 import type { Gateway } from './gateway.ts'
 import type { Metrics } from './settle/metrics.ts'
 import type { Log } from './base/log.ts'
-import type { Facts } from './ui/facts.ts'
+import type { GatewayFacts } from './ui/gateway-facts.ts'
 
 export interface FactSources extends LiveSources {
   readonly gateway: Gateway
@@ -13,7 +13,7 @@ export interface FactSources extends LiveSources {
   readonly log: Log
 }
 
-export function factsOf(sources: FactSources): Facts {
+export function factsOf(sources: FactSources): GatewayFacts {
   const { gateway, metrics, ports, groups, identity, limits, log, watchers } = sources
   return {
     log,
@@ -25,7 +25,7 @@ export function factsOf(sources: FactSources): Facts {
     readiness: () => gateway.readiness,
     listeners: () => ports.listeners.map(({ counts }) => counts),
     traffic: () => metrics.traffic,
-    behind: (backend) => gateway.plan.behind.of(backend),
+    health: (backend) => gateway.plan.health.of(backend),
     keyFaults: (policies) => identity.faultsOf(policies),
     limits: () => limits.glance(),
     tightest: () => limits.tightest(),

@@ -6,11 +6,11 @@ import type { Config } from '../base/config/types.ts'
 import type { LimitsView, McpView } from './api.ts'
 import type { Ask } from './ask.ts'
 import { configView, configYaml } from './config.ts'
-import type { Facts } from './facts.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
 import { LimitHistory } from './limit-history.ts'
 import { limitsView } from './limits.ts'
 import { Lines } from './lines.ts'
-import { LiveStreams } from './live.ts'
+import { LiveStreams } from './live-streams.ts'
 import { DrawnMap } from './map.ts'
 import { mcpView } from './mcp.ts'
 import { mcpPlaces } from './mcp-places.ts'
@@ -49,8 +49,8 @@ class Drawn {
   }
 }
 
-export class Told implements UiSources {
-  readonly #facts: Facts
+export class ReadApi implements UiSources {
+  readonly #facts: GatewayFacts
   readonly #sampler: Sampler
   readonly #lines: Lines
   readonly #history = new LimitHistory()
@@ -59,7 +59,7 @@ export class Told implements UiSources {
   #addresses: Addresses | null = null
   #drawn: Drawn | null = null
 
-  constructor(facts: Facts, machine?: Machine) {
+  constructor(facts: GatewayFacts, machine?: Machine) {
     this.#facts = facts
     this.#lines = new Lines(facts.log)
     this.#sampler = new Sampler(facts, machine)

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { ListenerNode, MapView, PolicyNode, RouteNode } from '../../lib/ui/api.ts'
 import type { Ask } from '../../lib/ui/ask.ts'
 import { MAX_ROUTES } from '../../lib/ui/map.ts'
-import type { Told } from '../../lib/ui/told.ts'
+import type { ReadApi } from '../../lib/ui/read-api.ts'
 import { McpClient, begin, server } from '../forward/mcp/mcp-client.ts'
 import { ADDRESSES } from '../support/dump.ts'
 import { Stage } from '../support/gateway.ts'
@@ -16,7 +16,7 @@ import { chatAsking, post } from '../support/llm/asking.ts'
 import { Reloading } from '../support/reloading.ts'
 import { Signer } from '../support/signer.ts'
 
-const telling = suite('ui/told')
+const telling = suite('ui/read-api')
 const stage = new Stage()
 telling.after.each(() => stage.clear())
 
@@ -44,8 +44,8 @@ telling('what it is, where it listens, and its traffic by route', async () => {
   const gateway = await stage.gateway(`routes: [${HI}, ${NO}, ${DOWN}]`)
   for (const path of ['/hi', '/hi', '/no', '/down', '/nowhere']) await get(gateway, path)
   await gateway.logged(5)
-  gateway.told.sample()
-  const told = gateway.told.runtime(ask(), 'listener')
+  gateway.readApi.sample()
+  const told = gateway.readApi.runtime(ask(), 'listener')
   assert.is(told.place, 'listener')
   assert.is(told.node, process.version)
   assert.equal([told.readiness, told.generation, told.isRefused], ['ready', 1, false])
@@ -81,8 +81,8 @@ telling('tokens, and the time to the first of them', async () => {
   )
   await post(gateway, chatAsking({ stream: true }))
   await gateway.logged(1)
-  gateway.told.sample()
-  const [sample] = gateway.told.runtime(ask(), 'admin').samples
+  gateway.readApi.sample()
+  const [sample] = gateway.readApi.runtime(ask(), 'admin').samples
   assert.equal([sample?.tokensIn, sample?.tokensOut], [7, 3])
   assert.ok(sample!.firstToken! > 0)
 })
@@ -93,15 +93,15 @@ telling(
     const without = await stage.gateway(`routes: [${HI}]`)
     await get(without, '/hi')
     await without.logged(1)
-    assert.is(without.told.logs(ask(), 'admin').lines.length, 0)
+    assert.is(without.readApi.logs(ask(), 'admin').lines.length, 0)
     const gateway = await stage.gateway(`routes: [${HI}]\nui: {}\n`)
     await get(gateway, '/hi')
     await gateway.logged(1)
-    const { lines } = gateway.told.logs(ask(), 'admin')
+    const { lines } = gateway.readApi.logs(ask(), 'admin')
     assert.is(lines.at(-1)?.message, 'request')
     const last = lines.at(-1)!.number
-    assert.equal(gateway.told.logs(ask(`after=${last}`), 'admin').lines, [])
-    assert.is(gateway.told.logs(ask('after=rubbish'), 'admin').lines.length, lines.length)
+    assert.equal(gateway.readApi.logs(ask(`after=${last}`), 'admin').lines, [])
+    assert.is(gateway.readApi.logs(ask('after=rubbish'), 'admin').lines.length, lines.length)
     await gateway.stop()
   },
 )
@@ -110,15 +110,15 @@ telling(
   'remembers as long as some listener has the page, or the admin interface is on',
   async () => {
     const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
-    const { told } = gateway.gateway
-    const messages = () => told.logs(ask(), 'admin').lines.map(({ message }) => message)
+    const { readApi } = gateway.gateway
+    const messages = () => readApi.logs(ask(), 'admin').lines.map(({ message }) => message)
     await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
     assert.ok(messages().includes('reloaded config'))
     await gateway.change(`routes: [${HI}]\n`)
     assert.equal(messages(), [])
     await gateway.change(`routes: [${HI}]\nui: {}\n`)
     assert.equal(messages(), ['reloaded config'])
-    told.start(ADDRESSES)
+    readApi.start(ADDRESSES)
     await gateway.change(`routes: [${HI}]\n`)
     assert.equal(messages(), ['reloaded config', 'reloaded config'])
   },
@@ -141,11 +141,11 @@ telling('what the page was asked is kept by a reload, as long as it is there', a
   assert.equal(asked(), [undefined, false])
 })
 
-function listenerOf({ told }: { told: Told }): ListenerNode {
-  return told.map(ask(), 'admin').gateways[0]!.listeners[0]!
+function listenerOf({ readApi }: { readApi: ReadApi }): ListenerNode {
+  return readApi.map(ask(), 'admin').gateways[0]!.listeners[0]!
 }
 
-function routeOf(gateway: { told: Told }, name: string): RouteNode {
+function routeOf(gateway: { readApi: ReadApi }, name: string): RouteNode {
   return listenerOf(gateway).routes.find((route) => route.name === name)!
 }
 
@@ -177,7 +177,7 @@ telling(
   'the map: gateways, listeners, routes, policies and backends, and where they stand',
   async () => {
     const gateway = await stage.gateway(MAPPED)
-    const view = gateway.told.map(ask(), 'admin')
+    const view = gateway.readApi.map(ask(), 'admin')
     assert.equal([view.generation, view.more, view.problems], [1, 0, []])
     const [first] = view.gateways
     const { listeners, ...top } = first!
@@ -243,7 +243,7 @@ spec:
       resource('lost', route('nothing-like-it')) +
       resource('all', '{ kind: Gateway, name: default }', ', key: "nonsense(("'),
   )
-  const view: MapView = gateway.told.map(ask(), 'admin')
+  const view: MapView = gateway.readApi.map(ask(), 'admin')
   assert.equal(problemsOf(routeOf(gateway, 'hi')), [])
   assert.is(routeOf(gateway, 'hi').policies.at(-1)?.from, 'default/good')
   const [half] = problemsOf(routeOf(gateway, 'no')) as [string, string, string][]
@@ -272,16 +272,16 @@ telling('keys that cannot be had stand at the policies that need them', async ()
 
 telling('of many routes the first ones are on the map, and the others are counted', async () => {
   const routes = Array.from({ length: MAX_ROUTES + 4 }, (_, at) => HI.replace('hi', `r${at}`))
-  const { told } = await stage.gateway(`routes: [${routes.join()}]`)
-  const { gateways, more } = told.map(ask(), 'admin')
+  const { readApi } = await stage.gateway(`routes: [${routes.join()}]`)
+  const { gateways, more } = readApi.map(ask(), 'admin')
   assert.equal([gateways[0]!.listeners[0]!.routes.length, more], [MAX_ROUTES, 4])
-  assert.equal(told.runtime(ask(), 'admin').routes.more, MAX_ROUTES + 4 - 100)
+  assert.equal(readApi.runtime(ask(), 'admin').routes.more, MAX_ROUTES + 4 - 100)
 })
 
 telling('MCP: where it is found, its targets, sessions and children', async () => {
   const remote = '{ name: far, mcp: { host: "http://127.0.0.1:1/mcp?key=s3cret" } }'
   const [gateway, client] = await begin(stage, { targets: [server('one'), remote] })
-  const { backends, children } = gateway.told.mcp()
+  const { backends, children } = gateway.readApi.mcp()
   const [backend] = backends
   assert.equal(
     { ...backend!, sessions: null },
@@ -303,11 +303,11 @@ telling('MCP: where it is found, its targets, sessions and children', async () =
   const [child] = children.shown
   assert.equal([child!.target, child!.session, child!.state], ['one', session!.id, 'running'])
   if (process.platform === 'linux') assert.ok(child!.rss! > 1_000_000)
-  const map = JSON.stringify(gateway.told.map(ask(), 'admin'))
+  const map = JSON.stringify(gateway.readApi.map(ask(), 'admin'))
   assert.match(map, "target 'far'")
   assert.not.match(map + JSON.stringify(backends), 's3cret')
   await McpClient.open(stage, gateway)
-  assert.is(gateway.told.mcp().backends[0]!.open, 2)
+  assert.is(gateway.readApi.mcp().backends[0]!.open, 2)
 })
 
 telling.run()

@@ -3,7 +3,7 @@
 import { unlinkSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { BehindView } from '../lib/base/live.ts'
+import type { HealthView } from '../lib/base/live.ts'
 import { Backend } from './support/backend.ts'
 import type { Step } from './support/backend.ts'
 import { deadline } from './support/deadline.ts'
@@ -16,16 +16,16 @@ import { answers, chatOf, LlmBackend } from './support/llm-backend.ts'
 import { chatAsking, post } from './support/llm/asking.ts'
 import { CERT, KEY } from './support/tls-pair.ts'
 
-const behind = suite('behind')
+const health = suite('backend-health')
 const stage = new Stage()
-behind.after.each(() => stage.clear())
+health.after.each(() => stage.clear())
 
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const SERVE: Step[] = [{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }]
 
-function viewOf({ plan }: RunningGateway): BehindView {
-  return plan.behind.of('gateway/default/default/all/backend0')
+function viewOf({ plan }: RunningGateway): HealthView {
+  return plan.health.of('gateway/default/default/all/backend0')
 }
 
 function toHost(host: string, policies = ''): string {
@@ -38,7 +38,7 @@ async function ask(gateway: RunningGateway): Promise<string> {
   return client.until(/\r\n\r\n[^]+$/)
 }
 
-behind('a host that cannot be connected to is told of until it can be', async () => {
+health('a host that cannot be connected to is told of until it can be', async () => {
   const folder = stage.add(new Folder())
   const path = `${folder.path}/s`
   const gateway = await stage.gateway(toHost(`unix:${path}`))
@@ -50,7 +50,7 @@ behind('a host that cannot be connected to is told of until it can be', async ()
   assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
 })
 
-behind('a host that answers on a connection it has is not told of any more', async () => {
+health('a host that answers on a connection it has is not told of any more', async () => {
   const folder = stage.add(new Folder())
   const path = `${folder.path}/s`
   const held: Step[] = [{ wait: /\r\n\r\n/ }, { hold: true }, { send: OK }]
@@ -67,7 +67,7 @@ behind('a host that answers on a connection it has is not told of any more', asy
   assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
 })
 
-behind('nor is one that answers on a session of HTTP/2', async () => {
+health('nor is one that answers on a session of HTTP/2', async () => {
   const { port } = await http2Backend(stage, answerOk)
   const gateway = await stage.gateway(toHost(`127.0.0.1:${port}`, 'backendTLS: { insecure: true }'))
   assert.match(await ask(gateway), '200')
@@ -80,7 +80,7 @@ behind('nor is one that answers on a session of HTTP/2', async () => {
   assert.equal(viewOf(gateway).problems, [])
 })
 
-behind('a host whose certificate nobody vouches for is told of', async () => {
+health('a host whose certificate nobody vouches for is told of', async () => {
   const backend = stage.add(await Backend.startAt({ tls: { cert: CERT, key: KEY } }, SERVE))
   const host = `127.0.0.1:${backend.port}`
   const gateway = await stage.gateway(toHost(host, 'backendTLS: {}'))
@@ -91,7 +91,7 @@ behind('a host whose certificate nobody vouches for is told of', async () => {
   assert.equal(viewOf(other).problems, [])
 })
 
-behind('a provider that failed is told of while it is left alone', async () => {
+health('a provider that failed is told of while it is left alone', async () => {
   const down = stage.add(await LlmBackend.start(answers.fails(500)))
   const up = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const group = (name: string, { port }: LlmBackend) =>
@@ -107,7 +107,7 @@ behind('a provider that failed is told of while it is left alone', async () => {
   assert.match(problems[0]!, /^provider 'one' failed, and is left alone for \d+ s$/)
 })
 
-behind('MCP targets that did not come up are told of until they do', async () => {
+health('MCP targets that did not come up are told of until they do', async () => {
   const dead = '{ name: dead, stdio: { cmd: no-such-program-here } }'
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), dead] }))
   const client = await McpClient.open(stage, gateway)
@@ -119,7 +119,7 @@ behind('MCP targets that did not come up are told of until they do', async () =>
   assert.is(gateway.live.groups[0]!.faults.length, 1)
 })
 
-behind('a target that came back is forgiven', async () => {
+health('a target that came back is forgiven', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
   const client = await McpClient.open(stage, gateway)
   assert.equal(gateway.live.groups[0]!.faults, [])
@@ -129,7 +129,7 @@ behind('a target that came back is forgiven', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-behind('a target is forgiven when it answers anybody anything', async () => {
+health('a target is forgiven when it answers anybody anything', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
   const steady = await McpClient.open(stage, gateway)
   const other = await McpClient.open(stage, gateway)
@@ -139,7 +139,7 @@ behind('a target is forgiven when it answers anybody anything', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-behind('a target that turns a client away is not down for that', async () => {
+health('a target that turns a client away is not down for that', async () => {
   const refusal = 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno'
   const refusing: Step[] = [{ wait: /\r\n\r\n[^]+/ }, { send: refusal }, { again: true }]
   const remote = stage.add(await Backend.start(refusing))
@@ -152,7 +152,7 @@ behind('a target that turns a client away is not down for that', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-behind('a target that fails by itself is, until it turns somebody away', async () => {
+health('a target that fails by itself is, until it turns somebody away', async () => {
   const failure = 'HTTP/1.1 500 Oh\r\ncontent-length: 2\r\n\r\nno'
   const refusal = failure.replace('500', '403')
   const ask: Step = { wait: /\r\n\r\n[^]+/ }
@@ -169,4 +169,4 @@ behind('a target that fails by itself is, until it turns somebody away', async (
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-behind.run()
+health.run()
