@@ -104,6 +104,11 @@ function labelsText(labels: Labels): string {
     .join()
 }
 
+/** What a terminal would act on, and what could be taken for one of those once it is written out: no two become one. */
+const UNSEEN = /[^\P{Cc}\n]|\\(?=u[\da-f]{4})/gu
+
 function escaped(value: string | number): string {
-  return String(value).replace(/[\\"\n]/g, (letter) => (letter === '\n' ? '\\n' : `\\${letter}`))
+  return String(value)
+    .replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/[\\"\n]/g, (letter) => (letter === '\n' ? '\\n' : `\\${letter}`))
 }

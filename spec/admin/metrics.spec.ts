@@ -52,6 +52,22 @@ metrics('no label can break its line', () => {
   assert.is(text.split('\n').length, 4)
 })
 
+metrics('no label does anything to a terminal, and none becomes another', () => {
+  const names = ['a\u001b[2Jb', 'a\\u001b[2Jb', 'a\\u005cu001b[2Jb', '\r\u0000\u007f\u009b', '\\u1']
+  const text = metricsText([family(names.map((name) => [{ name }, 1]))])
+  assert.not.match(text, /[^\P{Cc}\n]/u)
+  assert.equal(
+    readMetrics(text).map(({ labels }) => labels['name']),
+    [
+      'a\\u001b[2Jb',
+      'a\\u005cu001b[2Jb',
+      'a\\u005cu005cu001b[2Jb',
+      '\\u000d\\u0000\\u007f\\u009b',
+      '\\u1',
+    ],
+  )
+})
+
 metrics('a bucket holds what those below it hold, up to all of them', () => {
   const histogram = new Histogram([1, 2, 5])
   for (const value of [0.5, 1, 1.5, 5, 9]) histogram.add(value)
