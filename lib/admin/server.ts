@@ -116,7 +116,11 @@ export class AdminServer {
     const { method = '', headers } = request
     const asked = { method, path: url?.pathname ?? '', headers }
     const refusal = refusalOf(asked, exposure, this.#place.name)
-    if (refusal !== null) return answer(response, 403, refusal)
+    if (refusal !== null) {
+      // A page that is kept out must not keep others out by the connections it leaves behind.
+      response.setHeader('connection', 'close')
+      return answer(response, 403, refusal)
+    }
     if (url === null) return answer(response, 404, 'not found')
     try {
       await this.#handle(request, response, url)

@@ -101,6 +101,15 @@ admin('403 for a name of another machine, a foreign page, another site', async (
   assert.match(await ask(target, 'GET /here', 'sec-fetch-site: cross-site'), /^HTTP\/1\.1 403 /)
 })
 
+admin('who is refused is left with no connection', async () => {
+  const target = await openTcp()
+  for (const field of ['host: evil.example', 'host: localhost\r\nsec-fetch-site: cross-site']) {
+    const client = await stage.client(target)
+    client.send(`GET /here HTTP/1.1\r\n${field}\r\n\r\n`)
+    assert.match(await client.untilClosed(), /^HTTP\/1\.1 403 .*\r\nconnection: close\r\n/s)
+  }
+})
+
 admin('no answer ever allows another origin', async () => {
   const target = await openTcp()
   const preflight = await ask(
