@@ -62,10 +62,14 @@ export class UiService {
 
   /**
    * Ends what is read on gateways' listeners: when one stops, or when others may read it from now on than before. Browsers
-   * ask again.
+   * ask again; a reader that takes nothing just now is given up, or its end would be waited for.
    */
   endListeners(): void {
-    for (const [reader, place] of this.#readers) if (place === 'listener') reader.end()
+    for (const [reader, place] of this.#readers) {
+      if (place !== 'listener') continue
+      if (reader.isFull) reader.destroy()
+      else reader.end()
+    }
   }
 
   #answersTo(path: string, place: Place): ((ask: Ask) => Answer) | null {

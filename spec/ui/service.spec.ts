@@ -224,10 +224,18 @@ service(
     const ui = made()
     const [there] = read(ui, 'listener')
     const [here] = read(ui, 'admin')
+    there.drain()
     ui.endListeners()
     assert.is(there.state, 'ended')
     assert.is(here.state, 'open')
   },
 )
+
+service('a reader on a listener that takes nothing is not waited for', () => {
+  const ui = made()
+  const [there] = read(ui, 'listener')
+  ui.endListeners()
+  assert.is(there.state, 'destroyed')
+})
 
 service.run()
