@@ -3,8 +3,11 @@
 import { html, useEffect, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { curlFor } from '../parts/requests.ts'
+import { curlLike } from './likely.ts'
+import { useHeld } from '../use-held.ts'
 import { useLoaded } from '../use.ts'
-import type { Pace, Watch } from './use-tracing.ts'
+import { TRACER } from './of-tab.ts'
+import type { Pace, Watch } from './tracer.ts'
 import type { Runtime } from '../../api.ts'
 import { Copy } from '../parts/copy.ts'
 
@@ -22,7 +25,6 @@ interface ArmProps {
   readonly expression: string
   readonly setExpression: (expression: string) => void
   readonly watch: Watch
-  readonly hasTraces: boolean
   readonly arm: (pace: Pace) => void
   readonly stop: () => void
   readonly load: (file: File) => void
@@ -30,7 +32,7 @@ interface ArmProps {
 
 export function TraceArm(props: ArmProps): VNode {
   const { expression, setExpression, watch, arm, stop, load } = props
-  const [pace, setPace] = useState<Pace>('once')
+  const pace = useHeld(TRACER.pace)
   const isBusy = watch.state !== 'idle' && watch.state !== 'failed'
   const submit = (event: Event): void => {
     event.preventDefault()
@@ -72,12 +74,12 @@ export function TraceArm(props: ArmProps): VNode {
         <${More}
           setExpression=${setExpression}
           pace=${pace}
-          setPace=${setPace}
+          setPace=${(next: Pace) => TRACER.pace.set(next)}
           isBusy=${isBusy}
           load=${load}
         />
       </form>
-      <${WatchWords} watch=${watch} expression=${expression} hasTraces=${props.hasTraces} />
+      <${WatchWords} watch=${watch} expression=${expression} />
     </section>
   `
 }
@@ -144,12 +146,8 @@ function OpenFile(props: { readonly load: (file: File) => void }): VNode {
   `
 }
 
-function WatchWords(props: {
-  readonly watch: Watch
-  readonly expression: string
-  readonly hasTraces: boolean
-}): VNode {
-  const { watch, expression, hasTraces } = props
+function WatchWords(props: { readonly watch: Watch; readonly expression: string }): VNode {
+  const { watch, expression } = props
   const [now, setNow] = useState(Date.now)
   const isWaiting = watch.state === 'waiting'
   useEffect(() => {
@@ -171,7 +169,7 @@ function WatchWords(props: {
           </span>
         </p>`
       }
-      ${isWaiting && !hasTraces && expression.trim() === '' && html`<${SendOne} />`}
+      ${isWaiting && html`<${SendOne} expression=${expression} />`}
       ${
         watch.state === 'running' &&
         html`<p class="wait">
@@ -184,12 +182,13 @@ function WatchWords(props: {
 }
 
 /** For whoever has no client at hand. */
-function SendOne(): VNode | null {
+function SendOne(props: { readonly expression: string }): VNode | null {
   const [runtime] = useLoaded<Runtime>('/api/runtime')
   if (runtime.state !== 'ready') return null
   const listener = runtime.value.listeners.find(({ state }) => state === 'open')
   if (listener === undefined) return null
-  const line = curlFor(listener, location.hostname)
+  const line = curlLike(curlFor(listener, location.hostname), props.expression)
+  if (line === null) return null
   return html`
     <p class="row">
       <span class="dim">Send one:</span>

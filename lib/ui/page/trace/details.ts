@@ -26,8 +26,13 @@ const TONES: ReadonlyMap<string, Tone> = new Map([
   ['success', 'good'],
 ])
 
-export function TraceDetails(props: StepProps): VNode {
-  const { steps, at } = props
+export function TraceDetails(
+  props: StepProps & {
+    /** To the steps, where these are out of sight. */
+    readonly back: (() => void) | null
+  },
+): VNode {
+  const { steps, at, back } = props
   const step = steps[at]
   if (step === undefined)
     return html`<section class="card trace-details" aria-label="Details"></section>`
@@ -41,6 +46,7 @@ export function TraceDetails(props: StepProps): VNode {
         ${TONES.has(event.severity) && html`<${Badge} tone=${TONES.get(event.severity)}>${event.severity}<//>`}
         ${event.scope.length > 0 && html`<${Badge} tone="accent">${event.scope.join(' › ')}<//>`}
         <span class="space"></span>
+        ${back !== null && html`<button type="button" onClick=${back}>Back to the steps</button>`}
         <span class="dim">
           ${
             event.eventStart === null

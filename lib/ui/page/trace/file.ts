@@ -23,13 +23,15 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), SAVED_MS)
 }
 
-/** With whatever the system has for that; saves it where there is nothing. Resolves to what happened, in words. */
+/** Whether the browser hands files on to other programs. */
+export function canShare(): boolean {
+  return filesOf('trace.jsonl', '{}').some(isTaken)
+}
+
+/** With whatever the system has for that. Resolves to what happened, in words. */
 export async function shareTrace(trace: KeptTrace): Promise<string> {
-  const data = shareable(trace)
-  if (data === null) {
-    saveTrace(trace)
-    return 'This browser shares no files: it was saved.'
-  }
+  const data = filesOf(fileName(trace), linesText(trace.steps)).find(isTaken)
+  if (data === undefined) return 'This browser does not share it.'
   try {
     await navigator.share(data)
     return 'Shared.'
@@ -39,16 +41,16 @@ export async function shareTrace(trace: KeptTrace): Promise<string> {
 }
 
 /** Some browsers share nothing but what they know, such as plain text. */
-function shareable(trace: KeptTrace): ShareData | null {
-  if (typeof navigator.canShare !== 'function') return null
-  const text = linesText(trace.steps)
-  const name = fileName(trace)
+function filesOf(name: string, text: string): ShareData[] {
   const files = [
     new File([text], name, { type: 'application/jsonl' }),
     new File([text], `${name}.txt`, { type: 'text/plain' }),
   ]
-  const data = files.map((file) => ({ files: [file], title: name }))
-  return data.find((one) => navigator.canShare(one)) ?? null
+  return files.map((file) => ({ files: [file], title: name }))
+}
+
+function isTaken(data: ShareData): boolean {
+  return typeof navigator.canShare === 'function' && navigator.canShare(data)
 }
 
 /** Rejects with words for people. */

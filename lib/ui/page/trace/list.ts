@@ -5,7 +5,7 @@ import type { VNode } from '../view.ts'
 import { titleOf } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
 import { Badge, toneOfStatus } from '../parts/badge.ts'
-import { clockText } from '../parts/words.ts'
+import { clockText, dateText } from '../parts/words.ts'
 
 export function TraceList(props: {
   readonly traces: readonly KeptTrace[]
@@ -15,12 +15,13 @@ export function TraceList(props: {
 }): VNode {
   const { traces, chosen, choose, clear } = props
   return html`
-    <section class="card trace-list" aria-label="Kept traces">
+    <section class=${`card trace-list ${traces.length > 1 ? '' : 'few'}`} aria-label="Kept traces">
       <div class="row">
-        <h2>${traces.length} traces</h2>
+        <h2>${traces.length === 0 ? 'Traces' : countOf(traces.length)}</h2>
         <span class="space"></span>
-        <button type="button" onClick=${clear}>Forget all</button>
+        ${traces.length > 0 && html`<button type="button" onClick=${clear}>Forget all</button>`}
       </div>
+      ${traces.length === 0 && html`<p class="dim">Kept here as long as this tab is open.</p>`}
       <ul>
         ${traces.map(
           (trace) => html`
@@ -41,6 +42,10 @@ export function TraceList(props: {
   `
 }
 
+function countOf(count: number): string {
+  return count === 1 ? '1 trace' : `${count} traces`
+}
+
 function TraceTitle(props: { readonly trace: KeptTrace }): VNode {
   const { trace } = props
   const { method, path, status, time } = titleOf(trace)
@@ -49,7 +54,9 @@ function TraceTitle(props: { readonly trace: KeptTrace }): VNode {
       <${TraceStatus} trace=${trace} status=${status} />
       <span class="mono path">${method} ${path}</span>
       <span class="number">${time}</span>
-      <span class="dim when">${trace.file ?? clockText(trace.at)}</span>
+      <span class="dim when" title=${trace.file ?? dateText(trace.at)}>
+        ${trace.file ?? clockText(trace.at)}
+      </span>
     </span>
   `
 }

@@ -4,10 +4,11 @@ import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { curlOf } from '../../../base/trace-reading/curl.ts'
 import { explain } from '../../../base/trace-reading/explain.ts'
-import { saveTrace, shareTrace } from './file.ts'
-import { titleOf } from './traces.ts'
+import { canShare, saveTrace, shareTrace } from './file.ts'
+import { beganAt, titleOf } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
 import { Copy } from '../parts/copy.ts'
+import { dateText } from '../parts/words.ts'
 
 export function TraceOutcome(props: {
   readonly trace: KeptTrace
@@ -25,19 +26,30 @@ export function TraceOutcome(props: {
   return html`
     <section class="card trace-outcome" aria-label="Outcome">
       <div class="row">
-        <p class="mono dim asked">${method} ${path}</p>
+        <p class="asked">
+          <span class="mono dim">${method} ${path}</span>${' '}
+          <span class="dim from">${originOf(trace)}</span>
+        </p>
         <span class="dim" role="status">${said}</span>
         ${again !== null && html`<button type="button" onClick=${again}>Again</button>`}
         <button type="button" aria-expanded=${isCurl} onClick=${() => setCurl(!isCurl)}>
           As curl
         </button>
         <button type="button" onClick=${() => saveTrace(trace)}>Save as JSONL</button>
-        <button type="button" onClick=${share}>Share</button>
+        ${canShare() && html`<button type="button" onClick=${share}>Share</button>`}
       </div>
       <div role="status"><${Sentence} trace=${trace} choose=${choose} /></div>
       ${isCurl && html`<${Curl} trace=${trace} />`}
     </section>
   `
+}
+
+/** `from trace-get.jsonl, of 2026-11-15 14:03:09` */
+function originOf(trace: KeptTrace): string {
+  const at = beganAt(trace)
+  const date = at === null ? '' : dateText(at)
+  if (trace.file === null) return date
+  return `from ${trace.file}${date === '' ? '' : `, of ${date}`}`
 }
 
 function Sentence(props: {

@@ -1,6 +1,6 @@
 // One request, step by step: watched as it passes, or read from a file.
 
-import { html, useEffect, useState } from '../view.ts'
+import { html, useEffect, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { PageProps } from '../pages.ts'
 import { Empty } from '../parts/loading.ts'
@@ -9,72 +9,62 @@ import { TraceDetails } from './details.ts'
 import { TraceList } from './list.ts'
 import { TraceOutcome } from './outcome.ts'
 import { TraceTimeline } from './timeline.ts'
+import { useHeld } from '../use-held.ts'
+import { useNarrow } from './narrow.ts'
 import { loadFile } from './file.ts'
+import { fileNote } from './file-note.ts'
+import type { FileNote } from './file-note.ts'
 import { firstLook } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
-import { useTracing } from './use-tracing.ts'
-import type { Pace, Tracing } from './use-tracing.ts'
-
-/** What was wrong with a file. */
-interface FileNote {
-  readonly title: string
-  readonly problems: readonly string[]
-}
+import { TRACER } from './of-tab.ts'
+import type { Pace } from './tracer.ts'
 
 export function LiveTrace(props: PageProps): VNode {
-  const wanted = props.query.get('expression') ?? ''
-  const [expression, setExpression] = useState(wanted)
-  useEffect(() => setExpression(wanted), [wanted])
-  const [chosen, choose] = useState(0)
-  const [pace, setPace] = useState<Pace>('once')
-  const tracing = useTracing((id) => {
-    // Whoever keeps tracing looks at one while others come.
-    choose((was) => (was > 0 && pace !== 'once' ? was : id))
-  })
-  const { note, load, forget } = useFiles(tracing, choose)
-  const { traces, watch } = tracing
-  const trace = traces.find(({ id }) => id === chosen) ?? traces[0]
-  const arm = (next: Pace): void => {
-    setPace(next)
-    choose(0)
-    const words = expression.trim()
-    history.replaceState(
-      null,
-      '',
-      words === '' ? '#/trace' : `#/trace?expression=${encodeURIComponent(words)}`,
-    )
-    tracing.arm(words, next)
-  }
+  const wanted = props.query.get('expression')
+  const expression = useHeld(TRACER.expression)
+  const traces = useHeld(TRACER.traces)
+  const watch = useHeld(TRACER.watch)
+  const look = useHeld(TRACER.look)
+  const { note, load, forget } = useFiles()
+  const trace = traces.find(({ id }) => id === look.id) ?? traces[0]
+  const arm = (pace: Pace): void => void TRACER.arm(expression.trim(), pace)
+  useEffect(() => {
+    if (wanted === null) return
+    // Whoever comes back to this place finds what was traced, and traces nothing anew.
+    history.replaceState(null, '', '#/trace')
+    TRACER.expression.set(wanted)
+    void TRACER.arm(wanted.trim(), 'once')
+  }, [props.query])
   const isBusy = watch.state !== 'idle' && watch.state !== 'failed'
+  // Of a link that traces at once there is nothing yet to be shown but the wait.
+  const isAwaited = isBusy && look.id === 0
   return html`
     <div class="trace-page">
       <div class="trace-top">
         <${TraceArm}
           expression=${expression}
-          setExpression=${setExpression}
+          setExpression=${(text: string) => TRACER.expression.set(text)}
           watch=${watch}
-          hasTraces=${traces.length > 0}
           arm=${arm}
-          stop=${tracing.stop}
+          stop=${() => TRACER.stop()}
           load=${load}
         />
-        ${
-          traces.length > 1 &&
-          html`<${TraceList}
-            traces=${traces}
-            chosen=${trace?.id ?? 0}
-            choose=${choose}
-            clear=${tracing.clear}
-          />`
-        }
+        <${TraceList}
+          traces=${traces}
+          chosen=${trace?.id ?? 0}
+          choose=${(id: number) => TRACER.choose(id)}
+          clear=${() => TRACER.clear()}
+        />
       </div>
       ${note !== null && html`<${Problems} note=${note} forget=${forget} />`}
       ${
         trace === undefined
           ? !isBusy && html`<${About} />`
-          : html`<${OneTrace}
+          : !isAwaited &&
+            html`<${OneTrace}
               key=${trace.id}
               trace=${trace}
+              picked=${look.id === trace.id ? look.step : null}
               again=${isBusy || trace.file !== null ? null : () => arm('once')}
             />`
       }
@@ -84,16 +74,30 @@ export function LiveTrace(props: PageProps): VNode {
 
 function OneTrace(props: {
   readonly trace: KeptTrace
+  readonly picked: number | null
   readonly again: (() => void) | null
 }): VNode {
-  const { trace, again } = props
-  const [picked, pick] = useState<number | null>(null)
+  const { trace, picked, again } = props
+  const place = useRef<HTMLDivElement>(null)
+  const isNarrow = useNarrow()
   const selected = picked ?? firstLook(trace)
+  const pick = (step: number): void => TRACER.pick(trace.id, step)
+  const show = (what: string): void =>
+    place.current?.querySelector(what)?.scrollIntoView({ block: 'start' })
+  /** Where the details are below the steps, whoever opens one is taken there. */
+  const open = (step: number): void => {
+    pick(step)
+    if (isNarrow) show('.trace-details')
+  }
   return html`
-    <${TraceOutcome} trace=${trace} choose=${pick} again=${again} />
-    <div class="trace-split">
-      <${TraceTimeline} steps=${trace.steps} selected=${selected} choose=${pick} />
-      <${TraceDetails} steps=${trace.steps} at=${selected} />
+    <${TraceOutcome} trace=${trace} choose=${open} again=${again} />
+    <div class="trace-split" ref=${place}>
+      <${TraceTimeline} steps=${trace.steps} selected=${selected} choose=${pick} open=${open} />
+      <${TraceDetails}
+        steps=${trace.steps}
+        at=${selected}
+        back=${isNarrow ? () => show(`#step-${selected}`) : null}
+      />
     </div>
   `
 }
@@ -122,7 +126,7 @@ function Problems(props: { readonly note: FileNote; readonly forget: () => void 
       ${
         problems.length > 0 &&
         html`<details>
-          <summary>Which?</summary>
+          <summary>More</summary>
           <ul class="notes mono">
             ${problems.map((text) => html`<li>${text}</li>`)}
           </ul>
@@ -133,10 +137,7 @@ function Problems(props: { readonly note: FileNote; readonly forget: () => void 
 }
 
 /** Files that are chosen, or dropped anywhere on the page. */
-function useFiles(
-  { add }: Tracing,
-  choose: (id: number) => void,
-): {
+function useFiles(): {
   readonly note: FileNote | null
   readonly load: (file: File) => void
   readonly forget: () => void
@@ -145,8 +146,8 @@ function useFiles(
   const load = (file: File): void => {
     loadFile(file).then(
       ({ traces, problems, wrong, left }) => {
-        choose(add(file.name, traces))
-        set(noteOf(file.name, { found: traces.length, wrong, left, problems }))
+        TRACER.add(file.name, traces)
+        set(fileNote(file.name, { found: traces.length, wrong, left, problems }))
       },
       (error: Error) => set({ title: `${file.name}: ${error.message}`, problems: [] }),
     )
@@ -164,23 +165,6 @@ function useFiles(
       removeEventListener('dragover', over)
       removeEventListener('drop', drop)
     }
-  }, [add])
+  }, [])
   return { note, load, forget: () => set(null) }
-}
-
-interface Found {
-  readonly found: number
-  readonly wrong: number
-  readonly left: number
-  readonly problems: readonly string[]
-}
-
-function noteOf(name: string, { found, wrong, left, problems }: Found): FileNote | null {
-  if (found === 0 && wrong === 0) return { title: `${name} is empty.`, problems }
-  const said = [
-    ...(found === 0 ? [`${name} has no trace`] : []),
-    ...(wrong > 0 ? [`${wrong} ${wrong === 1 ? 'line is' : 'lines are'} no trace event`] : []),
-    ...(left > 0 ? [`${left} events were left out: there are too many`] : []),
-  ]
-  return said.length === 0 ? null : { title: `${name}: ${said.join('; ')}.`, problems }
 }

@@ -15,11 +15,14 @@ const PAGE_STEPS = 10
 interface TimelineProps {
   readonly steps: readonly Step[]
   readonly selected: number
+  /** By the keyboard. */
   readonly choose: (step: number) => void
+  /** By the mouse or a finger. */
+  readonly open: (step: number) => void
 }
 
 export function TraceTimeline(props: TimelineProps): VNode {
-  const { steps, selected, choose } = props
+  const { steps, selected, choose, open } = props
   const list = useRef<HTMLDivElement>(null)
   const total = totalOf(steps)
   const first = Math.max(0, Math.floor(selected / MOST_ROWS)) * MOST_ROWS
@@ -34,6 +37,8 @@ export function TraceTimeline(props: TimelineProps): VNode {
     if (next === null) return
     event.preventDefault()
     choose(next)
+    // Where the list is as long as its steps, the page is what scrolls.
+    document.getElementById(`step-${next}`)?.scrollIntoView({ block: 'nearest' })
   }
   return html`
     <section class="card trace-timeline" aria-label="Timeline">
@@ -63,7 +68,7 @@ export function TraceTimeline(props: TimelineProps): VNode {
               timing=${timingOf(steps, index)}
               total=${total}
               isSelected=${index === selected}
-              choose=${choose}
+              open=${open}
             />
           `
         })}
@@ -85,11 +90,11 @@ interface RowProps {
   readonly timing: Timing
   readonly total: number
   readonly isSelected: boolean
-  readonly choose: (step: number) => void
+  readonly open: (step: number) => void
 }
 
 function Row(props: RowProps): VNode {
-  const { step, index, timing, total, isSelected, choose } = props
+  const { step, index, timing, total, isSelected, open } = props
   const { event } = step
   const { from, to } = timing
   const words = useMemo(() => summaryOf({ ...event, scope: [] }), [event])
@@ -101,7 +106,7 @@ function Row(props: RowProps): VNode {
       class=${`step ${tone}`}
       role="option"
       aria-selected=${isSelected}
-      onClick=${() => choose(index)}
+      onClick=${() => open(index)}
     >
       <span class="number dim">${index + 1}</span>
       <span class="label">
@@ -154,11 +159,10 @@ function nextOf(key: string, selected: number, last: number): number | null {
   return key === 'End' ? to(last) : null
 }
 
+/** Also where the end of the list is below what the window shows. */
 function scrollInto(list: HTMLElement, row: HTMLElement): void {
-  const [top, bottom] = [
-    row.offsetTop - list.offsetTop,
-    row.offsetTop - list.offsetTop + row.offsetHeight,
-  ]
-  if (top < list.scrollTop) list.scrollTop = top
-  else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight
+  const [frame, own] = [list.getBoundingClientRect(), row.getBoundingClientRect()]
+  const bottom = Math.min(frame.bottom, innerHeight)
+  if (own.top < frame.top) list.scrollTop -= frame.top - own.top
+  else if (own.bottom > bottom) list.scrollTop += own.bottom - bottom
 }

@@ -81,6 +81,15 @@ export function titleOf({ steps }: Pick<KeptTrace, 'steps'>): Title {
   }
 }
 
+/** When the request began, by its own account or, where it has none, when it was seen; null for a file that does not say. */
+export function beganAt({ steps, file, at }: KeptTrace): number | null {
+  const first = steps.find(({ event }) => event.message.type === 'requestSnapshot')
+  const { startTime } = members(members(first?.event.message['requestState'])['request'])
+  const told = typeof startTime === 'string' ? Date.parse(startTime) : NaN
+  if (!Number.isNaN(told)) return told
+  return file === null ? at : null
+}
+
 /** Where to look first: at what decided it, at the answer, or at the newest while it runs. */
 export function firstLook({ steps, state }: KeptTrace): number {
   if (state === 'running') return steps.length - 1

@@ -16,7 +16,7 @@ export interface WatchOwner {
 }
 
 /** Rejects when it is refused. */
-type Open = (path: string, init: { readonly signal: AbortSignal }) => Promise<Response>
+export type Open = (path: string, init: { readonly signal: AbortSignal }) => Promise<Response>
 
 /** Resolves when nothing more comes; rejects when it was refused, broke off or was stopped. */
 export async function watchTrace(

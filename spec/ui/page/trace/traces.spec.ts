@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { stepOf } from '../../../../lib/base/trace-reading/step.ts'
 import type { Step } from '../../../../lib/base/trace-reading/step.ts'
 import {
+  beganAt,
   ended,
   fileName,
   firstLook,
@@ -89,6 +90,16 @@ traces('shows what decided it, the answer, or the newest', () => {
   assert.is(at(SAMPLE.slice(0, 12), 'broken'), 11)
   const good = JSON.stringify({ message: { type: 'requestFinished', status: 200, error: null } })
   assert.is(at([...SAMPLE.slice(0, 2), stepOf(good)], 'over'), 2)
+})
+
+traces('began when its request says, or when it was seen', () => {
+  const request = { method: 'GET', startTime: '2026-11-15T13:32:51.892Z' }
+  const message = { type: 'requestSnapshot', requestState: { request } }
+  const steps = [stepOf(JSON.stringify({ message }))]
+  const at = Date.parse(request.startTime)
+  assert.is(beganAt({ ...kept(1, steps), file: 'a.jsonl' }), at)
+  assert.is(beganAt({ ...kept(1, []), at: 7 }), 7)
+  assert.is(beganAt({ ...kept(1, []), file: 'a.jsonl' }), null)
 })
 
 traces.run()
