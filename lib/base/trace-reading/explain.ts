@@ -28,7 +28,7 @@ export function explain(steps: readonly Step[]): Explanation | null {
   const outcome = `${status ?? 'No answer'} after ${timeText(eventEnd)}`
   const cause = causeOf(steps, status, error)
   const spent = timeSpent(steps, eventEnd)
-  const times = spent.length === 0 ? '' : `, of which ${spent.join(' and ')}`
+  const times = spent.length === 0 ? '' : `, of which ${listOf(spent)}`
   return {
     tone: toneOf(status, error),
     outcome,
@@ -36,6 +36,10 @@ export function explain(steps: readonly Step[]): Explanation | null {
     step: cause?.step ?? null,
     notes: notesOf(steps, status),
   }
+}
+
+function listOf(parts: readonly string[]): string {
+  return [parts.slice(0, -1).join(', '), ...parts.slice(-1)].filter(Boolean).join(' and ')
 }
 
 /** What happened and why, in one line. */

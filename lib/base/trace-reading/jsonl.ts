@@ -6,7 +6,7 @@ import type { Step } from './step.ts'
 export interface Loaded {
   /** Whole traces, one behind the other. */
   readonly traces: readonly (readonly Step[])[]
-  /** `line 4: …`, the first of them. */
+  /** `line 4 is not JSON`, the first of them. */
   readonly problems: readonly string[]
   /** Lines that are no events, in all. */
   readonly wrong: number
@@ -19,9 +19,21 @@ const MOST_PROBLEMS = 10
 
 /** Throws at what is no event, and says why. */
 export function checkedLine(line: string): string {
-  const { type } = members(members(JSON.parse(line))['message'])
-  if (typeof type !== 'string') throw new Error('it is no trace event')
+  const fault = faultOf(line)
+  if (fault !== null) throw new Error(`it ${fault}`)
   return line
+}
+
+/** What is wrong with it, if anything. */
+function faultOf(line: string): string | null {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return 'is not JSON'
+  }
+  const { type } = members(members(value)['message'])
+  return typeof type === 'string' ? null : 'is no trace event'
 }
 
 export function linesText(steps: readonly Step[]): string {
@@ -35,12 +47,10 @@ export function loadLines(text: string): Loaded {
   for (const line of linesOf(text)) {
     number++
     if (line.trim() === '') continue
-    try {
-      checkedLine(line)
-    } catch (error) {
+    const fault = faultOf(line)
+    if (fault !== null) {
       wrong++
-      if (problems.length < MOST_PROBLEMS)
-        problems.push(`line ${number}: ${(error as Error).message}`)
+      if (problems.length < MOST_PROBLEMS) problems.push(`line ${number} ${fault}`)
       continue
     }
     if (count >= MOST_STEPS) left++

@@ -1,4 +1,4 @@
-// Where the time of a request went: into backends, into a policy that waited, or into a long answer.
+// Where the time of a request went: into backends, into a policy that waited, into a long answer, or into the gateway.
 
 import { timeText } from './amounts.ts'
 import { valueText } from './step.ts'
@@ -12,14 +12,17 @@ interface Span {
 /** Less than this share of the whole is not worth a word. */
 const LEAST_SHARE = 0.1
 
-/** `332.0 ms waiting for 127.0.0.1:9000`, the parts that matter. */
+/** `332.0 ms waiting for 127.0.0.1:9000`, the parts that matter. With the last of them they make up the whole. */
 export function timeSpent(steps: readonly Step[], total: number): string[] {
   const events = steps.map(({ event }) => event)
   const calls = events.filter(({ message }) => message.type === 'backendCallResult').flatMap(spanOf)
   const waited = lengthOf(calls)
   const parts: string[] = []
-  const say = (time: number, words: string): void => {
-    if (time >= total * LEAST_SHARE) parts.push(`${timeText(time)} ${words}`)
+  let rest = total
+  const say = (time: number, words: string, least = total * LEAST_SHARE): void => {
+    if (time < least) return
+    parts.push(`${timeText(time)} ${words}`)
+    rest -= time
   }
   for (const event of events) {
     const { type, kind } = event.message
@@ -27,8 +30,10 @@ export function timeSpent(steps: readonly Step[], total: number): string[] {
     if (type === 'policy' && span !== undefined)
       say(span.to - span.from, `in policy ${valueText(kind)}`)
   }
-  if (waited > 0) say(waited, `waiting for ${targetsOf(events).join(', ')}`)
+  // Always: it would be taken for the gateway's own.
+  if (waited > 0) say(waited, `waiting for ${targetsOf(events).join(', ')}`, 0)
   say(total - answeredAt(events, total), 'passing the answer on')
+  if (parts.length > 0) say(rest, 'in the gateway')
   return parts
 }
 

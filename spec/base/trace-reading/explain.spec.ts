@@ -183,7 +183,22 @@ explaining('tells where the time of a good request went', () => {
   const asked = step(900_000, { type: 'policy', kind: 'basicAuth', result: {} }, 10)
   assert.is(
     said(ROUTE, asked, done(200, null, 1_000_000)),
-    '200 after 1.00 s, of which 900.0 ms in policy basicAuth',
+    '200 after 1.00 s, of which 900.0 ms in policy basicAuth and 100.0 ms in the gateway',
+  )
+})
+
+explaining('what nobody else spent was spent in the gateway', () => {
+  const call = step(3_000, { type: 'backendCallStart', target: 'mock' })
+  const result = step(3_800, { type: 'backendCallResult', status: 200, error: null }, 3_000)
+  const answer = step(6_600, { type: 'responseSnapshot', stage: 'final response' })
+  assert.is(
+    said(ROUTE, call, result, answer, done(200, null, 7_800)),
+    '200 after 7.8 ms, of which 800 µs waiting for mock, 1.2 ms passing the answer on' +
+      ' and 5.8 ms in the gateway',
+  )
+  assert.is(
+    said(ROUTE, call, result, done(200, null, 100_000)),
+    '200 after 100.0 ms, of which 800 µs waiting for mock and 99.2 ms in the gateway',
   )
 })
 
@@ -193,7 +208,7 @@ explaining('calls at the same time count once', () => {
     step(to, { type: 'backendCallResult', status: 200, error: null }, from)
   assert.is(
     said(call('a'), call('b'), result(0, 600), result(300, 900), done(200, null, 1_000)),
-    '200 after 1.0 ms, of which 900 µs waiting for a, b',
+    '200 after 1.0 ms, of which 900 µs waiting for a, b and 100 µs in the gateway',
   )
 })
 
