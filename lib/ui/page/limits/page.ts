@@ -7,6 +7,7 @@ import { some } from '../map/words.ts'
 import { LimitCard } from './card.ts'
 import { chosenRules, leftOf, levelOf } from './words.ts'
 import type { Order } from './words.ts'
+import { Search, Select } from '../parts/fields.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import { useKept, useLive, useLoaded } from '../use.ts'
 import type { LimitRule, LimitsView } from '../../api.ts'
@@ -14,6 +15,11 @@ import type { LimitRule, LimitsView } from '../../api.ts'
 /** That are shown at first. */
 const FIRST_RULES = 20
 const TICK = 1_000
+
+const ORDERS: Readonly<Record<Order, string>> = {
+  tightest: 'Tightest first',
+  written: 'As written',
+}
 
 /** `#/limits?find=<words>` searches. */
 export function Limits({ query }: PageProps): VNode {
@@ -35,34 +41,18 @@ function Rules(props: {
   const { view, at, find } = props
   const { shown, more } = view.rules
   const [words, setWords] = useState(find)
-  const [order, setOrder] = useKept('limits-order', 'tightest')
+  const [kept, keep] = useKept('limits-order', 'tightest')
+  const order: Order = kept === 'written' ? 'written' : 'tightest'
   const [most, setMost] = useState(FIRST_RULES)
   const elapsed = Math.max(useNow() - at, 0)
   useEffect(() => setWords(find), [find])
   if (shown.length === 0) return html`<${NoRules} />`
-  const chosen = chosenRules(shown, words, order === 'written' ? 'written' : 'tightest')
+  const chosen = chosenRules(shown, words, order)
   return html`
     <div>
       <div class="row">
-        <label class="grow">
-          <span class="unseen">Search</span>
-          <input
-            type="search"
-            placeholder="Search routes, keys, limits"
-            value=${words}
-            onInput=${(event: Event) => setWords((event.target as HTMLInputElement).value)}
-          />
-        </label>
-        <label>
-          <span class="unseen">Order</span>
-          <select
-            value=${order}
-            onChange=${(event: Event) => setOrder((event.target as HTMLSelectElement).value as Order)}
-          >
-            <option value="tightest">Tightest first</option>
-            <option value="written">As written</option>
-          </select>
-        </label>
+        <${Search} hint="Search routes, keys, limits" words=${words} set=${setWords} />
+        <${Select} name="Order" value=${order} of=${ORDERS} set=${keep} />
       </div>
       <p class="dim map-told" role="status">${summary(shown, chosen.length, more)}</p>
       ${chosen.length === 0 && html`<${Empty} title="No limit fits." />`}

@@ -13,6 +13,7 @@ import { GraphPanel } from './panel.ts'
 import { GraphTree } from './tree.ts'
 import { useMap, usePaces, useWidth } from './use.ts'
 import { drawnText, some } from './words.ts'
+import { Search, Select } from '../parts/fields.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import type { MapView } from '../../api.ts'
 
@@ -63,15 +64,7 @@ function Shown({ view, route }: { readonly view: MapView; readonly route: string
     <div>
       <${ProblemList} of=${problemsOf(view)} open=${open} />
       <div class="row map-tools">
-        <label class="grow">
-          <span class="unseen">Search</span>
-          <input
-            type="search"
-            placeholder="Search names, paths, policies, backends"
-            value=${words}
-            onInput=${(event: Event) => setWords((event.target as HTMLInputElement).value)}
-          />
-        </label>
+        <${Search} hint="Search names, paths, policies, backends" words=${words} set=${setWords} />
         <${Select} name="Show" value=${choice} of=${CHOICES} set=${setChoice} />
         <${Select}
           name="Policies"
@@ -119,25 +112,6 @@ function useOpened(route: string | null): readonly [OpenedBox, Open] {
     history.replaceState(null, '', `#/map${query}`)
   }
   return [opened, open]
-}
-
-function Select<T extends string>(props: {
-  readonly name: string
-  readonly value: T
-  readonly of: Readonly<Record<T, string>>
-  readonly set: (value: T) => void
-}): VNode {
-  return html`
-    <label>
-      <span class="unseen">${props.name}</span>
-      <select
-        value=${props.value}
-        onChange=${(event: Event) => props.set((event.target as HTMLSelectElement).value as T)}
-      >
-        ${Object.entries<string>(props.of).map(([value, text]) => html`<option value=${value}>${text}</option>`)}
-      </select>
-    </label>
-  `
 }
 
 /** How much of it all is drawn, and what the lines mean. */
