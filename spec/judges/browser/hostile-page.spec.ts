@@ -232,6 +232,23 @@ function addPeople(running: () => Promise<Running>): void {
     }
   })
 
+  judge('a page that opens another tab with it cannot look inside', async () => {
+    const all = await running()
+    const page = await open(all, `http://evil.test:${(await site()).port}/`)
+    const url = `http://127.0.0.1:${all.ports.admin}/ui`
+    const [tab] = await Promise.all([
+      page.waitForEvent('popup'),
+      page.evaluate(`void (globalThis.tab = open('${url}'))`),
+    ])
+    await tab.waitForURL(url)
+    await tab.waitForLoadState()
+    assert.match(await tab.title(), OURS)
+    assert.is(await page.evaluate('insideOf(() => tab.document.body.textContent)'), null)
+    assert.is(await page.evaluate('insideOf(() => tab.location.href)'), null)
+  })
+}
+
+function addLinks(running: () => Promise<Running>): void {
   judge('a link, or the way back from a login, leads to pages and to no data', async () => {
     const all = await running()
     const admin = `http://127.0.0.1:${all.ports.admin}`
@@ -269,21 +286,6 @@ function addPeople(running: () => Promise<Running>): void {
       }
     }
   })
-
-  judge('a page that opens another tab with it cannot look inside', async () => {
-    const all = await running()
-    const page = await open(all, `http://evil.test:${(await site()).port}/`)
-    const url = `http://127.0.0.1:${all.ports.admin}/ui`
-    const [tab] = await Promise.all([
-      page.waitForEvent('popup'),
-      page.evaluate(`void (globalThis.tab = open('${url}'))`),
-    ])
-    await tab.waitForURL(url)
-    await tab.waitForLoadState()
-    assert.match(await tab.title(), OURS)
-    assert.is(await page.evaluate('insideOf(() => tab.document.body.textContent)'), null)
-    assert.is(await page.evaluate('insideOf(() => tab.location.href)'), null)
-  })
 }
 
 const found = findChromium()
@@ -298,6 +300,7 @@ if (found.kind === 'found') {
   })
   addAttacks(running)
   addPeople(running)
+  addLinks(running)
 } else process.stdout.write(`a hostile page: ${found.why}\n`)
 
 judge.run()
