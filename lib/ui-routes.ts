@@ -1,7 +1,7 @@
 // Which requests of a gateway's listener are for the web UI: its page, and what that reads, each by name. Nothing else of
 // the admin interface can be reached from there.
 
-import { asksWho } from './base/config/asks-who.ts'
+import { asksCredential } from './base/config/asks-who.ts'
 import { ANY_REQUEST } from './base/config/shape/route.ts'
 import type {
   GatewayConfig,
@@ -47,7 +47,8 @@ export function isForUi(
 
 /**
  * Where everybody on this machine may see it, so may every page that a browser here shows, by a name that is pointed
- * there: only names that mean this machine are answered. Origins are let in by its own `cors` only: that of the listener
+ * there: only names that mean this machine are answered. Rules alone do not change that, as a page here may well be what they
+ * let in. Origins are let in by its own `cors` only: that of the listener
  * was written for other traffic.
  */
 export function doorFor(
@@ -55,7 +56,8 @@ export function doorFor(
   listener: ListenerConfig,
   { address }: GatewayConfig,
 ): Door {
-  const isKnown = listener.hostname !== '' || asksWho(policies) || asksWho(listener.policies)
+  const isKnown =
+    listener.hostname !== '' || asksCredential(policies) || asksCredential(listener.policies)
   const origins = new Origins(policies.cors?.allowOrigins ?? [])
   return {
     hosts: isLoopback(address) && !isKnown ? 'loopback' : 'any',

@@ -32,7 +32,7 @@ export interface Door {
 }
 
 const FOREIGN =
-  'forbidden: the web UI answers to loopback names only here, as long as ui.policies do not say who may see it'
+  'forbidden: the web UI answers to loopback names only here, as long as there is no credential with mode: strict in ui.policies and no hostname of the listener'
 
 export class UiBackend implements Backend {
   readonly endpoint = UI_ENDPOINT

@@ -172,6 +172,9 @@ listener('without a policy on this machine, only names of this machine are answe
   assert.is(bodyOf(await ask(gateway, 'GET /other', 'host: evil.example')), 'own')
   const guarded = await stage.gateway(`ui: { policies: { ${BASIC} } }\n`)
   assert.is(statusOf(await ask(guarded, 'GET /ui', 'host: evil.example')), 401)
+  const ruled = await stage.gateway("ui: { policies: { authorization: { rules: ['true'] } } }\n")
+  assert.is(statusOf(await ask(ruled, 'GET /ui', 'host: evil.example')), 403)
+  assert.is(statusOf(await ask(ruled, 'GET /ui')), 200)
 })
 
 listener('policies decide who sees it, and routes of the configuration are not asked', async () => {

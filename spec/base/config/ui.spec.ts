@@ -7,7 +7,10 @@ import { configOf, problemsOf } from '../../support/config.ts'
 const ui = suite('config: ui')
 
 const ANYONE =
-  'can read the configuration, the log and traces of requests there: add basicAuth, jwtAuth, apiKey or authorization to ui.policies'
+  'can read the configuration, the log and traces of requests there: add basicAuth, jwtAuth or apiKey with mode: strict, or rules of authorization that allow or require something, to ui.policies'
+const MODE = 'policies.apiKey: mode optional lets in whoever shows no credential: set mode: strict'
+const ORIGINS =
+  "policies.cors.allowOrigins: '*' lets every web page that a browser here shows read it: name origins, or add a credential with mode: strict"
 const BASIC = 'basicAuth: { htpasswd: "a:b" }'
 const LOCAL = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }'
 const OPEN = 'gateways: { default: { port: 3000 } }'
@@ -15,7 +18,7 @@ const OPEN = 'gateways: { default: { port: 3000 } }'
 /** What is warned of, without the place. */
 function warningsOf(...lines: string[]): string[] {
   return configOf(lines.join('\n')).warnings.map((line) =>
-    line.replace(/^c\.yaml:\d+:\d+: ui: /, ''),
+    line.replace(/^c\.yaml:\d+:\d+: ui(?:: |\.)/, ''),
   )
 }
 
@@ -82,8 +85,44 @@ ui('warns of what anyone could read who can connect', () => {
   const optional = 'apiKey: { keys: [{ key: k }], mode: optional }'
   const cors = 'cors: { allowOrigins: ["*"] }'
   assert.equal(warningsOf(elsewhere, `ui: { policies: { ${optional}, ${cors} } }`), [
+    MODE,
     `anyone who can connect to 10.0.0.1:3000 ${ANYONE}`,
+    ORIGINS,
   ])
+  const deny = 'authorization: { rules: [{ deny: \'request.path == "/api/config"\' }] }'
+  assert.equal(warningsOf(OPEN, `ui: { policies: { ${deny} } }`), [
+    `anyone who can connect to [::]:3000 ${ANYONE}`,
+  ])
+})
+
+ui('asks for a token or a key unless it is told that none will do', () => {
+  const key = 'apiKey: { keys: [{ key: k }] }'
+  const token = 'jwtAuth: { issuer: "http://i", jwks: "http://i/k" }'
+  const tokens = 'jwtAuth: { providers: [{ issuer: "http://i", jwks: "http://i/k" }] }'
+  for (const policy of [key, token, tokens]) {
+    const { policies } = configOf(`${OPEN}\nui: { policies: { ${policy} } }\n`).ui!
+    assert.is((policies.apiKey ?? policies.jwtAuth)?.mode, 'strict', policy)
+    assert.equal(warningsOf(OPEN, `ui: { policies: { ${policy} } }`), [], policy)
+  }
+  const outer = configOf(`gateways: { default: { port: 3000, ${key} } }\nui: {}\n`)
+  assert.is(outer.gateways[0]?.listeners[0]?.policies.apiKey?.mode, 'optional')
+})
+
+ui('warns of a credential that may be missing, on this machine as well', () => {
+  const optional = 'apiKey: { keys: [{ key: k }], mode: optional }'
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${optional} } }`), [MODE])
+  const rule = 'authorization: { rules: [\'apiKey.name == "a"\'] }'
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${optional}, ${rule} } }`), [])
+})
+
+ui('warns of letting every page read it, unless a credential is asked for', () => {
+  const cors = 'cors: { allowOrigins: ["*"] }'
+  const rule = 'authorization: { rules: [\'source.address == "127.0.0.1"\'] }'
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${cors} } }`), [ORIGINS])
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${cors}, ${rule} } }`), [ORIGINS])
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${cors}, ${BASIC} } }`), [])
+  const named = 'cors: { allowOrigins: ["https://a.example"] }'
+  assert.equal(warningsOf(LOCAL, `ui: { policies: { ${named} } }`), [])
 })
 
 ui('does not warn where somebody is asked who they are, or on this machine', () => {

@@ -3,7 +3,8 @@
 import type { z } from 'zod'
 import { isLoopback } from '../../loopback.ts'
 import { UI_PATH, UI_PATHS } from '../../ui-paths.ts'
-import { asksWho } from '../asks-who.ts'
+import { asksCredential, asksWho } from '../asks-who.ts'
+import type { Path } from '../error.ts'
 import { addressText } from '../show.ts'
 import type { UI } from '../shape/ui.ts'
 import type { GatewayConfig, PathMatch, RouteConfig, UiConfig, UiPolicies } from '../types.ts'
@@ -33,9 +34,12 @@ export function uiOf(
     warnOfUnread(context, path, checked, [listener.policies, checked])
     warnOfRoutes(context, listener)
   }
+  warnOfModes(context, path, policies)
   for (const gateway of to.gateways)
     if (gateway.listeners.some((one) => listeners.includes(one) && isOpen(one, gateway, policies)))
       warnOfAnyone(context, gateway)
+  if (listeners.some((one) => !asksCredential(policies) && !asksCredential(one.policies)))
+    warnOfOrigins(context, path, policies)
   return { listeners: listeners.map(({ key }) => key), policies }
 }
 
@@ -59,8 +63,30 @@ function warnOfAnyone(context: Context, { address, port }: GatewayConfig): void 
   context.warn(
     ['ui'],
     `anyone who can connect to ${addressText({ host: address, port })} can read the configuration, the log and ` +
-      'traces of requests there: add basicAuth, jwtAuth, apiKey or authorization to ui.policies',
+      'traces of requests there: add basicAuth, jwtAuth or apiKey with mode: strict, or rules of authorization that ' +
+      'allow or require something, to ui.policies',
   )
+}
+
+/** Wherever it is: who writes a credential down expects it to be asked for. */
+function warnOfModes(context: Context, path: Path, policies: UiPolicies): void {
+  if (asksWho(policies)) return
+  for (const name of ['jwtAuth', 'basicAuth', 'apiKey'] as const) {
+    const { mode } = policies[name] ?? {}
+    if (mode !== undefined)
+      context.warn(
+        [...path, name],
+        `mode ${mode} lets in whoever shows no credential: set mode: strict`,
+      )
+  }
+}
+
+function warnOfOrigins(context: Context, path: Path, { cors }: UiPolicies): void {
+  if (cors?.allowOrigins.includes('*') === true)
+    context.warn(
+      [...path, 'cors', 'allowOrigins'],
+      "'*' lets every web page that a browser here shows read it: name origins, or add a credential with mode: strict",
+    )
 }
 
 /** Where a route and the page have the same path, one of them is never asked. */

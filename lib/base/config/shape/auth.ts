@@ -160,15 +160,27 @@ const tokenSource = z.strictObject({
   jwtValidationOptions: jwtValidationOptions.optional(),
 })
 
-const tokenWays = { mode: mode('optional'), location: location.optional() }
+function jwtAuth<Default extends 'strict' | 'optional'>(preset: Default) {
+  const ways = { mode: mode(preset), location: location.optional() }
+  return union(
+    [
+      z.strictObject({ ...ways, ...tokenSource.shape }),
+      z.strictObject({ ...ways, providers: z.array(tokenSource).min(1) }),
+    ],
+    'expected an object with issuer and jwks, or with providers',
+  )
+}
 
-export const JWT_AUTH = union(
-  [
-    z.strictObject({ ...tokenWays, ...tokenSource.shape }),
-    z.strictObject({ ...tokenWays, providers: z.array(tokenSource).min(1) }),
-  ],
-  'expected an object with issuer and jwks, or with providers',
-).meta({ id: 'JwtAuth', description: 'Bearer tokens in front of anything' })
+export const JWT_AUTH = jwtAuth('optional').meta({
+  id: 'JwtAuth',
+  description: 'Bearer tokens in front of anything',
+})
+
+/** In front of the web UI nobody would look for a credential that may be missing. */
+export const UI_JWT_AUTH = jwtAuth('strict').meta({
+  id: 'UiJwtAuth',
+  description: 'Bearer tokens, as JwtAuth; default mode `strict`',
+})
 
 const apiKeyEntry = z
   .strictObject({
@@ -188,13 +200,23 @@ const apiKeyEntry = z
     error: "expected exactly one of 'key', 'keyHash'",
   })
 
-export const API_KEY = z
-  .strictObject({
+function apiKey<Default extends 'strict' | 'optional'>(preset: Default) {
+  return z.strictObject({
     keys: z.array(apiKeyEntry).min(1).describe('Accepted keys'),
-    mode: mode('optional'),
+    mode: mode(preset),
     location: location.optional(),
   })
-  .meta({ id: 'ApiKey', description: 'Keys that are known by heart' })
+}
+
+export const API_KEY = apiKey('optional').meta({
+  id: 'ApiKey',
+  description: 'Keys that are known by heart',
+})
+
+export const UI_API_KEY = apiKey('strict').meta({
+  id: 'UiApiKey',
+  description: 'Keys, as ApiKey; default mode `strict`',
+})
 
 export const BASIC_AUTH = z
   .strictObject({

@@ -1,7 +1,7 @@
 // What users write under `ui`: which gateways serve the web page, and who may see it.
 
 import { z } from 'zod'
-import { API_KEY, AUTHORIZATION, BASIC_AUTH, JWT_AUTH } from './auth.ts'
+import { AUTHORIZATION, BASIC_AUTH, UI_API_KEY, UI_JWT_AUTH } from './auth.ts'
 import { gatewayNames, unsupported } from './parts.ts'
 import { CORS, CSRF } from './traffic.ts'
 
@@ -11,10 +11,10 @@ export const UI = z
     policies: z
       .strictObject({
         cors: CORS.optional(),
-        jwtAuth: JWT_AUTH.optional(),
+        jwtAuth: UI_JWT_AUTH.optional(),
         authorization: AUTHORIZATION.optional(),
         basicAuth: BASIC_AUTH.optional(),
-        apiKey: API_KEY.optional(),
+        apiKey: UI_API_KEY.optional(),
         csrf: CSRF.optional(),
         ...unsupported('oidc', 'extAuthz'),
       })
