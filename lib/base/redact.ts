@@ -1,6 +1,17 @@
 // What is never shown to people: one list for traces, dumps and logs. The backend and rules still see the real values.
 
+import { decoded, unescaped } from './loose-decoding.ts'
+
 export const REDACTED = '<redacted>'
+
+/** Instead of a text in which there is more to judge than this. */
+export const WITHHELD = '<redacted: too many names>'
+/** Places in a text where something with a name begins, or is to be hidden. */
+export const MAX_PLACES = 100_000
+/** Different names with escapes or brackets in them, and letters of a name: what is longer is taken for a secret. */
+export const MAX_ODD_NAMES = 10_000
+const MAX_NAME_LENGTH = 1024
+const ODD = /[%\\[\].]/
 
 /** Whatever `config.sensitiveHeaders` adds; spec.md §5.8 has the first two. */
 const SENSITIVE_HEADERS = [
@@ -24,6 +35,7 @@ const ENDING =
   '|assertion|[-_]authorization|[-_]auth|[-_]session|session[-_]?id'
 /** Of a list or an object: all that is in it is one. */
 const SECRET_GROUP = new RegExp(`(?:${ENDING})s?$`, 'i')
+const GROUP = new RegExp(`${SECRET_GROUP.source}|authorization$`, 'i')
 const SECRET_HEADER = new RegExp(`(?:${ENDING})$`)
 /** Of a configuration, where `key` may be a name, and a hash is one of a key. */
 const SECRET_SETTING = new RegExp(`(?:${ENDING}|hash)$`)
@@ -93,15 +105,48 @@ export function isSecretParameter(name: string): boolean {
 
 /** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
 export function shownTarget(text: string, names = NO_NAMES): string {
-  return withoutParameters(text.replace(USER_INFO, `://${REDACTED}@`), PARAMETER_END, names)
+  const shown = text.replace(USER_INFO, `://${REDACTED}@`)
+  return orWithheld(() => withoutParameters(shown, PARAMETER_END, names))
 }
 
 /** A body without what stands under the name of a credential. What is compressed stays as it is. */
 export function shownBody(bytes: Buffer, names = NO_NAMES): Buffer {
   const text = bytes.toString('latin1')
   if (names.size === 0 && !HINT.test(text)) return bytes
-  const shown = withoutMembers(withoutPairs(text, names), names)
+  const shown = orWithheld(() => withoutMembers(withoutPairs(text, names), names))
   return shown === text ? bytes : Buffer.from(shown, 'latin1')
+}
+
+class TooManyNames extends Error {}
+
+function orWithheld(show: () => string): string {
+  try {
+    return show()
+  } catch (error) {
+    if (error instanceof TooManyNames) return WITHHELD
+    throw error
+  }
+}
+
+/** Judges each name in a text once. */
+class Judge {
+  readonly #rule: (name: string) => boolean
+  readonly #known = new Map<string, boolean>()
+  #odd = 0
+
+  constructor(rule: (name: string) => boolean) {
+    this.#rule = rule
+  }
+
+  isSecret(name: string): boolean {
+    if (name.length > MAX_NAME_LENGTH) return true
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    if (ODD.test(name) && ++this.#odd > MAX_ODD_NAMES) throw new TooManyNames()
+    const isSecret = this.#rule(name)
+    this.#known.set(name, isSecret)
+    return isSecret
+  }
 }
 
 function withoutPairs(text: string, names: ReadonlySet<string>): string {
@@ -111,21 +156,23 @@ function withoutPairs(text: string, names: ReadonlySet<string>): string {
 }
 
 function withoutParameters(text: string, end: RegExp, names: ReadonlySet<string>): string {
+  const judge = new Judge((name) => isSecret(name, names))
   return without(text, PARAMETER, ([, name], from) => {
-    if (!isSecret(name!, names)) return null
+    if (!judge.isSecret(name!)) return null
     end.lastIndex = from
     return one(from, end.exec(text)?.index ?? text.length)
   })
 }
 
 function withoutMembers(text: string, names: ReadonlySet<string>): string {
+  const judge = new Judge((name) => isSecret(unescaped(name), names))
+  const groups = new Judge((name) => GROUP.test(unescaped(name)))
   return without(text, MEMBER, ([, name, slashes], from) => {
-    const plain = unescaped(name!)
     if (slashes === undefined) {
-      if (!isSecretGroup(plain) && !/authorization$/i.test(plain)) return null
+      if (!groups.isSecret(name!)) return null
       return textsOfGroup(text, from, /\\*$/.exec(name!)![0].length)
     }
-    if (!isSecret(plain, names)) return null
+    if (!judge.isSecret(name!)) return null
     const to = endOfText(text, from, slashes.length)
     // There is nothing to hide.
     return to > from ? one(from, to) : null
@@ -142,6 +189,7 @@ function textsOfGroup(text: string, from: number, slashes: number): Found {
     MARK.lastIndex = to
     const mark = MARK.exec(text)
     if (mark === null) return { hidden, to: text.length }
+    if (hidden.length > MAX_PLACES) throw new TooManyNames()
     to = mark.index + 1
     if (mark[0] !== '"') depth += OPENING.has(mark[0]) ? 1 : -1
     else if (isInOther(text, mark.index, slashes)) return { hidden, to: mark.index }
@@ -171,8 +219,9 @@ function isDescribing(name: string, text: string, start: number, end: number): b
 }
 
 function withoutParts(text: string, names: ReadonlySet<string>): string {
+  const judge = new Judge((name) => isSecret(name, names))
   return without(text, PART, ([, name], at) => {
-    if (!isSecret(name!, names)) return null
+    if (!judge.isSecret(name!)) return null
     const head = text.slice(at, at + MAX_PART_HEAD).indexOf('\r\n\r\n')
     if (head < 0) return null
     const from = at + head + 4
@@ -198,8 +247,10 @@ function one(from: number, to: number): Found {
 function without(text: string, places: RegExp, find: Find): string {
   const shown: string[] = []
   let done = 0
+  let seen = 0
   places.lastIndex = 0
   for (let place = places.exec(text); place !== null; place = places.exec(text)) {
+    if (++seen > MAX_PLACES) throw new TooManyNames()
     const found = find(place, places.lastIndex)
     if (found === null) continue
     for (const [from, to] of found.hidden) {
@@ -272,22 +323,4 @@ function isSecret(written: string, names: ReadonlySet<string>): boolean {
 
 function isSecretPart(part: string): boolean {
   return SECRET.test(part) || SECRET_GROUP.test(part)
-}
-
-function decoded(name: string): string {
-  if (!/[%+]/.test(name)) return name
-  try {
-    return decodeURIComponent(name.replaceAll('+', ' ')).trim()
-  } catch {
-    return name
-  }
-}
-
-/** The name of a member, without what is before its closing quote in a text in JSON. */
-function unescaped(name: string): string {
-  return name
-    .replace(/\\+u([\da-f]{4})/gi, (_whole, code: string) =>
-      String.fromCharCode(Number.parseInt(code, 16)),
-    )
-    .replace(/\\{1,128}$/, '')
 }
