@@ -2,7 +2,6 @@
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
 import sade from 'sade'
-import { ConfigError } from '../lib/base/config/error.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import {
   QUICKSTART,
@@ -14,6 +13,7 @@ import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { Log } from '../lib/base/log.ts'
+import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { Beside } from '../lib/beside.ts'
 import { Gateway } from '../lib/gateway.ts'
@@ -181,7 +181,7 @@ function canReadAgain({ file, config }: Options): boolean {
   return ![file].flat().includes('-')
 }
 
+/** It quotes what is written, which may be a credential. */
 function messageOf(error: unknown): string {
-  if (error instanceof ConfigError) return error.message
-  return error instanceof Error ? error.message : String(error)
+  return shownTarget(error instanceof Error ? error.message : String(error))
 }

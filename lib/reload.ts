@@ -9,6 +9,7 @@ import { complaintsOf } from './base/config/resources.ts'
 import type { Config } from './base/config/types.ts'
 import { FileWatch, LOOK_MS } from './base/config/watch.ts'
 import type { Log } from './base/log.ts'
+import { shownTarget } from './base/redact.ts'
 import type { Gateway } from './gateway.ts'
 
 export interface ReloadOptions {
@@ -131,7 +132,9 @@ function filesOf({ file, files, folders }: Config): string[] {
   return [resolve(file), ...files, ...folders]
 }
 
+/** As they may be shown: they quote what is written, which may be a credential. */
 function problemsOf(error: unknown): string[] {
-  if (error instanceof ConfigError) return error.message.split('\n')
-  return [error instanceof Error ? error.message : String(error)]
+  if (error instanceof ConfigError)
+    return error.message.split('\n').map((line) => shownTarget(line))
+  return [shownTarget(error instanceof Error ? error.message : String(error))]
 }

@@ -132,6 +132,14 @@ reload('a refused one changes nothing and tells every problem with its place', a
   assert.is(await ask(client, '/a'), '200 two')
 })
 
+reload('a problem is told without the credential in what it quotes', async () => {
+  const gateway = await start(answers({ a: 'one' }))
+  const host = 'https://u:s3cret@h/?token=s3cret'
+  const problems = await gateway.refusal(`routes: [{ backends: [{ host: '${host}' }] }]\n`)
+  assert.match(problems.join(), 'https://<redacted>@h/?token=<redacted>')
+  assert.not.match(JSON.stringify([problems, gateway.reloader.refusal]), 's3cret')
+})
+
 reload('a file that vanished is refused, and taken when it is back', async () => {
   const gateway = await start(answers({ a: 'one' }))
   gateway.folder.remove('config.yaml')

@@ -115,6 +115,14 @@ args('a configuration comes as text, from standard input or from a folder', asyn
   await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
 })
 
+args('a refusal is told without the credential in what it quotes', async () => {
+  const text = "routes: [{ backends: [{ host: 'https://u:s3cret@h/?token=s3cret' }] }]"
+  const { code, stderr } = await runProgram('gateway', ['-c', text])
+  assert.is(code, 1)
+  assert.match(stderr, "got 'https://<redacted>@h/?token=<redacted>")
+  assert.not.match(stderr, 's3cret')
+})
+
 args('the schema of the configuration is printed', async () => {
   const { code, stdout, stderr } = await runProgram('gateway', ['--print-schema'])
   assert.is(stdout, readFileSync(join(ROOT, 'schema/config.json'), 'utf8'))
