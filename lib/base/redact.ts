@@ -103,6 +103,14 @@ export function isSecretParameter(name: string): boolean {
   return isSecret(name, NO_NAMES)
 }
 
+/** A value with the name of a credential: no text in it is shown. */
+export function withoutTexts(value: unknown): unknown {
+  if (typeof value === 'string') return REDACTED
+  if (Array.isArray(value)) return value.map(withoutTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withoutTexts(part)]))
+}
+
 /** A URL or path without what may be a credential in it; `names` are parameters that are one for certain. */
 export function shownTarget(text: string, names = NO_NAMES): string {
   const shown = text.replace(USER_INFO, `://${REDACTED}@`)
@@ -286,12 +294,14 @@ const KEY = /\bsk-[\w-]{16,}/g
 
 /** How a credential in a header begins, whatever the header; a challenge has the name of a parameter there. */
 const SCHEMED = /^(\s{0,16}(?:bearer|basic|negotiate)\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])\S/i
+/** `Basic plan`: what is encoded has other letters, too. */
+const BASICS = /^Basic [a-z ]{1,80}$/
 const BEARER = /\b(bearer\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])([\w.~+/=-]{8,})/gi
 
 /** A value of a header or a setting, without what is a credential by how it is written. */
 export function shownValue(text: string, names = NO_NAMES): string {
   const scheme = SCHEMED.exec(text)
-  if (scheme !== null) return scheme[1]! + REDACTED
+  if (scheme !== null && !BASICS.test(text)) return scheme[1]! + REDACTED
   return shownTarget(text, names).replace(BEARER, withoutBearer).replace(WORD, withoutToken)
 }
 
@@ -307,6 +317,16 @@ export function shownLine(text: string): string {
     .replace(SCHEME, `$1 ${REDACTED}`)
     .replace(WORD, withoutToken)
     .replace(KEY, REDACTED)
+}
+
+/** Letters of a reason that are shown, and those that are read for that. */
+export const MAX_REASON = 300
+const MAX_READ = 4096
+
+/** Why something failed, in somebody's own words. */
+export function shownReason(text: string): string {
+  const shown = shownLine(text.slice(0, MAX_READ))
+  return shown.length <= MAX_REASON ? shown : `${shown.slice(0, MAX_REASON - 1)}…`
 }
 
 function withoutToken(word: string): string {

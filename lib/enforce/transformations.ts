@@ -40,6 +40,6 @@ function transform(config: TransformationConfig, exchange: Exchange, fields: Fie
 function tellOfFaults(trace: Trace, { set, add }: TransformationConfig, view: View): void {
   for (const { name, value } of [...set, ...add]) {
     const found = value.evaluate(view)
-    if ('fault' in found) trace.fault(value.source, found.fault, name)
+    if ('fault' in found) trace.fault(value, found.fault, name)
   }
 }

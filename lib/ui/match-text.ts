@@ -5,7 +5,7 @@ import type { NamedMatch, PathMatch, RouteMatch } from '../base/config/types.ts'
 
 export function matchText({ path, method, headers, query }: RouteMatch, showing: Showing): string {
   const named = (what: string, all: readonly NamedMatch[]): string[] =>
-    all.map((one) => `${what} ${one.name} ${valueText(one, showing)}`)
+    all.map((one) => `${what} ${one.name} ${valueText(one, what, showing)}`)
   const words = [method, pathText(path)].filter((word) => word !== '').join(' ')
   return [words, ...named('header', headers), ...named('query', query)].join(', ')
 }
@@ -16,8 +16,8 @@ function pathText({ kind, value }: PathMatch): string {
 }
 
 /** The value of some is a secret. */
-function valueText(match: NamedMatch, showing: Showing): string {
+function valueText(match: NamedMatch, what: string, showing: Showing): string {
   const sign = match.value.kind === 'regex' ? '~' : '='
-  const shown = showing.show(match) as { readonly value: Readonly<Record<string, unknown>> }
+  const shown = showing.show(match, what) as { readonly value: Readonly<Record<string, unknown>> }
   return `${sign} ${String(shown.value[match.value.kind])}`
 }

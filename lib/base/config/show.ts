@@ -2,18 +2,23 @@
 
 import { X509Certificate } from 'node:crypto'
 import { Expression } from '../cel/compile.ts'
-import { isSecretSetting, REDACTED, sensitiveNames, shownTarget } from '../redact.ts'
+import {
+  isSecretGroup,
+  isSecretParameter,
+  isSecretSetting,
+  REDACTED,
+  sensitiveNames,
+  shownBody,
+  shownValue,
+  withoutTexts,
+} from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import { durationText } from './duration.ts'
 import { Secret } from './secret.ts'
+import { shownArguments } from './show-arguments.ts'
+import { comesToCredential, shownExpression } from './show-expression.ts'
 
 const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|keepAlive)$/i
-
-/** Names an expression reads; what is known about an API key is not the key. */
-const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
-
-/** A header whose name is not written out may be any. */
-const COMPUTED = /headers\s*\[(?!\s*r?(?:"[^"]*"|'[^']*')\s*\])/
 
 /** Values of the users' own. */
 const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
@@ -33,7 +38,8 @@ export class Showing {
     if (typeof value === 'number') return numberOf(value, name)
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Secret) return REDACTED
-    if (value instanceof RegExp || value instanceof Expression) return value.source
+    if (value instanceof RegExp) return value.source
+    if (value instanceof Expression) return shownExpression(value.source, this.#hidden)
     if (Array.isArray(value)) return this.#list(value, name)
     return this.#object(value as Fields, name)
   }
@@ -44,7 +50,12 @@ export class Showing {
     if (Array.isArray(value)) return value.map((item) => this.written(item, name))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
-      Object.entries(value).map(([key, part]) => [key, this.written(part, key)]),
+      Object.entries(value).map(([key, part]) => [
+        key,
+        typeof part === 'object' && isSecretGroup(key)
+          ? withoutTexts(part)
+          : this.written(part, key),
+      ]),
     )
   }
 
@@ -64,9 +75,7 @@ export class Showing {
 
   /** The same for many values. */
   valuesOf({ source }: Expression): (value: string) => unknown {
-    const words = source.match(WORDS) ?? []
-    const isHidden = COMPUTED.test(source) || words.some((word) => this.#isSecret(word))
-    return isHidden ? () => REDACTED : (value) => textOf(value, '')
+    return comesToCredential(source, this.#hidden) ? () => REDACTED : (value) => textOf(value, '')
   }
 
   #isSecret(name: string): boolean {
@@ -86,19 +95,8 @@ export class Showing {
         return Object.fromEntries(pairs.map(([key, value]) => [key, this.#value(key, value)]))
     }
     if (name === 'targets') return items.map((item) => this.#target(item))
-    if (name === 'args') return items.map((item, at) => this.#argument(item, items[at - 1]))
+    if (name === 'args') return shownArguments(items.map(String))
     return items.map((item) => this.show(item, name))
-  }
-
-  /** Of a program: `--token=…` and `--token …` are as good as a field of that name. */
-  #argument(item: unknown, before: unknown): unknown {
-    const [flag = '', ...value] = String(item).split('=')
-    if (flag.startsWith('-')) {
-      const isHidden = value.length > 0 && this.#isSecret(nameOf(flag))
-      return isHidden ? `${flag}=${REDACTED}` : this.show(item)
-    }
-    const isBehind = typeof before === 'string' && before.startsWith('-')
-    return isBehind && this.#isSecret(nameOf(before)) ? REDACTED : this.show(item)
   }
 
   #object(fields: Fields, name: string): unknown {
@@ -108,7 +106,7 @@ export class Showing {
     // A public key is known by its name.
     if (name === 'keys' && typeof fields['kid'] === 'string') return fields['kid']
     if (typeof fields['kind'] === 'string') return this.#choice(fields['kind'], fields)
-    if (typeof fields['name'] === 'string' && 'value' in fields) return this.#named(fields)
+    if (typeof fields['name'] === 'string' && 'value' in fields) return this.#named(fields, name)
     return this.fields(fields)
   }
 
@@ -122,9 +120,10 @@ export class Showing {
   }
 
   /** A condition on a header or a parameter: its value may be what a client has to know. */
-  #named({ name, value }: Fields): unknown {
+  #named({ name, value }: Fields, place: string): unknown {
     const shown = this.show(value)
-    if (!this.#isSecret(String(name))) return { name, value: shown }
+    const isSecret = place === 'query' ? isSecretParameter : this.#isSecret.bind(this)
+    if (!isSecret(String(name))) return { name, value: shown }
     if (typeof shown !== 'object' || shown === null) return { name, value: REDACTED }
     return { name, value: Object.fromEntries(Object.keys(shown).map((kind) => [kind, REDACTED])) }
   }
@@ -133,13 +132,11 @@ export class Showing {
   #target(item: unknown): unknown {
     if (typeof item !== 'object' || item === null || !('kind' in item) || !('name' in item))
       return this.show(item)
-    const { name, ...rest } = item
-    return { name, ...(this.show(rest) as Fields) }
+    const { name, ...rest } = item as Fields
+    const { path } = rest
+    const shown = typeof path === 'string' ? { ...rest, path: withoutValues(path) } : rest
+    return { name, ...(this.show(shown) as Fields) }
   }
-}
-
-function nameOf(flag: string): string {
-  return flag.replace(/^-+/, '')
 }
 
 /** A header and its value, as a pair or, where it is computed, by names. */
@@ -158,10 +155,20 @@ export function addressText(address: Fields): string {
   return `${name.includes(':') ? `[${name}]` : name}:${String(port)}`
 }
 
+/** Of a server of somebody else's: which parameter is the credential only that one knows. */
+function withoutValues(path: string): string {
+  const [before, ...query] = path.split('?')
+  if (query.length === 0) return path
+  const parameters = query.join('?').split('&')
+  const shown = parameters.map((text) => (/^[^=]{1,128}=/.exec(text)?.[0] ?? '') + REDACTED)
+  return `${before}?${shown.join('&')}`
+}
+
 function textOf(text: string, name: string): unknown {
   if (text.includes('-----BEGIN ')) return pemText(text)
   // Of keys to check tokens by: who may fetch them may be told by a parameter of any name.
-  return shownTarget(name === 'url' ? text.replace(/\?.*/s, `?${REDACTED}`) : text)
+  if (name === 'body') return shownBody(Buffer.from(text)).toString()
+  return shownValue(name === 'url' ? text.replace(/\?.*/s, `?${REDACTED}`) : text)
 }
 
 /** No bound is no number. */

@@ -33,7 +33,7 @@ export class ShownParts {
       path: { [path.kind === 'prefix' ? 'pathPrefix' : path.kind]: path.value },
       ...(method !== '' && { method }),
       headers: this.showing.show(headers),
-      query: this.showing.show(query),
+      query: this.showing.show(query, 'query'),
     }
   }
 

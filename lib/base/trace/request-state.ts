@@ -5,7 +5,15 @@ import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
-import { isSecretHeader, isSecretSetting, REDACTED, shownTarget } from '../redact.ts'
+import {
+  isSecretGroup,
+  isSecretHeader,
+  isSecretSetting,
+  REDACTED,
+  shownTarget,
+  shownValue,
+  withoutTexts,
+} from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
 
@@ -62,7 +70,7 @@ export function headersOf(fields: Fields, hidden: Hidden): State {
   const shown = new Map<string, string[]>()
   for (const [name, value] of fields.entries()) {
     const values = shown.get(name) ?? []
-    values.push(isSecretHeader(name, hidden) ? REDACTED : shownTarget(value, hidden.parameters))
+    values.push(isSecretHeader(name, hidden) ? REDACTED : shownValue(value, hidden.parameters))
     shown.set(name, values)
   }
   return Object.fromEntries(
@@ -73,7 +81,7 @@ export function headersOf(fields: Fields, hidden: Hidden): State {
 /** Integers of claims are exact, which only their own writer keeps. Names are those of users, and may tell of a secret. */
 function plain(claims: Claims, hidden: Hidden): State {
   return JSON.parse(toJson(claims), (name, value: unknown) =>
-    typeof value === 'string' && isSecretSetting(name, hidden) ? REDACTED : value,
+    isSecretSetting(name, hidden) || isSecretGroup(name) ? withoutTexts(value) : value,
   ) as State
 }
 

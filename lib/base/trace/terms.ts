@@ -33,7 +33,7 @@ function termsOf(config: Config): TraceTerms {
     if (kind === 'header') headers.push(name)
     else parameters.add(name)
   }
-  findPlaces(config.gateways, note)
+  findPlaces([config.gateways, config.ui], note)
   return {
     hidden: { headers: sensitiveNames(headers), parameters },
     showing: new Showing(sensitiveHeaders),

@@ -1,5 +1,6 @@
 // The record of one request, step by step, for somebody who watches. Every other exchange has none, and pays a look at null.
 
+import type { Expression } from '../cel/compile.ts'
 import type { LlmFacts } from '../cel/facts.ts'
 import { View } from '../cel/view.ts'
 import type { Rule } from '../config/auth-types.ts'
@@ -146,16 +147,18 @@ export class Trace implements CallOwner {
   rules(rules: readonly Rule[], view: View, result: 'allow' | 'deny'): void {
     const results = rules.map(({ mode, expression }) => {
       const found = expression.evaluate(view)
-      if ('fault' in found) this.fault(expression.source, found.fault)
-      return { name: expression.source, mode, matched: 'value' in found && found.value === true }
+      if ('fault' in found) this.fault(expression, found.fault)
+      const name = String(this.#terms.showing.show(expression))
+      return { name, mode, matched: 'value' in found && found.value === true }
     })
     const severity = result === 'allow' ? 'success' : 'error'
     this.emit({ type: 'authorizationResult', rules: results, result }, { severity })
   }
 
   /** An expression that has no value for this exchange; `header` is what it was for, if that is one. */
-  fault(source: string, error: string, header = ''): void {
-    const expr = isSecretHeader(header, this.hidden) ? REDACTED : source
+  fault(expression: Expression, error: string, header = ''): void {
+    const isHidden = isSecretHeader(header, this.hidden)
+    const expr = isHidden ? REDACTED : String(this.#terms.showing.show(expression))
     this.emit({ type: 'cel', expr, result: { error } }, { severity: 'warn' })
   }
 

@@ -1,5 +1,6 @@
 // One call to a backend as a trace tells it: what goes out, and what comes back or does not.
 
+import { shownReason } from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import type { Tap } from '../types.ts'
@@ -78,7 +79,9 @@ export class TracedCall {
     this.until = performance.now()
     // Behind an answer the rest of the body may still be sent; behind a failure nothing is.
     if (error !== null) this.#copy.end('complete')
-    const message = { type: 'backendCallResult', status, error } as const
+    // It may be what a client or a target says.
+    const shown = error === null ? null : shownReason(error)
+    const message = { type: 'backendCallResult', status, error: shown } as const
     this.#owner.emit(message, { severity, since, scope })
   }
 }
