@@ -4,10 +4,11 @@ import type { Log, Value } from '../../../base/log.ts'
 import type { Link, LinkOwner, Outgoing } from '../types.ts'
 import { Ending } from './ending.ts'
 import type { Graces } from './ending.ts'
+import { KnownValues } from './known-values.ts'
 import { Lines } from './lines.ts'
 import type { LineOwner } from './lines.ts'
 import { messagesIn } from './messages-in.ts'
-import type { Started } from './start.ts'
+import type { Started, StdioTarget } from './start.ts'
 import { Stderr } from './stderr.ts'
 import { Tally } from './tally.ts'
 
@@ -65,16 +66,23 @@ export class Child implements Link, LineOwner {
   #reason = ''
   #drain: NodeJS.Timeout | undefined
 
-  constructor(home: ChildHome, target: string, process: Started, owner: LinkOwner) {
-    this.target = target
+  constructor(home: ChildHome, target: StdioTarget, process: Started, owner: LinkOwner) {
+    this.target = target.name
     this.pid = process.pid
     this.#home = home
     this.#process = process
     this.#owner = owner
     this.label = owner.label
-    const whose: Value[] = ['target', target, 'pid', process.pid, 'mcp.session.id', owner.label]
+    const whose: Value[] = [
+      'target',
+      target.name,
+      'pid',
+      process.pid,
+      'mcp.session.id',
+      owner.label,
+    ]
     this.#lines = new Lines(this, home.maxMessageBytes)
-    this.#stderr = new Stderr(home.log, whose)
+    this.#stderr = new Stderr(home.log, whose, new KnownValues(target))
     this.#strange = new Tally(home.log, 'a line of a child is no message', whose)
     this.#unsent = new Tally(home.log, 'a child does not read: notification dropped', whose)
     this.#ending = new Ending(process.pid, home.graces, () => this.#over())

@@ -57,7 +57,7 @@ export class Children implements ChildHome, Iterable<ChildView> {
     }
     const process = start(target, (why) => this.#failed(name, why, owner))
     if (process === null) return NO_CHILD
-    const child = new Child(this, name, process, owner)
+    const child = new Child(this, target, process, owner)
     this.#alive.add(child)
     this.log.line('info', 'mcp', 'started child', [
       'target',

@@ -3,6 +3,7 @@
 
 import type { Log, Value } from '../../../base/log.ts'
 import { shownLine } from '../../../base/redact.ts'
+import type { KnownValues } from './known-values.ts'
 import { Lines } from './lines.ts'
 import type { LineOwner } from './lines.ts'
 
@@ -23,6 +24,7 @@ interface Kept {
 export class Stderr implements LineOwner {
   readonly #log: Log
   readonly #whose: readonly Value[]
+  readonly #known: KnownValues | null
   readonly #lines = new Lines(this, MAX_STDERR_LINE)
   readonly #last: Kept[] = []
   #logged = 0
@@ -30,15 +32,14 @@ export class Stderr implements LineOwner {
   /** Runs while the window of the last logged line is open; unref'd, as it only counts. */
   #window: NodeJS.Timeout | null = null
 
-  constructor(log: Log, whose: readonly Value[]) {
+  constructor(log: Log, whose: readonly Value[], known: KnownValues | null = null) {
     this.#log = log
+    this.#known = known
     this.#whose = whose
   }
 
   last(lines = LAST_LINES): string[] {
-    return this.#last
-      .slice(-lines)
-      .map((kept) => (kept.text ??= shownLine(kept.bytes.toString('utf8'))))
+    return this.#last.slice(-lines).map((kept) => (kept.text ??= this.#shown(kept.bytes)))
   }
 
   push(chunk: Buffer): void {
@@ -60,6 +61,11 @@ export class Stderr implements LineOwner {
     this.#write(beginning, ['cut', true])
   }
 
+  #shown(bytes: Buffer): string {
+    const text = bytes.toString('utf8')
+    return shownLine(this.#known?.hide(text) ?? text)
+  }
+
   #keep(bytes: Buffer): void {
     this.#last.push({ bytes, text: null })
     if (this.#last.length > LAST_LINES) this.#last.shift()
@@ -70,7 +76,7 @@ export class Stderr implements LineOwner {
     if (this.#logged === STDERR_LINES) return void this.#dropped++
     this.#logged++
     if (!this.#log.allows('info', 'mcp')) return
-    const text = shownLine(bytes.toString('utf8'))
+    const text = this.#shown(bytes)
     this.#log.line('info', 'mcp', 'stderr', [...this.#whose, 'line', text, ...more])
   }
 

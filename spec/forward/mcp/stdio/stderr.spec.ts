@@ -1,6 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Secret } from '../../../../lib/base/config/secret.ts'
 import { Log } from '../../../../lib/base/log.ts'
+import { KnownValues } from '../../../../lib/forward/mcp/stdio/known-values.ts'
 import {
   LAST_LINES,
   MAX_STDERR_LINE,
@@ -36,6 +38,36 @@ stderr('logs each line under the target and keeps the last ones', () => {
   assert.is(log.lines[0], 'info mcp stderr target one pid 7 line line 0')
   assert.is(machine.last().length, LAST_LINES)
   assert.equal([machine.last()[0], machine.last().at(-1)], ['line 11', 'without an end \ufffd'])
+})
+
+stderr('hides what the child was given, and keeps what names things', () => {
+  const log = new Lines()
+  const env = {
+    MY_THING: new Secret('s3cretThing'),
+    API_KEY: new Secret('lowercase'),
+    PEM: new Secret('first-Line1\nsecond-Line2'),
+    MODE: new Secret('production'),
+    SHORT: new Secret('aB1'),
+  }
+  const args = ['/srv/child.js', '--header', 'X-Own: Scheme s3cretArg', '--key=s3cretKey']
+  const machine = new Stderr(log, [], new KnownValues({ env, args }))
+  const said: readonly [string, string][] = [
+    ['with s3cretThing and s3cretThing.', 'with <redacted> and <redacted>.'],
+    ['in lowercase', 'in <redacted>'],
+    ['second-Line2', '<redacted>'],
+    ['argv /srv/child.js --key=s3cretKey', 'argv /srv/child.js <redacted>'],
+    ['s3cretKey|s3cretArg', '<redacted>|<redacted>'],
+    ['cut at s3cretTh', 'cut at <redacted>'],
+    ['in production: aB1', 'in production: aB1'],
+  ]
+  for (const [line] of said) machine.push(Buffer.from(`${line}\n`))
+  machine.end()
+  const shown = said.map(([, line]) => line)
+  assert.equal(machine.last(), shown)
+  assert.equal(
+    log.lines,
+    shown.map((line) => `info mcp stderr line ${line}`),
+  )
 })
 
 stderr('cuts a line that is too long, and says so', () => {
