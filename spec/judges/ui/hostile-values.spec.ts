@@ -251,6 +251,8 @@ hostile('in its prompts, resources and errors', async ({ visit }) => {
 
 hostile('in addresses that somebody sends around', async ({ visit }) => {
   const value = encodeURIComponent(`${IMAGE}${SCRIPT}`)
+  // An expression in the address is watched for at once, where it is one.
+  visit.expect(/status of 400 .*\/api\/trace/)
   await visit.open(`trace?expression=${value}`)
   for (const path of [
     `trace?expression=${value}`,
