@@ -10,12 +10,11 @@ import {
   isSecretHeader,
   isSecretSetting,
   REDACTED,
-  shownTarget,
-  shownValue,
   withoutTexts,
 } from '../redact.ts'
 import type { Hidden } from '../redact.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
+import type { ShownTexts } from './shown-texts.ts'
 
 type State = Record<string, unknown>
 
@@ -26,7 +25,7 @@ export interface Sent {
   readonly host?: string | null
 }
 
-export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}): State {
+export function requestState(exchange: Exchange, hidden: ShownTexts, sent: Sent = {}): State {
   const { source, facts, backend } = exchange
   return {
     request: requestOf(exchange, hidden, sent),
@@ -45,11 +44,11 @@ export function requestState(exchange: Exchange, hidden: Hidden, sent: Sent = {}
 }
 
 /** As it is now: a rewrite shows in the next snapshot. */
-function requestOf({ request: given, source, started }: Exchange, hidden: Hidden, sent: Sent) {
+function requestOf({ request: given, source, started }: Exchange, hidden: ShownTexts, sent: Sent) {
   const request = sent.request ?? given
   const authority = sent.host ?? request.authority
   const scheme = source.secure ? 'https' : 'http'
-  const target = shownTarget(request.target, hidden.parameters)
+  const target = hidden.target(request.target)
   const headers = headersOf(request, hidden)
   return {
     method: request.method,
@@ -66,11 +65,11 @@ function requestOf({ request: given, source, started }: Exchange, hidden: Hidden
 }
 
 /** A text, or a list where a name occurs several times. */
-export function headersOf(fields: Fields, hidden: Hidden): State {
+export function headersOf(fields: Fields, hidden: ShownTexts): State {
   const shown = new Map<string, string[]>()
   for (const [name, value] of fields.entries()) {
     const values = shown.get(name) ?? []
-    values.push(isSecretHeader(name, hidden) ? REDACTED : shownValue(value, hidden.parameters))
+    values.push(isSecretHeader(name, hidden) ? REDACTED : hidden.value(value))
     shown.set(name, values)
   }
   return Object.fromEntries(

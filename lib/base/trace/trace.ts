@@ -25,6 +25,7 @@ import { PolicySteps } from './policy-steps.ts'
 import { headersOf, requestState } from './request-state.ts'
 import type { Sent } from './request-state.ts'
 import { severityOf } from './severity.ts'
+import { ShownTexts } from './shown-texts.ts'
 import type { TraceTerms } from './terms.ts'
 import { TracedCall } from './traced-call.ts'
 import type { CallOwner, Scope } from './traced-call.ts'
@@ -47,6 +48,7 @@ export class Trace implements CallOwner {
   readonly #exchange: Exchange
   readonly #reader: TraceReader
   readonly #terms: TraceTerms
+  readonly #shown: ShownTexts
   readonly #steps: PolicySteps
   /** Calls to backends, the last one behind. Those under way have no end yet. */
   readonly #calls = new Set<TracedCall>()
@@ -61,6 +63,7 @@ export class Trace implements CallOwner {
     this.#exchange = exchange
     this.#reader = reader
     this.#terms = terms
+    this.#shown = new ShownTexts(terms.hidden)
     this.#steps = new PolicySteps(() => this.#requestState())
   }
 
@@ -93,7 +96,7 @@ export class Trace implements CallOwner {
   response(stage: ResponseStage, head: ResponseHead, scope?: Scope): void {
     const state = this.#requestState()
     const proxy = { ...(state['proxy'] as object | undefined), ...this.#durations() }
-    const response = { code: head.status, headers: headersOf(head, this.#terms.hidden) }
+    const response = { code: head.status, headers: headersOf(head, this.#shown) }
     const seen = { ...state, response, proxy }
     this.emit({ type: 'responseSnapshot', stage, requestState: seen }, { scope })
   }
@@ -246,7 +249,7 @@ export class Trace implements CallOwner {
   }
 
   #requestState(sent: Sent = {}): Record<string, unknown> {
-    return requestState(this.#exchange, this.#terms.hidden, sent)
+    return requestState(this.#exchange, this.#shown, sent)
   }
 
   /** A key may be somebody's credential. */
