@@ -133,6 +133,8 @@ export interface RouteNode {
   readonly matches: readonly string[]
   readonly policies: readonly PolicyNode[]
   readonly backends: readonly BackendNode[]
+  /** Host names, matches and backends that are not listed. */
+  readonly more: number
   readonly traffic: RouteTraffic
   readonly problems: readonly string[]
 }
@@ -203,6 +205,8 @@ export interface McpBackendView {
   readonly route: string
   /** Where a client finds it. `listener` is for the playground to name it. */
   readonly port: number
+  /** `127.0.0.1:3000` */
+  readonly bind: string
   readonly path: string
   /** Any host will do when this is empty. */
   readonly hostname: string

@@ -8,6 +8,7 @@ import type { GroupView, SessionView, Some } from '../base/live.ts'
 import type { McpBackendView, McpView } from './api.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
 import type { McpPlace } from './mcp-places.ts'
+import { bindText } from './runtime.ts'
 
 export function mcpView(
   places: readonly McpPlace[],
@@ -29,6 +30,7 @@ function backendOf(place: McpPlace, groups: readonly GroupView[]): McpBackendVie
     key: backend.key,
     route: route.key,
     port: gateway.port,
+    bind: bindText(gateway),
     path,
     hostname,
     protocol: listener.protocol,

@@ -288,6 +288,7 @@ telling('MCP: where it is found, its targets, sessions and children', async () =
     {
       ...{ key: 'gateway/default/default/mcp/backend0', route: 'gateway/default/default/mcp' },
       ...{ port: gateway.port, path: '/mcp', hostname: '', protocol: 'HTTP' },
+      bind: `127.0.0.1:${gateway.port}`,
       authentication: null,
       targets: [
         { name: 'one', kind: 'stdio', where: process.execPath },

@@ -3,9 +3,9 @@
 import { html, useEffect, useRef, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
 import type { Progress } from './client.ts'
-import { HttpFault, RpcFault, objectsIn, textOf } from './messages.ts'
+import { HttpFault, RpcFault, faultWords, objectsIn, textOf } from './messages.ts'
 import type { Members } from './messages.ts'
-import type { CallState } from './use-call.ts'
+import type { CallState } from './work.ts'
 import { Badge } from '../parts/badge.ts'
 import { Copy } from '../parts/copy.ts'
 import { DataView } from '../parts/data-view.ts'
@@ -18,8 +18,12 @@ const TICK_MS = 100
 export function CallResult(props: { readonly call: CallState; readonly read: Read }): VNode {
   const { call, read } = props
   const place = useRef<HTMLElement>(null)
+  const seen = useRef(call.state)
   useEffect(() => {
-    if (call.state !== 'idle') place.current?.scrollIntoView({ block: 'nearest' })
+    // Not for what was there before somebody came back.
+    if (call.state !== 'idle' && call.state !== seen.current)
+      place.current?.scrollIntoView({ block: 'nearest' })
+    seen.current = call.state
   }, [call.state])
   return html`
     <section class="result" aria-label="Result" aria-live="polite" ref=${place}>
@@ -99,7 +103,7 @@ function Failed(props: { readonly error: unknown; readonly took: number }): VNod
   return html`
     <div class="failed">
       <${Ended} tone="bad" word=${word} took=${took} />
-      <p class="bad">${error instanceof Error ? error.message : String(error)}</p>
+      <p class="bad">${faultWords(error)}</p>
       ${data !== undefined && html`<${DataView} value=${data} name="Data of the error" />`}
     </div>
   `

@@ -5,6 +5,7 @@ import type { VNode } from '../view.ts'
 import type { McpBackendView, Place } from '../../api.ts'
 import { endOf, NO_TOKEN } from './token.ts'
 import type { Token } from './token.ts'
+import type { LinkState } from '../live.ts'
 import type { Playground } from './use-playground.ts'
 import { Badge } from '../parts/badge.ts'
 import { SignIn } from './sign-in.ts'
@@ -15,6 +16,8 @@ interface Props {
   readonly playground: Playground
   readonly token: Token
   readonly setToken: (token: Token) => void
+  /** Whether the gateway itself is there. */
+  readonly gateway: LinkState
 }
 
 type Credential = 'none' | 'sign in' | 'paste'
@@ -130,13 +133,15 @@ function titleOf(status: number, { text }: Token): string {
 }
 
 function Connected(props: Props & { readonly disconnect: () => void }): VNode {
-  const { playground, token, disconnect } = props
+  const { playground, token, disconnect, gateway } = props
   const { link } = playground
   if (link.state !== 'open') return html`<span></span>`
   const { greeting, client } = link
   return html`
     <div class="connect connected">
-      <${Badge} tone="good">connected<//>
+      ${
+        gateway === 'lost' ? html`<${Badge}>offline<//>` : html`<${Badge} tone="good">connected<//>`
+      }
       <strong>${greeting.name}</strong>
       <span class="dim">${greeting.version}</span>
       <span class="dim">MCP ${greeting.protocol}</span>

@@ -1,18 +1,21 @@
 // A message of the playground as a command that sends it again. The token is not in it: it stands for a variable.
 
+import { reachable } from '../parts/requests.ts'
 import { shellWord } from '../../../base/trace-reading/curl.ts'
 import type { McpBackendView } from '../../api.ts'
 import type { Members } from './messages.ts'
 
 export interface Sent {
   readonly backend: McpBackendView
+  /** How the page was reached. */
+  readonly host: string
   readonly headers: Readonly<Record<string, string>>
   readonly authorization: 'token' | 'none'
   readonly message: Members
 }
 
-export function curlOf({ backend, headers, authorization, message }: Sent): string {
-  const words = [`curl -N ${shellWord(urlOf(backend))}`]
+export function curlOf({ backend, host, headers, authorization, message }: Sent): string {
+  const words = [`curl -N ${shellWord(urlOf(backend, host))}`]
   // The certificate is likely one that nobody else has signed.
   if (backend.protocol === 'HTTPS') words.push('--insecure')
   for (const [name, value] of Object.entries(headers))
@@ -22,8 +25,10 @@ export function curlOf({ backend, headers, authorization, message }: Sent): stri
   return words.join(' \\\n  ')
 }
 
-export function urlOf({ protocol, hostname, port, path }: McpBackendView): string {
+/** By its own name, or at the address where its listener is bound. */
+export function urlOf(backend: McpBackendView, host: string): string {
+  const { protocol, hostname, bind, port, path } = backend
   const usual = protocol === 'HTTPS' ? 443 : 80
-  const authority = `${hostname || 'localhost'}${port === usual ? '' : `:${port}`}`
+  const authority = `${hostname || reachable(bind, host)}${port === usual ? '' : `:${port}`}`
   return `${protocol.toLowerCase()}://${authority}${path}`
 }

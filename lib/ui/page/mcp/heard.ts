@@ -3,7 +3,7 @@
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpClient } from './client.ts'
-import type { Said } from './use-playground.ts'
+import type { Said } from './desk.ts'
 import { Badge } from '../parts/badge.ts'
 import type { Tone } from '../parts/badge.ts'
 import { clockText } from '../parts/words.ts'

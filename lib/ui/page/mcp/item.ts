@@ -1,19 +1,21 @@
 // One tool, prompt or resource: what it is, what it wants, and what it answers.
 
-import { html, useEffect, useMemo, useRef, useState } from '../view.ts'
+import { html, useEffect, useMemo, useRef } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpBackendView } from '../../api.ts'
+import { useHeld } from '../use-held.ts'
 import { formOf } from './form-model.ts'
 import type { Form } from './form-model.ts'
-import { draftsOf, meantBy, presetsOf } from './form-values.ts'
+import { draftsOf, meantBy } from './form-values.ts'
 import type { Drafts, Fault, Meant } from './form-values.ts'
 import type { McpClient } from './client.ts'
 import { curlOf } from './curl.ts'
 import type { Item } from './listed.ts'
-import { membersOf, textOf } from './messages.ts'
+import { membersOf } from './messages.ts'
 import type { Members } from './messages.ts'
-import { filled, holesOf } from './uri-template.ts'
-import { useCall } from './use-call.ts'
+import { methodOf, paramsOf, schemaOf } from './work.ts'
+import type { Work } from './work.ts'
+import { callTraced, TracedNote } from './traced-call.ts'
 import { Badge } from '../parts/badge.ts'
 import { CallResult } from './call-result.ts'
 import { Copy } from '../parts/copy.ts'
@@ -23,34 +25,34 @@ import { nameOf } from './items.ts'
 
 interface Props {
   readonly item: Item
+  readonly work: Work
   readonly client: McpClient
   readonly backend: McpBackendView
   readonly authorization: 'token' | 'none'
   readonly read: Read
-  /** Asked for by a link: it is read at once. */
-  readonly start: 'wait' | 'at once'
 }
 
 const VERBS = { tool: 'Call', prompt: 'Get', resource: 'Read', template: 'Read' }
+const TRACE = {
+  tool: 'this call',
+  prompt: 'this request',
+  resource: 'this read',
+  template: 'this read',
+}
 
 /** What somebody has filled in so far. */
 interface Filling {
   readonly form: Form
   readonly drafts: Drafts
-  /** Instead of the form; null while that is used. */
   readonly text: string | null
   readonly faults: readonly Fault[]
-  readonly setDrafts: (drafts: Drafts) => void
-  readonly setText: (text: string | null) => void
-  readonly setFaults: (faults: readonly Fault[]) => void
+  readonly work: Work
 }
 
-function useFilling(item: Item): Filling {
+function useFilling(item: Item, work: Work): Filling {
   const form = useMemo(() => formOf(schemaOf(item)), [item])
-  const [drafts, setDrafts] = useState<Drafts>(() => presetsOf(form.fields))
-  const [text, setText] = useState<string | null>(form.use === 'json' ? '{}' : null)
-  const [faults, setFaults] = useState<readonly Fault[]>([])
-  return { form, drafts, text, faults, setDrafts, setText, setFaults }
+  const [drafts, text] = [useHeld(work.drafts), useHeld(work.text)]
+  return { form, drafts, text, faults: useHeld(work.faults), work }
 }
 
 function givenIn({ form, drafts, text }: Filling): Meant {
@@ -58,20 +60,20 @@ function givenIn({ form, drafts, text }: Filling): Meant {
 }
 
 export function ItemView(props: Props): VNode {
-  const { item, client, read, start } = props
-  const filling = useFilling(item)
+  const { item, work, backend, read } = props
+  const filling = useFilling(item, work)
   const { form, drafts, text, faults } = filling
-  const { call, run, cancel } = useCall(client)
+  const call = useHeld(work.call)
   const heading = useRef<HTMLHeadingElement>(null)
-  const ask = (): void => {
+  const ask = (act: (values: Members) => void): void => {
     const { value, faults: found } = givenIn(filling)
-    filling.setFaults(found)
-    if (found.length === 0) run(methodOf(item), paramsOf(item, value))
+    work.faults.set(found)
+    if (found.length === 0) act(value)
   }
   useEffect(() => {
+    if (!work.isFirstSight()) return
     heading.current?.focus({ preventScroll: true })
     heading.current?.scrollIntoView({ block: 'nearest' })
-    if (start === 'at once') ask()
   }, [])
   const isRunning = call.state === 'running'
   return html`
@@ -80,17 +82,24 @@ export function ItemView(props: Props): VNode {
       <form
         onSubmit=${(event: Event) => {
           event.preventDefault()
-          ask()
+          work.traced.set({ state: 'no' })
+          ask((values) => work.run(values))
         }}
       >
         ${
           text !== null
-            ? html`<${AsJson} text=${text} change=${filling.setText} faults=${faults} />`
+            ? html`
+                <${AsJson}
+                  text=${text}
+                  change=${(next: string) => work.text.set(next)}
+                  faults=${faults}
+                />
+              `
             : html`
                 <${FormFields}
                   fields=${form.fields}
                   drafts=${drafts}
-                  change=${filling.setDrafts}
+                  change=${(next: Drafts) => work.drafts.set(next)}
                   faults=${faults}
                   path=""
                 />
@@ -98,10 +107,18 @@ export function ItemView(props: Props): VNode {
         }
         <div class="row actions">
           <button type="submit" class="main" disabled=${isRunning}>${VERBS[item.kind]}</button>
-          ${isRunning && html`<button type="button" onClick=${cancel}>Cancel</button>`}
+          <button
+            type="button"
+            disabled=${isRunning}
+            onClick=${() => ask((values) => void callTraced(work, backend, values))}
+          >
+            Trace ${TRACE[item.kind]}
+          </button>
+          ${isRunning && html`<button type="button" onClick=${() => work.cancel()}>Cancel</button>`}
           ${form.use === 'fields' && html`<${Toggle} ...${filling} />`}
         </div>
       </form>
+      <${TracedNote} work=${work} />
       <${CallResult} call=${call} read=${read} />
       <${AsCurl} ...${props} filling=${filling} />
     </article>
@@ -151,15 +168,16 @@ function AsJson(props: {
 
 /** Between the form and its JSON, and back if that fits. */
 function Toggle(filling: Filling): VNode {
-  const { form, text, setText, setDrafts, setFaults } = filling
+  const { form, text, work } = filling
   const turn = (): void => {
     const { value, faults } = givenIn(filling)
-    setFaults([])
-    if (text === null) return setText(JSON.stringify(value, null, 2))
+    work.faults.set([])
+    if (text === null) return work.text.set(JSON.stringify(value, null, 2))
     const found = faults.length > 0 ? null : draftsOf(form.fields, value)
-    if (found === null) return setFaults([{ path: '', words: 'this does not fit into the form' }])
-    setDrafts(found)
-    setText(null)
+    if (found === null)
+      return work.faults.set([{ path: '', words: 'this does not fit into the form' }])
+    work.drafts.set(found)
+    work.text.set(null)
   }
   return html`
     <button type="button" onClick=${turn}>${text === null ? 'As JSON' : 'As a form'}</button>
@@ -170,7 +188,10 @@ function AsCurl(props: Props & { readonly filling: Filling }): VNode {
   const { item, client, backend, authorization, filling } = props
   const { value } = givenIn(filling)
   const message = { method: methodOf(item), params: paramsOf(item, value) }
-  const command = curlOf({ backend, headers: client.headers, authorization, message })
+  const command = curlOf({
+    ...{ backend, host: location.hostname, headers: client.headers },
+    ...{ authorization, message },
+  })
   return html`
     <details class="as-curl">
       <summary>The request as curl</summary>
@@ -181,26 +202,6 @@ function AsCurl(props: Props & { readonly filling: Filling }): VNode {
       ${authorization === 'token' && html`<p class="dim">Put the token in the variable TOKEN.</p>`}
     </details>
   `
-}
-
-function schemaOf(item: Item): unknown {
-  if (item.kind === 'tool' || item.kind === 'prompt') return item.schema
-  const names = item.kind === 'template' ? holesOf(item.uri) : []
-  const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
-  return { type: 'object', properties, required: names }
-}
-
-function methodOf({ kind }: Item): string {
-  if (kind === 'tool') return 'tools/call'
-  return kind === 'prompt' ? 'prompts/get' : 'resources/read'
-}
-
-function paramsOf(item: Item, values: Members): Members {
-  if (item.kind === 'tool' || item.kind === 'prompt') return { name: item.name, arguments: values }
-  const texts = Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, textOf(value)]),
-  )
-  return { uri: item.kind === 'template' ? filled(item.uri, texts) : item.uri }
 }
 
 function inText(text: string): Meant {

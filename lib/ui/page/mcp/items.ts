@@ -1,10 +1,10 @@
 // What a server offers, to choose from.
 
-import { html, useState } from '../view.ts'
+import { html, useEffect, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { Item, Offer } from './listed.ts'
-
-export type Kind = 'tools' | 'prompts' | 'resources'
+import { useHeld } from '../use-held.ts'
+import type { Desk } from './desk.ts'
+import type { Item, Kind, Offer } from './listed.ts'
 
 const KINDS: readonly Kind[] = ['tools', 'prompts', 'resources']
 const TITLES = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
@@ -13,22 +13,41 @@ const TITLES = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
 const MANY = 8
 
 export function Items(props: {
+  readonly desk: Desk
   readonly offer: Offer
   readonly chosen: Item | null
-  readonly choose: (item: Item) => void
 }): VNode {
-  const { offer, chosen, choose } = props
-  const [kind, setKind] = useState<Kind>(
-    () => KINDS.find((one) => offer[one].length > 0) ?? 'tools',
-  )
-  const [filter, setFilter] = useState('')
+  const { desk, offer, chosen } = props
+  const kind = useHeld(desk.kind) ?? KINDS.find((one) => offer[one].length > 0) ?? 'tools'
+  const filter = useHeld(desk.filter)
+  const [isOpen, setOpen] = useState(chosen === null)
+  const place = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // The button that led here is gone, and the focus with it.
+    if (document.activeElement === document.body)
+      place.current?.querySelector<HTMLElement>('li button, button')?.focus({ preventScroll: true })
+  }, [])
+  const turn = (next: Kind): void => {
+    if (next !== kind) desk.choose(null)
+    desk.kind.set(next)
+    desk.filter.set('')
+    setOpen(true)
+  }
+  const choose = (item: Item): void => {
+    desk.choose(item)
+    setOpen(false)
+  }
   const all: readonly Item[] = offer[kind]
   const wanted = filter.toLowerCase()
   const shown = all.filter((item) =>
     textsOf(item).some((one) => one.toLowerCase().includes(wanted)),
   )
   return html`
-    <nav class="items-list" aria-label="What the server offers">
+    <nav
+      class=${`items-list ${isOpen || chosen === null ? '' : 'folded'}`}
+      aria-label="What the server offers"
+      ref=${place}
+    >
       <div class="segments" role="group" aria-label="Kind">
         ${KINDS.map(
           (one) => html`
@@ -36,7 +55,7 @@ export function Items(props: {
               key=${one}
               type="button"
               aria-pressed=${one === kind ? 'true' : 'false'}
-              onClick=${() => setKind(one)}
+              onClick=${() => turn(one)}
             >
               ${`${TITLES[one]} `}<span class="count">${offer[one].length}</span>
             </button>
@@ -51,10 +70,13 @@ export function Items(props: {
             aria-label=${`Filter ${kind}`}
             placeholder="Filter"
             value=${filter}
-            onInput=${(event: Event) => setFilter((event.target as HTMLInputElement).value)}
+            onInput=${(event: Event) => desk.filter.set((event.target as HTMLInputElement).value)}
           />
         `
       }
+      <button type="button" class="unfold" onClick=${() => setOpen(true)}>
+        Show all ${all.length} ${kind}
+      </button>
       ${offer.problems.map((problem) => html`<p class="note bad" key=${problem}>${problem}</p>`)}
       <ul>
         ${shown.map(

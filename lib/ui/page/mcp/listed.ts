@@ -1,6 +1,6 @@
 // What an MCP server offers, as far as it can be read: each kind of list in pages, bounded.
 
-import { membersOf, objectsIn, textOf } from './messages.ts'
+import { faultWords, membersOf, objectsIn, textOf } from './messages.ts'
 import type { Members } from './messages.ts'
 
 export interface Tool {
@@ -43,6 +43,9 @@ export interface Offer {
   readonly problems: readonly string[]
 }
 
+/** The lists there are. */
+export type Kind = 'tools' | 'prompts' | 'resources'
+
 type Ask = (method: string, params: Members) => Promise<Members>
 
 /** Where the gateway tells of targets that are down. */
@@ -70,7 +73,7 @@ export async function offerOf(request: Ask, capabilities: Members): Promise<Offe
     try {
       return await pagesOf(ask, method, member)
     } catch (error) {
-      tell(method, `${method}: ${error instanceof Error ? error.message : String(error)}`)
+      tell(method, `${method}: ${faultWords(error)}`)
       return []
     }
   }

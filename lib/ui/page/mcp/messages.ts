@@ -24,6 +24,13 @@ export class HttpFault extends Error {
   }
 }
 
+/** What browsers throw when nobody answers is a TypeError with words of their own. */
+export function faultWords(error: unknown): string {
+  if (error instanceof TypeError)
+    return 'The gateway went away before it answered. Try again when it is back.'
+  return error instanceof Error ? error.message : String(error)
+}
+
 export type Incoming =
   | { readonly kind: 'answer'; readonly id: unknown; readonly result: Members }
   | { readonly kind: 'fault'; readonly id: unknown; readonly fault: RpcFault }

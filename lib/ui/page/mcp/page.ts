@@ -12,6 +12,7 @@ import { Children, Sessions, Targets } from './running.ts'
 import { PlaygroundView } from './playground.ts'
 import { useLive, useLoaded } from '../use.ts'
 import type { Loaded } from '../use.ts'
+import type { LinkState } from '../live.ts'
 
 const EXAMPLE = `mcp:
   targets:
@@ -37,7 +38,7 @@ export function Mcp({ query }: PageProps): VNode {
   const [loaded, again] = useLoaded<McpView>('/api/mcp')
   const [runtime, askAgain] = useLoaded<Runtime>('/api/runtime')
   const [told, setTold] = useState<Told | null>(null)
-  useLive('mcp', (view) => setTold({ view, at: performance.now() }))
+  const gateway = useLive('mcp', (view) => setTold({ view, at: performance.now() }))
   useEffect(() => {
     if (loaded.state === 'ready') setTold({ view: loaded.value, at: performance.now() })
   }, [loaded])
@@ -53,7 +54,13 @@ export function Mcp({ query }: PageProps): VNode {
       ${(known: Runtime) => html`
         <${Await} of=${shown} again=${again}>
           ${(value: Told) => html`
-            <${Backends} ...${value} query=${query} tab=${tab} place=${known.place} />
+            <${Backends}
+              ...${value}
+              query=${query}
+              tab=${tab}
+              place=${known.place}
+              gateway=${gateway}
+            />
           `}
         <//>
       `}
@@ -71,9 +78,10 @@ function Backends(
     readonly query: URLSearchParams
     readonly tab: Tab
     readonly place: Runtime['place']
+    readonly gateway: LinkState
   },
 ): ComponentChildren {
-  const { view, at, query, tab, place } = props
+  const { view, at, query, tab, place, gateway } = props
   const { backends } = view
   const backend = backends.find(({ key }) => key === query.get('backend')) ?? backends[0]
   if (backend === undefined)
@@ -88,7 +96,7 @@ function Backends(
     <${BackendHead} backend=${backend} />
     <${Tabs} backend=${backend} view=${view} chosen=${tab} />
     <div hidden=${tab !== 'playground'}>
-      <${PlaygroundView} key=${backend.key} backend=${backend} place=${place} />
+      <${PlaygroundView} key=${backend.key} backend=${backend} place=${place} gateway=${gateway} />
     </div>
     ${
       tab === 'sessions' &&
@@ -116,7 +124,8 @@ function Chooser(props: {
             href=${hrefOf(one, tab)}
             aria-current=${one === chosen ? 'true' : undefined}
           >
-            <strong>${shortOf(one.route)}</strong>${' '} <code>${urlOf(one)}</code>${' '}
+            <strong>${shortOf(one.route)}</strong>${' '}
+            <code>${urlOf(one, location.hostname)}</code>${' '}
             <span class="dim">
               ${countOf(one.targets.length, 'target')}, ${countOf(one.open, 'session')}
             </span>
@@ -152,7 +161,7 @@ function Tabs(props: {
 }
 
 function BackendHead({ backend }: { readonly backend: McpBackendView }): VNode {
-  const url = urlOf(backend)
+  const url = urlOf(backend, location.hostname)
   const { authentication } = backend
   return html`
     <section class="card backend" aria-label="Backend">

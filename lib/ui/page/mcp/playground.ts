@@ -1,24 +1,28 @@
 // A place to try an MCP backend as a client sees it: connect, look at what there is, use it.
 
-import { html, useMemo, useState } from '../view.ts'
+import { html, useEffect, useMemo, useRef } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { McpBackendView, Place } from '../../api.ts'
 import { ownUrl } from '../api.ts'
 import type { Way } from './client.ts'
 import type { Item, Offer } from './listed.ts'
-import { NO_TOKEN } from './token.ts'
 import type { Token } from './token.ts'
+import { useHeld } from '../use-held.ts'
+import type { LinkState } from '../live.ts'
+import type { Desk, Link } from './desk.ts'
+import { deskOf } from './desks.ts'
 import { usePlayground } from './use-playground.ts'
-import type { Link } from './use-playground.ts'
 import { Empty } from '../parts/loading.ts'
 import { Connect } from './connect.ts'
 import { ItemView } from './item.ts'
-import { isSame, Items, nameOf } from './items.ts'
+import { isSame, Items } from './items.ts'
 import { ServerLog } from './heard.ts'
 
 interface Props {
   readonly backend: McpBackendView
   readonly place: Place
+  /** Whether the gateway is there. */
+  readonly gateway: LinkState
 }
 
 export function PlaygroundView(props: Props): VNode {
@@ -35,19 +39,29 @@ export function PlaygroundView(props: Props): VNode {
   return html`<${Session} ...${props} />`
 }
 
-function Session({ backend, place }: Props): VNode {
+function Session({ backend, place, gateway }: Props): VNode {
   const way = useMemo(() => wayTo(backend, place), [backend.key, backend.path, place])
-  const playground = usePlayground(way)
-  const [token, setToken] = useState<Token>(NO_TOKEN)
+  const desk = useMemo(() => deskOf(backend.key), [backend.key])
+  const playground = usePlayground(desk, way)
+  const token = useHeld(desk.token)
   const { link, offer } = playground
+  const section = useRef<HTMLElement>(null)
+  const before = useRef(link.state)
+  useEffect(() => {
+    // The button that ended it is gone, and the focus with it.
+    if (before.current === 'open' && link.state === 'off')
+      section.current?.querySelector<HTMLElement>('.connect .main')?.focus()
+    before.current = link.state
+  }, [link.state])
   return html`
-    <section class="playground card" aria-label="Playground">
+    <section class="playground card" aria-label="Playground" ref=${section}>
       <${Connect}
         backend=${backend}
         place=${place}
         playground=${playground}
         token=${token}
-        setToken=${setToken}
+        setToken=${(next: Token) => desk.token.set(next)}
+        gateway=${gateway}
       />
       ${
         link.state === 'off' &&
@@ -70,6 +84,7 @@ function Session({ backend, place }: Props): VNode {
           : html`
               <${Bench}
                 backend=${backend}
+                desk=${desk}
                 link=${link}
                 offer=${offer}
                 authorization=${token.text === '' ? 'none' : 'token'}
@@ -86,41 +101,32 @@ function Session({ backend, place }: Props): VNode {
   `
 }
 
-interface Chosen {
-  readonly item: Item
-  readonly start: 'wait' | 'at once'
-  /** Two readings of one resource are two. */
-  readonly turn: number
-}
-
 /** What there is on the left, what was chosen of it on the right. */
 function Bench(props: {
   readonly backend: McpBackendView
+  readonly desk: Desk
   readonly link: Extract<Link, { state: 'open' }>
   readonly offer: Offer
   readonly authorization: 'token' | 'none'
 }): VNode {
-  const { backend, link, offer, authorization } = props
-  const [chosen, setChosen] = useState<Chosen | null>(null)
-  const choose = (item: Item, start: Chosen['start'] = 'wait'): void =>
-    setChosen((before) => ({ item, start, turn: (before?.turn ?? 0) + 1 }))
+  const { backend, desk, link, offer, authorization } = props
+  const work = useHeld(desk.work)
   const read = (uri: string): void =>
-    choose({ kind: 'resource', uri, name: uri, title: '', description: '', type: '' }, 'at once')
+    desk.choose({ kind: 'resource', uri, name: uri, title: '', description: '', type: '' })?.run({})
   const all: readonly Item[] = [...offer.tools, ...offer.prompts, ...offer.resources]
   // What was changed by the server is shown as it is now.
-  const current =
-    chosen === null ? null : (all.find((one) => isSame(one, chosen.item)) ?? chosen.item)
+  const current = work === null ? null : (all.find((one) => isSame(one, work.item)) ?? work.item)
   return html`
     <div class="bench">
-      <${Items} offer=${offer} chosen=${current} choose=${choose} />
+      <${Items} desk=${desk} offer=${offer} chosen=${current} />
       ${
-        chosen === null || current === null
+        work === null || current === null
           ? html`<p class="dim hollow">Choose a tool, a prompt or a resource.</p>`
           : html`
               <${ItemView}
-                key=${`${chosen.turn} ${nameOf(current)}`}
+                key=${work.number}
                 item=${current}
-                start=${chosen.start}
+                work=${work}
                 client=${link.client}
                 backend=${backend}
                 authorization=${authorization}

@@ -73,8 +73,8 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionState> }): V
             <th scope="col">State</th>
             <th scope="col" class="number">Age</th>
             <th scope="col" class="number">Idle</th>
-            <th scope="col" class="number">Calls</th>
-            <th scope="col" class="number">Streams</th>
+            <th scope="col" class="number">Open calls</th>
+            <th scope="col" class="number">Open streams</th>
             <th scope="col" class="states">Targets</th>
           </tr>
         </thead>

@@ -149,8 +149,13 @@ export function curlFor(
   { bind, protocol }: Pick<ListenerState, 'bind' | 'protocol'>,
   host: string,
 ): string {
-  const at = bind.lastIndexOf(':')
-  const [address, port] = [bind.slice(0, at), bind.slice(at + 1)]
-  const name = ANY_ADDRESS.includes(address) || address === '' ? host : address
+  const port = bind.slice(bind.lastIndexOf(':') + 1)
+  const name = reachable(bind, host)
   return `curl -i ${protocol === 'HTTPS' ? '-k ' : ''}${protocol.toLowerCase()}://${name}:${port}/`
+}
+
+/** The address that a listener is bound to; `host` where it is bound to all. */
+export function reachable(bind: string, host: string): string {
+  const address = bind.slice(0, bind.lastIndexOf(':'))
+  return ANY_ADDRESS.includes(address) || address === '' ? host : address
 }

@@ -103,6 +103,7 @@ const BACKEND: McpBackendView = {
   key: 'k',
   route: 'r',
   port: 3000,
+  bind: '127.0.0.1:3000',
   path: '/mcp',
   hostname: '',
   protocol: 'HTTP',
@@ -115,6 +116,7 @@ const BACKEND: McpBackendView = {
 items('a command holds the request, whatever is in it, but never the token', () => {
   const sent = {
     backend: BACKEND,
+    host: 'box',
     headers: { accept: 'application/json' },
     authorization: 'token',
     message: { method: 'x', params: { a: "it's `$(id)`" } },
@@ -122,7 +124,7 @@ items('a command holds the request, whatever is in it, but never the token', () 
   assert.is(
     curlOf(sent),
     [
-      'curl -N http://localhost:3000/mcp',
+      'curl -N http://127.0.0.1:3000/mcp',
       "-H 'accept: application/json'",
       '-H "authorization: Bearer $TOKEN"',
       String.raw`--data-raw '{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"it'\''s ` +
@@ -136,6 +138,8 @@ items('a command holds the request, whatever is in it, but never the token', () 
   })
   assert.match(tls, /^curl -N https:\/\/x\.example\/mcp \\\n {2}--insecure \\\n/)
   assert.not.match(tls, /TOKEN/)
+  const everywhere = curlOf({ ...sent, backend: { ...BACKEND, bind: '0.0.0.0:3000' } })
+  assert.match(everywhere, /^curl -N http:\/\/box:3000\/mcp /)
 })
 
 items.run()
