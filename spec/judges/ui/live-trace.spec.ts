@@ -3,10 +3,13 @@
 
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
+import { until } from '../../support/idp/until.ts'
 import { judgeOf } from '../../support/ui/judge.ts'
 import type { Visit } from '../../support/ui/visit.ts'
 import { assertPresentable } from '../../support/ui/presentable.ts'
 import { Shop } from '../../support/ui/shop.ts'
+
+const WAIT_MS = 15_000
 
 const trace = judgeOf('ui: live trace', () => Shop.start())
 
@@ -83,7 +86,60 @@ trace('a saved trace can be opened again', async ({ world, visit }) => {
   await visit.open('trace')
   await visit.page.locator('input[type=file]').setInputFiles(path)
   await visit.sees('.trace-outcome', 'GET /hello')
+  await visit.sees('.trace-outcome .asked', /from \S+/)
   await visit.sees('.trace-outcome .sentence', '200')
+})
+
+trace(
+  'a link traces at once, and what was traced is there for whoever comes back',
+  async (seat) => {
+    const { world, visit } = seat
+    const expression = encodeURIComponent('request.method == "GET" && request.path == "/hello"')
+    await visit.open(`trace?expression=${expression}`)
+    await visit.sees('.trace-top', 'Waiting for a request that fits')
+    await visit.sees('.trace-top .command', `curl -i http://127.0.0.1:${world.port}/hello`)
+    assert.is(await world.send('/hello'), 200)
+    await visit.sees('.trace-outcome .asked', /GET \/hello\s+\d{4}-\d\d-\d\d/)
+    await visit.follow('logs')
+    await visit.page.goBack()
+    await visit.sees('.trace-outcome .asked', /GET \/hello/)
+    await visit.page.getByRole('button', { name: 'Trace the next request' }).waitFor()
+  },
+)
+
+trace('a file that is no trace is called so', async ({ visit }) => {
+  await visit.open('trace')
+  const file = { name: 'bad.jsonl', mimeType: 'text/plain', buffer: Buffer.from('not json\n') }
+  await visit.page.locator('input[type=file]').setInputFiles(file)
+  await visit.sees('.trace-note', 'bad.jsonl is not a saved trace: line 1 is not JSON.')
+})
+
+trace('the chosen step is in sight, also where the steps are many', async ({ world, visit }) => {
+  await visit.page.setViewportSize({ width: 1280, height: 700 })
+  await visit.open('trace')
+  await arm(visit)
+  assert.is(await world.chat('red', 'Say this again'), 200)
+  await visit.sees('.trace-outcome .sentence', '200')
+  const row = await visit.page.locator('.trace-timeline [aria-selected=true]').boundingBox()
+  const list = await visit.page.locator('.trace-timeline .steps').boundingBox()
+  const [bottom, end] = [row!.y + row!.height, list!.y + list!.height]
+  assert.ok(row!.y >= list!.y && bottom <= Math.min(end, 700) + 1, `${bottom} of ${end}`)
+  assert.is(await visit.page.evaluate<number>('scrollY'), 0)
+})
+
+trace('on a telephone a step that is tapped is shown', async ({ world, visit }) => {
+  await visit.page.setViewportSize({ width: 390, height: 844 })
+  await visit.open('trace')
+  await arm(visit)
+  assert.is(await world.send('/hello'), 200)
+  await visit.sees('.trace-outcome .sentence', '200')
+  await chooseStep(visit, /Route/)
+  await visit.sees('.trace-details h2', /Route/)
+  const top = async (): Promise<number> =>
+    (await visit.page.locator('.trace-details').boundingBox())!.y
+  await until(top, (at) => at >= 0 && at < 200, WAIT_MS)
+  await visit.page.getByRole('button', { name: 'Back to the steps' }).click()
+  await until(top, (at) => at > 200, WAIT_MS)
 })
 
 trace('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {

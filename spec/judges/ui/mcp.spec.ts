@@ -118,6 +118,55 @@ mcp('whoever leaves the page leaves no session behind', async ({ world, visit })
   )
 })
 
+mcp('whoever goes to another page finds it all again', async ({ world, visit }) => {
+  await connect(visit)
+  await choose(visit, 'echo')
+  const text = visit.page.locator('.item-view form').getByRole('textbox', { name: /^text\b/ })
+  await text.fill('still here')
+  await visit.press('Enter')
+  await visit.sees('.result', 'still here')
+  const [session] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  await visit.follow('logs')
+  await visit.follow('mcp')
+  await visit.sees('.result', 'still here')
+  assert.is(await text.inputValue(), 'still here')
+  const [kept] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
+  assert.is(kept?.id, session!.id)
+  // What belongs to one list is no choice of another.
+  await visit.page.getByRole('button', { name: /^Prompts/ }).click()
+  await visit.sees('.bench', 'Choose a tool, a prompt or a resource.')
+})
+
+mcp('the keyboard goes on where it was when a session begins and ends', async ({ visit }) => {
+  await connect(visit)
+  await visit.page.locator('.items-list li button:focus').first().waitFor()
+  await visit.tabTo(visit.page.getByRole('button', { name: 'Disconnect' }))
+  await visit.press('Enter')
+  await visit.page.locator('.connect .main:focus').waitFor()
+})
+
+mcp('a call can be traced', async ({ visit }) => {
+  await connect(visit)
+  await choose(visit, 'echo')
+  await visit.page
+    .locator('.item-view form')
+    .getByRole('textbox', { name: /^text\b/ })
+    .fill('watched')
+  await visit.page.getByRole('button', { name: 'Trace this call' }).click()
+  await visit.sees('.result', 'watched')
+  await visit.page.getByRole('link', { name: 'See the trace of this call' }).click()
+  await visit.sees('.trace-outcome', /POST \/mcp[^]*tools\/call for demo/)
+})
+
+mcp('on a telephone the list makes room for what was chosen', async ({ visit }) => {
+  await visit.page.setViewportSize({ width: 390, height: 844 })
+  await connect(visit)
+  await visit.page.locator('.items-list li button', { hasText: 'echo' }).click()
+  await visit.page.locator('.items-list ul').waitFor({ state: 'hidden' })
+  await visit.page.getByRole('button', { name: /^Show all \d+ tools/ }).click()
+  await visit.page.locator('.items-list ul').waitFor()
+})
+
 mcp('the call is seen on the overview as any other', async ({ world, visit }) => {
   await connect(visit)
   await choose(visit, 'echo')
