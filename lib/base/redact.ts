@@ -32,7 +32,7 @@ const SENSITIVE_HEADERS = [
 /** How the name of a credential ends, whatever has it: a header nobody has listed, a setting, a parameter, a member. */
 const ENDING =
   'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature(?:-256)?|.jwt|[-_]key|(?:api|access|private)key' +
-  '|assertion|[-_]authorization|[-_]auth|[-_]session|session[-_]?id'
+  '|assertion|[-_]authorization|[-_]auth|[-_]pat|[-_]session|session[-_]?id'
 /** Of a list or an object: all that is in it is one. */
 const SECRET_GROUP = new RegExp(`(?:${ENDING})s?$`, 'i')
 const GROUP = new RegExp(`${SECRET_GROUP.source}|authorization$`, 'i')

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { MAX_REASON } from '../../lib/base/redact.ts'
 import {
   begin,
   beginOpenly,
@@ -126,6 +127,19 @@ trace('a call that its client cancels, and the message that says so', async () =
   await Promise.all([call.all(), word.all()])
   assert.equal(callsTo(call, 'one'), [['tools/call', 'enough']])
   assert.equal(callsTo(word, 'one'), [['notifications/cancelled', 202]])
+})
+
+trace('why a client cancels is told in part, and without its credentials', async () => {
+  const [gateway, client] = await begin(stage)
+  const [call, word] = [Watched.at(gateway), Watched.at(gateway)]
+  const answer = await client.call('slow')
+  await answer.first(1)
+  const reason = `authorization: Bearer s3cret ${'x'.repeat(100_000)}`
+  await client.notify('notifications/cancelled', { requestId: 1, reason })
+  await Promise.all([call.all(), word.all()])
+  const [[, told] = []] = callsTo(call, 'one')
+  assert.match(String(told), /^authorization: <redacted> x+…$/)
+  assert.is(String(told).length, MAX_REASON)
 })
 
 trace('a client that leaves', async () => {

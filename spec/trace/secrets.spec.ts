@@ -59,6 +59,20 @@ const S = {
   refreshToken: planted('refreshToken'),
   registered: planted('registered'),
   formPassword: planted('formPassword'),
+  xAuth: planted('xAuth'),
+  assertion: planted('assertion'),
+  schemed: planted('schemed'),
+  uiKey: planted('uiKey'),
+  listed: planted('listed'),
+  grouped: planted('grouped'),
+  metadataList: planted('metadataList'),
+  ruled: planted('ruled'),
+  signed: planted('signed'),
+  direct: planted('direct'),
+  setBearer: planted('setBearer'),
+  argHeader: planted('argHeader'),
+  argEnv: planted('argEnv'),
+  argBare: planted('argBare'),
 }
 
 const HEADERS = {
@@ -67,6 +81,10 @@ const HEADERS = {
   'x-my-secret': S.named,
   'x-api-key': S.xApiKey,
   cookie: `session=${S.cookie}`,
+  'x-auth': S.xAuth,
+  'cf-access-jwt-assertion': S.assertion,
+  'x-custom': `Bearer ${S.schemed}`,
+  'x-ui': S.uiKey,
   referer: `https://u:${S.userInfo}@a.test/?access_token=${S.query}`,
 }
 const QUERY = `?access_token=${S.query}&api%5Fkey=${S.encodedQuery}&shown=yes`
@@ -91,7 +109,10 @@ function httpRoutes({ backend, signer }: Places): Json[] {
   return [
     route('plain', host),
     route('set', host, {
-      requestHeaderModifier: { set: { 'X-User-Jwt': S.setJwt }, add: { apikey: S.setKey } },
+      requestHeaderModifier: {
+        set: { 'X-User-Jwt': S.setJwt },
+        add: { apikey: S.setKey, 'x-up': `Bearer ${S.setBearer}` },
+      },
       responseHeaderModifier: { set: { token: S.answered } },
     }),
     route('down', { host: '127.0.0.1:1' }),
@@ -110,7 +131,12 @@ function httpRoutes({ backend, signer }: Places): Json[] {
       apiKey: {
         mode: 'strict',
         location: { queryParameter: { name: 'pass' } },
-        keys: [{ key: S.apiKey, metadata: { team: 'a', passphrase: S.metadata } }],
+        keys: [
+          {
+            key: S.apiKey,
+            metadata: { team: 'a', passphrase: S.metadata, list_token: [S.metadataList] },
+          },
+        ],
       },
       backendAuth: keyed({ header: { name: 'x-backend-cred' } }),
     }),
@@ -128,6 +154,18 @@ function httpRoutes({ backend, signer }: Places): Json[] {
         },
       },
     }),
+    route('ruled', host, {
+      authorization: { rules: [`request.headers["authorization"] != "Bearer ${S.ruled}"`] },
+    }),
+    {
+      ...route('signed', host),
+      matches: [
+        { path: { exact: '/signed' }, query: [{ name: 'sig', value: { exact: S.signed } }] },
+      ],
+    },
+    route('direct', null, {
+      directResponse: { status: 200, body: JSON.stringify({ token: S.direct }) },
+    }),
     route('limited', host, {
       localRateLimit: [
         {
@@ -141,6 +179,18 @@ function httpRoutes({ backend, signer }: Places): Json[] {
   ]
 }
 
+/** A child that tells what it was given, and no more. */
+const TELL = 'console.error("given", ...process.argv, process.env.OWN)'
+const ARGUMENTS = [
+  ...['-e', TELL, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
+  ...[`--env=API_KEY=${S.argEnv}`, S.argBare],
+]
+
+/** Who may see the page. */
+const UI = {
+  policies: { apiKey: { location: { header: { name: 'x-ui' } }, keys: [{ key: S.uiKey }] } },
+}
+
 function otherRoutes({ backend, provider }: Places): Json[] {
   const child = {
     name: 'child',
@@ -149,6 +199,10 @@ function otherRoutes({ backend, provider }: Places): Json[] {
       args: [childFile('mcp-server'), '--name', 'child'],
       env: { TOKEN: S.env },
     },
+  }
+  const telling = {
+    name: 'telling',
+    stdio: { cmd: process.execPath, args: ARGUMENTS, env: { OWN: S.env } },
   }
   const far = { name: 'far', mcp: { host: `http://127.0.0.1:${backend.port}/far` } }
   return [
@@ -161,6 +215,7 @@ function otherRoutes({ backend, provider }: Places): Json[] {
       },
     }),
     route('child', { mcp: { targets: [child] } }),
+    route('telling', { mcp: { targets: [telling] } }),
     route('far', { mcp: { targets: [far] }, policies: { backendAuth: { key: S.targetKey } } }),
     route(
       'mcp',
@@ -201,6 +256,7 @@ async function started(): Promise<[Planted, Places]> {
   const places = { backend, provider, signer }
   const gateway = stage.add(
     await Planted.start({
+      ui: UI,
       routes: [...httpRoutes(places), ...otherRoutes(places)],
     }),
   )
@@ -253,6 +309,9 @@ secrets(
     assert.equal([heard(backend)['x-user-jwt'], heard(backend)['apikey']], [S.setJwt, S.setKey])
     await get('/made')
     assert.is(heard(backend)['x-my-secret'], S.made)
+    await get('/ruled')
+    await get(`/signed?sig=${S.signed}`)
+    await get('/direct')
     await get('/limited')
     await get('/limited', {}, 429)
 
@@ -281,6 +340,7 @@ secrets(
       assert.is(heard(backend)['authorization'], `Bearer ${S.llmKey}`)
     }
     await gateway.ask(INITIALIZE, { path: '/child', fields: { ...HEADERS, ...MCP } })
+    await gateway.ask(INITIALIZE, { path: '/telling', fields: { ...HEADERS, ...MCP } })
     backend.answer(answers.fails(500))
     await gateway.ask(INITIALIZE, { path: '/far', fields: { ...HEADERS, ...MCP } })
     assert.is(heard(backend)['authorization'], `Bearer ${S.targetKey}`)
@@ -289,6 +349,10 @@ secrets(
     backend.answer(answers.json({ access_token: S.accessToken, token_type: 'Bearer' }))
     await gateway.ask(form, { path: '/plain/token', fields: FORM })
     assert.is(backend.requests.at(-1)?.body.toString(), form)
+
+    const groups = { tokens: [S.listed], credentials: { user: 'u', more: [S.grouped] } }
+    backend.answer(answers.json(groups))
+    await gateway.ask(JSON.stringify(groups), { path: '/plain/groups' })
 
     provider.says.set('POST /t1/oauth2/v2.0/token', {
       body: JSON.stringify({ access_token: S.accessToken, refresh_token: S.refreshToken }),
@@ -308,7 +372,9 @@ secrets(
     const client = { redirect_uris: ['http://localhost/cb'], client_secret: S.registered }
     await gateway.ask(JSON.stringify(client), { path: registration, fields: MCP })
     await gateway.ask(INITIALIZE, { path: '/mcp', fields: { ...HEADERS, ...MCP } })
-    judge(await gateway.end())
+    const emitted = await gateway.end()
+    judge(emitted)
+    assert.match(emitted, /given [^\n]+ --header <redacted> <redacted>/)
   },
 )
 
