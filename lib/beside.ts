@@ -44,7 +44,8 @@ export class Beside {
   constructor(options: BesideOptions) {
     this.#options = options
     this.#addresses = addressesOf(options.config.process, options.env)
-    options.gateway.readApi.start(this.#addresses)
+    const { gateway, reloader } = options
+    gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
     const operators = Object.values(this.#addresses)
     this.#playground = playground(() => mcpPlaces(options.gateway.plan.config), operators)
   }

@@ -21,7 +21,6 @@ export function factsOf(sources: FactSources): GatewayFacts {
     totals: metrics.totals,
     pulse: () => pulseOf(ports.listeners),
     inForce: () => gateway.plan,
-    refusal: () => gateway.refusal,
     readiness: () => gateway.readiness,
     listeners: () => ports.listeners.map(({ counts }) => counts),
     traffic: () => metrics.traffic,

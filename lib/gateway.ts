@@ -2,8 +2,9 @@
 
 import { Budget } from './base/budget.ts'
 import { faultOf, GatewayError, stackOf } from './base/errors.ts'
-import type { Refusal } from './base/config/error.ts'
 import type { Config } from './base/config/types.ts'
+import { every } from './base/every.ts'
+import type { Every } from './base/every.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
 import { Pending } from './base/pending.ts'
@@ -58,15 +59,13 @@ export class Gateway implements PortsOwner {
   readonly watchers: Watchers
   /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
-  /** Why the last attempt to reload was refused; null when it was not. */
-  refusal: Refusal | null = null
   /** Exchanges that are over but for being counted. */
   readonly #counting = new Pending()
   #plan: Plan
   #ui: UiService | null = null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
-  constructor(config: Config, log: Log) {
+  constructor(config: Config, log: Log, timer: Every = every) {
     const terms = new TraceTermsOf()
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
@@ -77,9 +76,8 @@ export class Gateway implements PortsOwner {
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#ports = new Ports(this, log, config.process.terminationDeadline)
-    this.readApi = new ReadApi(
-      factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log }),
-    )
+    const facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
+    this.readApi = new ReadApi(facts, timer)
   }
 
   get #sources(): LiveSources {
@@ -188,19 +186,14 @@ export class Gateway implements PortsOwner {
   /** From the head to the point where an answer is awaited. */
   serve(exchange: Exchange, port: number): void {
     try {
-      if (this.watchers.count > 0) this.#show(exchange, port)
+      // A page that watches is not what it waits for.
+      if (this.watchers.count > 0 && !isForUi(exchange.request, this.#plan.ports.get(port)))
+        this.watchers.watch(exchange)
       const listener = this.#listenerOf(exchange, port)
       enforce(exchange, listener.policies, () => this.#route(exchange, listener))
     } catch (error) {
       exchange.fail(faultOf(error))
     }
-  }
-
-  /** A page that watches is not what it waits for. */
-  #show(exchange: Exchange, port: number): void {
-    const listener = this.#plan.ports.get(port)?.find(exchange.request.authority)
-    if (listener === undefined || !isForUi(exchange.request, listener))
-      this.watchers.watch(exchange)
   }
 
   #route(exchange: Exchange, listener: PlannedListener): void {

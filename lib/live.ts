@@ -3,7 +3,6 @@
 import type { Listener } from './accept/listener.ts'
 import type { Budget } from './base/budget.ts'
 import type { Phase } from './base/exchange.ts'
-import { isStream } from './base/live.ts'
 import type { HeldView, Live, Pulse } from './base/live.ts'
 import type { Watchers } from './base/trace/watchers.ts'
 import type { Ports } from './ports.ts'
@@ -56,7 +55,7 @@ function requestsOf(listeners: readonly Listener[]): Pick<Live, 'requests' | 'st
     for (const { exchanges } of connections.members)
       for (const exchange of exchanges) {
         requests[exchange.phase]++
-        if (isStream(exchange)) streams++
+        if (exchange.isStream && exchange.phase === 'relay') streams++
       }
   return { requests, streams }
 }

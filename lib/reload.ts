@@ -31,6 +31,7 @@ export class Reloader {
   readonly #interval: number
   #state: 'idle' | 'loading' | 'again' | 'closed' = 'idle'
   #reason = ''
+  #refusal: Refusal | null = null
   #timer: NodeJS.Timeout | null = null
 
   constructor(gateway: Gateway, log: Log, options: ReloadOptions) {
@@ -43,7 +44,7 @@ export class Reloader {
 
   /** Why the last attempt was refused; null when it was not. */
   get refusal(): Refusal | null {
-    return this.#gateway.refusal
+    return this.#refusal
   }
 
   /** `readAt`: just before the configuration in force was read, in milliseconds since 1970. */
@@ -92,7 +93,7 @@ export class Reloader {
     this.#warnOfRestart(config)
     await this.#gateway.reload(config)
     await this.#watch.watch(filesOf(config), readAt)
-    this.#gateway.refusal = null
+    this.#refusal = null
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
@@ -105,7 +106,7 @@ export class Reloader {
     if (error instanceof ConfigError)
       this.#timer = setTimeout(() => this.reload(ANOTHER_TRY), PATIENCE * this.#interval).unref()
     if (reason === ANOTHER_TRY && isDeepStrictEqual(this.refusal?.problems, problems)) return
-    this.#gateway.refusal = { at: new Date(), problems }
+    this.#refusal = { at: new Date(), problems }
     this.#log.line('error', 'config', 'Failed to reload config', [
       'kept',
       this.#gateway.plan.generation,

@@ -13,6 +13,7 @@ import type {
 import { isLoopback } from './base/loopback.ts'
 import { partPath, UI_PARTS, UI_PATH } from './base/ui-paths.ts'
 import type { RequestHead } from './base/wire/head.ts'
+import type { ListenerTable } from './choose/listener-table.ts'
 import type { RouteTable } from './choose/route-table.ts'
 import type { RouteEntry } from './choose/route-table.ts'
 import { Origins } from './enforce/origins.ts'
@@ -35,14 +36,18 @@ export function uiEntry<T>(listener: ListenerConfig, value: T): RouteEntry<T> {
   return { key: uiKey(listener), hostnames: [], matches, value }
 }
 
-/** Whether the web UI is what a request would reach there. */
-export function isForUi(
-  request: RequestHead,
-  listener: Listener & { readonly routes: RouteTable<{ readonly key: string }> },
-): boolean {
+interface Choosing extends Listener {
+  readonly hostname: string
+  readonly routes: RouteTable<{ readonly key: string }>
+}
+
+/** Whether the web UI is what a request would reach on a port. */
+export function isForUi(request: RequestHead, port: ListenerTable<Choosing> | undefined): boolean {
   const { path } = request
   const isNear = path === '/' || path.startsWith(UI_PATH) || path.startsWith('/api/')
-  return isNear && listener.routes.find(request)?.value.key === uiKey(listener)
+  if (!isNear) return false
+  const listener = port?.find(request.authority)
+  return listener !== undefined && listener.routes.find(request)?.value.key === uiKey(listener)
 }
 
 /**

@@ -84,6 +84,8 @@ export class Exchange {
   /** The call to cancel while no answer is there. */
   call: Call | null = null
   reply: Reply | null = null
+  /** The answer is a stream of events; known once it is relayed. */
+  isStream = false
   status = 0
   /** When a backend was first asked, and when the answer's head was there; 0 until then. */
   asked = 0

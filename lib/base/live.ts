@@ -1,6 +1,5 @@
 // What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
 
-import { isEventStream } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Entries of one level that are shown; the others are counted. */
@@ -126,7 +125,7 @@ export interface HeldView {
   readonly most: number
 }
 
-/** How much there is just now: cheap enough to be asked for every second. */
+/** How much there is just now: all connections are looked at, so every second only while somebody reads it. */
 export interface Pulse {
   readonly connections: number
   readonly requests: number
@@ -166,8 +165,4 @@ export function exchangeView(exchange: Exchange, now: number, paused: Paused[]):
     bytesOut: client.written,
     paused,
   }
-}
-
-export function isStream({ phase, reply }: Exchange): boolean {
-  return phase === 'relay' && isEventStream(reply?.head.get('content-type'))
 }

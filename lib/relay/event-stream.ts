@@ -3,8 +3,10 @@
 import { isEventStream } from '../base/event-stream.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 
-export function unbuffer(head: ResponseHead): void {
-  if (!isEventStream(head.get('content-type'))) return
+/** Whether it is one. */
+export function unbuffer(head: ResponseHead): boolean {
+  if (!isEventStream(head.get('content-type'))) return false
   if (!head.has('x-accel-buffering')) head.add('x-accel-buffering', 'no')
   if (!head.has('cache-control')) head.add('cache-control', 'no-cache')
+  return true
 }

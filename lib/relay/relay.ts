@@ -14,7 +14,7 @@ export function relay(exchange: Exchange, reply: Reply): void {
   exchange.reply = reply
   if (trace === null) for (const policy of exchange.policies) policy.response?.(exchange, head)
   else for (const policy of exchange.policies) dress(exchange, policy, trace)
-  unbuffer(head)
+  exchange.isStream = unbuffer(head)
   exchange.phase = 'relay'
   exchange.status = head.status
   const sent = trace === null ? reply : watched(exchange, reply, trace)

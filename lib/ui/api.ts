@@ -10,7 +10,7 @@ export interface Some<T> {
 /** Where the page is served: on a gateway's listener it only reads. */
 export type Place = 'admin' | 'listener'
 
-/** GET /api/runtime */
+/** GET /api/runtime, GET /api/runtime?samples=0 */
 export interface Runtime {
   readonly place: Place
   readonly version: string
@@ -22,7 +22,7 @@ export interface Runtime {
   readonly file: string
   readonly listeners: readonly ListenerState[]
   readonly routes: Some<RouteTraffic>
-  /** One a second, the oldest first. */
+  /** Of the last five minutes, the oldest first; none with `?samples=0`. */
   readonly samples: readonly Sample[]
   /** The last reload was refused. */
   readonly isRefused: boolean
@@ -49,7 +49,7 @@ export interface RouteTraffic {
   readonly refused: number
 }
 
-/** One second of traffic; requests for the page itself are left out. */
+/** A second of traffic, or a few while nobody reads them as they come; requests for the page itself are left out. */
 export interface Sample {
   readonly at: number
   /** How long it was, in truth. */
@@ -57,7 +57,7 @@ export interface Sample {
   readonly requests: number
   readonly errors: number
   readonly refused: number
-  /** From the head of a request to the first byte of its answer; of those that ended in this second. */
+  /** From the head of a request to the first byte of its answer; of those that ended in this time. */
   readonly p50: number | null
   readonly p99: number | null
   /** From the head of an LLM request to the first token of its stream, p50. */
@@ -70,7 +70,7 @@ export interface Sample {
   readonly openStreams: number
   readonly connections: number
   readonly rss: number
-  /** How much of the second the process computed, 0 to 1 and above. */
+  /** How much of this time the process computed, 0 to 1 and above. */
   readonly cpu: number
 }
 

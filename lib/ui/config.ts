@@ -1,6 +1,7 @@
 // /api/config: the configuration in force as YAML that says where each part was written, and what became of policy resources
 // and of the last reload.
 
+import type { Refusal } from '../base/config/error.ts'
 import type { PolicyResource } from '../base/config/resource-types.ts'
 import { resourceName } from '../base/config/resources.ts'
 import { ShownParts } from '../base/config/shown-parts.ts'
@@ -13,7 +14,7 @@ import type {
   RouteConfig,
 } from '../base/config/types.ts'
 import type { ConfigView, ResourceState } from './api.ts'
-import type { GatewayFacts } from './gateway-facts.ts'
+import type { InForce } from './gateway-facts.ts'
 import { bindText } from './runtime.ts'
 import { Placed, yamlText } from './yaml-text.ts'
 
@@ -22,9 +23,15 @@ const MAX_YAML = 1_048_576
 /** Files, warnings and resources: the first of many. */
 const MAX_LISTED = 500
 
-export function configView(facts: GatewayFacts, parts: ShownParts, yaml: string): ConfigView {
-  const { config, generation, loadedAt } = facts.inForce()
-  const refusal = facts.refusal()
+/** The configuration as it is shown, and why the last attempt to load another was refused. */
+export interface Shown {
+  readonly parts: ShownParts
+  readonly yaml: string
+  readonly refusal: Refusal | null
+}
+
+export function configView(inForce: InForce, { parts, yaml, refusal }: Shown): ConfigView {
+  const { config, generation, loadedAt } = inForce
   const shown = (lines: readonly string[]): string[] =>
     lines.slice(0, MAX_LISTED).map((line) => String(parts.showing.show(line)))
   return {

@@ -1,6 +1,5 @@
 // What the page's server knows of the gateway, part by part; whoever joins the two brings it.
 
-import type { Refusal } from '../base/config/error.ts'
 import type { JwtAuthConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
 import type { Config } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
@@ -26,8 +25,6 @@ export interface GatewayFacts extends SampleSource {
   readonly log: Log
   readonly watchers: Watchers
   readonly inForce: () => InForce
-  /** Of the last attempt to load another configuration; null when it was taken. */
-  readonly refusal: () => Refusal | null
   readonly readiness: () => 'starting' | 'ready' | 'draining'
   readonly listeners: () => readonly ListenerCounts[]
   /** By key of the route; of the listener, for what no route took. */

@@ -73,14 +73,20 @@ export class LiveStreams {
     return { kind: 'events', open: (out) => this.#open(out, new Set(topics as Topic[])) }
   }
 
-  /** Once a second. */
-  tick(sample: Sample): void {
+  isWanted(topic: Topic): boolean {
+    for (const { topics } of this.#readers) if (topics.has(topic)) return true
+    return false
+  }
+
+  /** Once a second, with a sample where one was taken. */
+  tick(sample: Sample | null): void {
     if (this.#readers.size === 0) return
     let runtime: string | null = null
     this.#refresh()
     for (const reader of this.#readers) {
       const { out, topics } = reader
-      if (topics.has('runtime') && !out.isFull) out.write((runtime ??= eventOf('runtime', sample)))
+      if (sample !== null && topics.has('runtime') && !out.isFull)
+        out.write((runtime ??= eventOf('runtime', sample)))
       this.#tellChanges(reader)
     }
   }
@@ -112,31 +118,26 @@ export class LiveStreams {
     }
     return () => {
       this.#readers.delete(reader)
-      if (this.#beat === null || this.#isWanted('logs')) return
+      if (this.#beat === null || this.isWanted('logs')) return
       clearInterval(this.#beat)
       this.#beat = null
     }
   }
 
-  #isWanted(topic: Topic): boolean {
-    for (const { topics } of this.#readers) if (topics.has(topic)) return true
-    return false
-  }
-
   #refresh(): void {
     const { limits, mcp } = this.#source
-    if (this.#isWanted('limits')) {
+    if (this.isWanted('limits')) {
       const view = limits()
       const before = this.#latest.get('limits')?.value as LimitsView | undefined
       if (before === undefined || !isSameLimits(view, before)) this.#changed('limits', view)
     }
-    if (this.#isWanted('mcp')) {
+    if (this.isWanted('mcp')) {
       const view = mcp()
       const gist = mcpGist(view, performance.now())
       if (gist !== this.#mcpGist || !this.#latest.has('mcp')) this.#changed('mcp', view)
       this.#mcpGist = gist
     }
-    if (this.#isWanted('config')) this.#refreshConfig()
+    if (this.isWanted('config')) this.#refreshConfig()
   }
 
   #refreshConfig(): void {

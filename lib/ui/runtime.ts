@@ -5,10 +5,12 @@ import type { Config, GatewayConfig } from '../base/config/types.ts'
 import { someOf } from '../base/live.ts'
 import type { ListenerCounts } from '../base/live.ts'
 import { VERSION } from '../base/version.ts'
-import type { ListenerState, Place, RouteTraffic, Runtime, Sample } from './api.ts'
+import type { ListenerState, RouteTraffic, Runtime } from './api.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
 
-export function runtimeOf(facts: GatewayFacts, place: Place, samples: readonly Sample[]): Runtime {
+type More = Pick<Runtime, 'place' | 'samples' | 'isRefused'>
+
+export function runtimeOf(facts: GatewayFacts, { place, samples, isRefused }: More): Runtime {
   const { config, generation, loadedAt } = facts.inForce()
   const listeners = facts.listeners()
   return {
@@ -23,7 +25,7 @@ export function runtimeOf(facts: GatewayFacts, place: Place, samples: readonly S
     listeners: config.gateways.map((gateway) => listenerOf(gateway, listeners)),
     routes: someOf(busiest(config, facts.traffic()), (traffic) => traffic),
     samples,
-    isRefused: facts.refusal() !== null,
+    isRefused,
   }
 }
 

@@ -1,12 +1,13 @@
-// What happened, second by second, for the last five minutes: differences of running totals, so that no request pays for it.
+// What happened, sample by sample, for the last five minutes: differences of running totals, so that no request pays for it.
 
 import type { Pulse } from '../base/live.ts'
 import { LatestTimes } from '../base/fine-histogram.ts'
 import type { Totals } from '../base/totals.ts'
 import type { Sample } from './api.ts'
 
-const SAMPLE_MS = 1_000
-export const MAX_SAMPLES = 300
+export const HISTORY_MS = 300_000
+/** A little more than one a second, for clocks that are not exact. */
+const MAX_SAMPLES = 330
 
 export interface SampleSource {
   readonly totals: Totals
@@ -54,9 +55,7 @@ export class Sampler {
   readonly #firstBytes: LatestTimes
   readonly #firstTokens: LatestTimes
   readonly #samples: Sample[] = []
-  readonly #heard: ((sample: Sample) => void)[] = []
   #before: Sums
-  #timer: NodeJS.Timeout | null = null
 
   constructor(source: SampleSource, machine = MACHINE) {
     this.#source = source
@@ -71,28 +70,19 @@ export class Sampler {
     return this.#samples
   }
 
-  /** Calls back with every sample. */
-  onSample(act: (sample: Sample) => void): void {
-    this.#heard.push(act)
-  }
-
-  start(): void {
-    if (this.#timer !== null) return
-    this.#timer = setInterval(() => this.take(), SAMPLE_MS).unref()
-    // What was before is nobody's second.
+  /** What was before is in no sample. */
+  begin(): void {
     this.#before = this.#sums(this.#source.pulse())
     this.#firstBytes.look()
     this.#firstTokens.look()
   }
 
-  /** What was sampled is let go of. */
-  stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer)
-    this.#timer = null
+  forget(): void {
     this.#samples.length = 0
   }
 
-  take(): void {
+  /** All since the last one. */
+  take(): Sample {
     const pulse = this.#source.pulse()
     const before = this.#before
     const sums = this.#sums(pulse)
@@ -120,8 +110,15 @@ export class Sampler {
       rss: this.#machine.rss(),
       cpu: span > 0 ? Math.round(((sums.cpu - before.cpu) / span) * 1000) / 1000 : 0,
     }
-    if (this.#samples.push(sample) > MAX_SAMPLES) this.#samples.shift()
-    for (const act of this.#heard) act(sample)
+    this.#keep(sample)
+    return sample
+  }
+
+  #keep(sample: Sample): void {
+    const samples = this.#samples
+    const from = sample.at - HISTORY_MS
+    samples.push(sample)
+    while (samples[0]!.at <= from || samples.length > MAX_SAMPLES) samples.shift()
   }
 
   #sums({ bytesIn, bytesOut }: Pulse): Sums {

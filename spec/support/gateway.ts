@@ -3,6 +3,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo, NetConnectOpts } from 'node:net'
 import { parseConfig } from '../../lib/base/config/load.ts'
+import type { Every } from '../../lib/base/every.ts'
 import type { Live } from '../../lib/base/live.ts'
 import { Log } from '../../lib/base/log.ts'
 import type { Level, Module, Value } from '../../lib/base/log.ts'
@@ -46,17 +47,17 @@ export class RunningGateway {
   #stopped: Promise<void> | null = null
   #wake: (() => void)[] = []
 
-  private constructor(text: string, port: number) {
+  private constructor(text: string, port: number, timer?: Every) {
     this.port = port
     const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
-    this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)))
+    this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)), timer)
   }
 
   /** `${PORT}` in the text stands for a free port; without `gateways` there is a plain one there. */
-  static async start(text: string): Promise<RunningGateway> {
+  static async start(text: string, timer?: Every): Promise<RunningGateway> {
     const whole = /^gateways:/m.test(text) ? text : GATEWAYS + text
     for (let left = 5; ; left--) {
-      const running = new RunningGateway(whole, await freePort())
+      const running = new RunningGateway(whole, await freePort(), timer)
       try {
         await deadline(running.#gateway.start(), WAIT_MS, 'the gateway to listen')
         return running
@@ -154,8 +155,8 @@ export class Stage {
     return this.add(await Backend.start(...scripts))
   }
 
-  async gateway(text: string): Promise<RunningGateway> {
-    const gateway = await RunningGateway.start(text)
+  async gateway(text: string, timer?: Every): Promise<RunningGateway> {
+    const gateway = await RunningGateway.start(text, timer)
     this.#gateways.push(gateway)
     return gateway
   }

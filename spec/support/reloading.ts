@@ -14,6 +14,9 @@ const WAIT_MS = 5000
 const LOOK_MS = 10
 const FILE = 'config.yaml'
 
+const OFF = { kind: 'off' } as const
+const NOWHERE = { admin: OFF, stats: OFF, readiness: OFF }
+
 /** How an attempt ended, by the line it leaves. */
 const ENDS = { reloaded: 'reloaded config', refused: 'Failed to reload config' }
 
@@ -40,6 +43,8 @@ export class Reloading {
       return config
     }
     this.reloader = new Reloader(this.gateway, log, { load, interval: LOOK_MS })
+    const refusal = () => this.reloader.refusal
+    this.gateway.readApi.start({ addresses: NOWHERE, refusal })
   }
 
   /** `${PORT}` in a text stands for `port`; without `gateways` there is a plain one there. */

@@ -5,15 +5,15 @@ import * as assert from 'uvu/assert'
 import type { ListenerNode, MapView, PolicyNode, RouteNode } from '../../lib/ui/api.ts'
 import type { Ask } from '../../lib/ui/ask.ts'
 import { MAX_ROUTES } from '../../lib/ui/map.ts'
+import { QUIET_BEATS } from '../../lib/ui/read-api.ts'
 import type { ReadApi } from '../../lib/ui/read-api.ts'
 import { McpClient, begin, server } from '../forward/mcp/mcp-client.ts'
-import { ADDRESSES } from '../support/dump.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
+import { HandTimer } from '../support/hand-timer.ts'
 import { KeyServer } from '../support/key-server.ts'
 import { answers, chatEventsOf, LlmBackend } from '../support/llm-backend.ts'
 import { chatAsking, post } from '../support/llm/asking.ts'
-import { Reloading } from '../support/reloading.ts'
 import { Signer } from '../support/signer.ts'
 
 const telling = suite('ui/read-api')
@@ -23,9 +23,6 @@ telling.after.each(() => stage.clear())
 function ask(query = ''): Ask {
   return { method: 'GET', path: '', query: new URLSearchParams(query), ifNoneMatch: undefined }
 }
-
-/** The key of the page on the only listener. */
-const PAGE = 'gateway/default/ui'
 
 async function get(gateway: RunningGateway, path: string, fields = ''): Promise<string> {
   const client = await stage.client(gateway)
@@ -41,10 +38,11 @@ const DOWN =
   '{ name: down, matches: [{ path: { exact: /down } }], backends: [{ host: "127.0.0.1:1" }] }'
 
 telling('what it is, where it listens, and its traffic by route', async () => {
-  const gateway = await stage.gateway(`routes: [${HI}, ${NO}, ${DOWN}]`)
+  const timer = new HandTimer()
+  const gateway = await stage.gateway(`routes: [${HI}, ${NO}, ${DOWN}]\nui: {}\n`, timer.every)
   for (const path of ['/hi', '/hi', '/no', '/down', '/nowhere']) await get(gateway, path)
   await gateway.logged(5)
-  gateway.readApi.sample()
+  timer.turn(QUIET_BEATS)
   const told = gateway.readApi.runtime(ask(), 'listener')
   assert.is(told.place, 'listener')
   assert.is(told.node, process.version)
@@ -68,6 +66,8 @@ telling('what it is, where it listens, and its traffic by route', async () => {
       ['gateway/default', 1, 0, 1],
     ],
   )
+  assert.is(told.samples.length, 1)
+  assert.equal(gateway.readApi.runtime(ask('samples=0'), 'admin').samples, [])
   const [sample] = told.samples
   assert.equal([sample?.requests, sample?.errors, sample?.refused], [5, 1, 2])
   assert.ok(sample!.p50! > 0 && sample!.p99! >= sample!.p50!)
@@ -75,70 +75,18 @@ telling('what it is, where it listens, and its traffic by route', async () => {
 })
 
 telling('tokens, and the time to the first of them', async () => {
+  const timer = new HandTimer()
   const backend = stage.add(await LlmBackend.start(answers.events(chatEventsOf(7, 3))))
   const gateway = await stage.gateway(
-    `routes: [{ backends: [{ ai: { name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${backend.port}" } }] }]`,
+    `routes: [{ backends: [{ ai: { name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${backend.port}" } }] }]\nui: {}\n`,
+    timer.every,
   )
   await post(gateway, chatAsking({ stream: true }))
   await gateway.logged(1)
-  gateway.readApi.sample()
+  timer.turn(QUIET_BEATS)
   const [sample] = gateway.readApi.runtime(ask(), 'admin').samples
   assert.equal([sample?.tokensIn, sample?.tokensOut], [7, 3])
   assert.ok(sample!.firstToken! > 0)
-})
-
-telling(
-  'remembers nothing where nobody could look, and all with a page on a listener',
-  async () => {
-    const without = await stage.gateway(`routes: [${HI}]`)
-    await get(without, '/hi')
-    await without.logged(1)
-    assert.is(without.readApi.logs(ask(), 'admin').lines.length, 0)
-    const gateway = await stage.gateway(`routes: [${HI}]\nui: {}\n`)
-    await get(gateway, '/hi')
-    await gateway.logged(1)
-    const { lines } = gateway.readApi.logs(ask(), 'admin')
-    assert.is(lines.at(-1)?.message, 'request')
-    const last = lines.at(-1)!.number
-    assert.equal(gateway.readApi.logs(ask(`after=${last}`), 'admin').lines, [])
-    assert.is(gateway.readApi.logs(ask('after=rubbish'), 'admin').lines.length, lines.length)
-    await gateway.stop()
-  },
-)
-
-telling(
-  'remembers as long as some listener has the page, or the admin interface is on',
-  async () => {
-    const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
-    const { readApi } = gateway.gateway
-    const messages = () => readApi.logs(ask(), 'admin').lines.map(({ message }) => message)
-    await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
-    assert.ok(messages().includes('reloaded config'))
-    await gateway.change(`routes: [${HI}]\n`)
-    assert.equal(messages(), [])
-    await gateway.change(`routes: [${HI}]\nui: {}\n`)
-    assert.equal(messages(), ['reloaded config'])
-    readApi.start(ADDRESSES)
-    await gateway.change(`routes: [${HI}]\n`)
-    assert.equal(messages(), ['reloaded config', 'reloaded config'])
-  },
-)
-
-telling('what the page was asked is kept by a reload, as long as it is there', async () => {
-  const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
-  const asked = () => {
-    const { backends, plan } = gateway.gateway
-    return [backends.of(PAGE)?.requests, plan.places.has(PAGE)]
-  }
-  const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
-  client.send('GET /ui HTTP/1.1\r\nhost: localhost\r\n\r\n')
-  await client.until(/<\/html>/)
-  await gateway.logged('request')
-  assert.equal(asked(), [1, true])
-  await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
-  assert.equal(asked(), [1, true])
-  await gateway.change(`routes: [${HI}]\n`)
-  assert.equal(asked(), [undefined, false])
 })
 
 function listenerOf({ readApi }: { readApi: ReadApi }): ListenerNode {

@@ -1,11 +1,11 @@
-// One sample a second: differences of sums, a bounded past, and nothing but what the clock says.
+// Samples: differences of sums, a bounded past, and nothing but what the clock says.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Pulse } from '../../lib/base/live.ts'
 import { Totals } from '../../lib/base/totals.ts'
 import type { Sample } from '../../lib/ui/api.ts'
-import { MAX_SAMPLES, Sampler } from '../../lib/ui/sampler.ts'
+import { HISTORY_MS, Sampler } from '../../lib/ui/sampler.ts'
 
 const sampling = suite('ui/sampler')
 
@@ -27,8 +27,7 @@ class World {
   /** A sample after so long. */
   after(ms: number): Sample {
     this.now += ms
-    this.sampler.take()
-    return this.sampler.samples.at(-1)!
+    return this.sampler.take()
   }
 }
 
@@ -67,32 +66,33 @@ sampling('never tells of less than nothing when a port is closed', () => {
 
 sampling('keeps the last five minutes, the oldest first', () => {
   const world = new World()
-  const heard: number[] = []
-  world.sampler.onSample(({ requests }) => heard.push(requests))
-  for (let second = 0; second < MAX_SAMPLES + 5; second++) {
+  const most = HISTORY_MS / 1000
+  for (let second = 0; second < most + 5; second++) {
     world.totals.requests += second
     world.after(1000)
   }
   const { samples } = world.sampler
-  assert.is(samples.length, MAX_SAMPLES)
-  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, MAX_SAMPLES + 4])
-  assert.is(heard.length, MAX_SAMPLES + 5)
+  assert.is(samples.length, most)
+  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, most + 4])
+  for (let count = 0; count < 2 * most; count++) world.after(5_000)
+  assert.is(samples.length, most / 5)
+  for (let count = 0; count < 10 * most; count++) world.after(1)
+  assert.ok(samples.length < 2 * most)
 })
 
 sampling('begins anew after a stop, with nothing of what came meanwhile', () => {
   const world = new World()
   world.totals.requests = 5
   world.after(1000)
-  world.sampler.stop()
+  world.sampler.forget()
   assert.equal(world.sampler.samples, [])
   world.totals.requests = 500
   world.totals.firstBytes.add(8)
   world.cpu += 900
   world.now += 60_000
-  world.sampler.start()
+  world.sampler.begin()
   world.totals.requests++
   const { span, requests, p50, cpu } = world.after(1000)
-  world.sampler.stop()
   assert.equal({ span, requests, p50, cpu }, { span: 1000, requests: 1, p50: null, cpu: 0 })
 })
 

@@ -1,0 +1,21 @@
+// A timer that is turned by hand, for what is done every second.
+
+import type { Every } from '../../lib/base/every.ts'
+
+export class HandTimer {
+  readonly #acts = new Set<() => void>()
+
+  readonly every: Every = (_ms, act) => {
+    this.#acts.add(act)
+    return () => this.#acts.delete(act)
+  }
+
+  /** How much is to be done. */
+  get size(): number {
+    return this.#acts.size
+  }
+
+  turn(times = 1): void {
+    for (let left = times; left > 0; left--) for (const act of this.#acts) act()
+  }
+}
