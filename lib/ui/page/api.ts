@@ -1,5 +1,8 @@
 // How the page asks its server.
 
+/** What the process is, and where it listens; without the samples of the last minutes. */
+export const RUNTIME = '/api/runtime?samples=0'
+
 /** An answer that says why it is none. */
 export class Refused extends Error {
   readonly status: number

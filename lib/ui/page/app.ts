@@ -6,6 +6,7 @@ import { Badge } from './parts/badge.ts'
 import { PAGES } from './pages.ts'
 import { useKept, useLive, useLoaded } from './use.ts'
 import type { LinkState } from './live.ts'
+import { RUNTIME } from './api.ts'
 import type { Runtime } from '../api.ts'
 
 export function App(): VNode {
@@ -80,7 +81,7 @@ const WORDS: Readonly<Record<LinkState, string>> = {
 
 /** Whether what is shown is live, and whether the last reload was refused. */
 function Status(): VNode {
-  const [runtime, again] = useLoaded<Runtime>('/api/runtime')
+  const [runtime, again] = useLoaded<Runtime>(RUNTIME)
   const [refused, setRefused] = useState(false)
   const known = useRef(0)
   const link = useLive('config', ({ generation, isRefused }) => {

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { ask } from '../api.ts'
+import { ask, RUNTIME } from '../api.ts'
 import { LEVELS } from './filter.ts'
 import { useLoaded } from '../use.ts'
 import type { Logs, Runtime } from '../../api.ts'
@@ -10,7 +10,7 @@ import { Badge } from '../parts/badge.ts'
 
 export function LogLevel(props: { readonly logs: Logs; readonly again: () => void }): VNode {
   const { logs, again } = props
-  const [runtime] = useLoaded<Runtime>('/api/runtime')
+  const [runtime] = useLoaded<Runtime>(RUNTIME)
   return html`
     <section class="card level-card">
       <h2>Level</h2>

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
+import { RUNTIME } from '../api.ts'
 import type { McpBackendView, McpView, Runtime } from '../../api.ts'
 import { urlOf } from './curl.ts'
 import type { PageProps } from '../pages.ts'
@@ -36,7 +37,7 @@ const ASK_MS = 5_000
 
 export function Mcp({ query }: PageProps): VNode {
   const [loaded, again] = useLoaded<McpView>('/api/mcp')
-  const [runtime, askAgain] = useLoaded<Runtime>('/api/runtime')
+  const [runtime, askAgain] = useLoaded<Runtime>(RUNTIME)
   const [told, setTold] = useState<Told | null>(null)
   const gateway = useLive('mcp', (view) => setTold({ view, at: performance.now() }))
   useEffect(() => {

@@ -13,40 +13,47 @@ import { Tiles } from './tiles.ts'
 import { dateText, spanText } from '../parts/words.ts'
 import { explain, requestOf } from '../parts/requests.ts'
 import { joined } from './samples.ts'
+import { RUNTIME } from '../api.ts'
 import { useLive, useLoaded, useReturn } from '../use.ts'
 import type { LogLine, Runtime, Sample } from '../../api.ts'
 
 const MOST_REQUESTS = 50
 /** Samples between two looks at listeners and routes. */
 const LOOK_EVERY = 5
+const NONE: readonly Sample[] = []
 
 export function Overview(): VNode {
-  const [runtime, again] = useLoaded<Runtime>('/api/runtime')
+  const [runtime, again] = useLoaded<Runtime>(RUNTIME)
+  const [past, askPast] = useLoaded<Runtime>('/api/runtime')
   const [heard, setHeard] = useState<readonly Sample[]>([])
   const count = useRef(0)
   const link = useLive('runtime', (sample) => {
     setHeard((was) => joined(was, [sample]))
     if (++count.current % LOOK_EVERY === 0) again()
   })
-  useReturn(link, again)
+  useReturn(link, () => {
+    again()
+    askPast()
+  })
+  const before = past.state === 'ready' ? past.value.samples : NONE
+  const samples = useMemo(() => joined(before, heard), [before, heard])
   const tails = {
     all: useLogTail(MOST_REQUESTS, isRequest),
     troubled: useLogTail(MOST_REQUESTS, isTroubled),
   }
   return html`
     <${Await} of=${runtime} again=${again}>
-      ${(value: Runtime) => html`<${Body} runtime=${value} heard=${heard} tails=${tails} />`}
+      ${(value: Runtime) => html`<${Body} runtime=${value} samples=${samples} tails=${tails} />`}
     <//>
   `
 }
 
 function Body(props: {
   readonly runtime: Runtime
-  readonly heard: readonly Sample[]
+  readonly samples: readonly Sample[]
   readonly tails: Tails
 }): VNode {
-  const { runtime, heard, tails } = props
-  const samples = useMemo(() => joined(runtime.samples, heard), [runtime, heard])
+  const { runtime, samples, tails } = props
   // Lines of the log come more often than there is something new to draw.
   const tiles = useMemo(() => html`<${Tiles} samples=${samples} />`, [samples])
   return html`

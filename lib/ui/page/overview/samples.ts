@@ -1,4 +1,4 @@
-// Traffic of the last minutes, second by second: what the charts of the overview are made of. Nothing here draws.
+// Traffic of the last minutes, sample by sample: what the charts of the overview are made of. Nothing here draws.
 
 import type { Sample } from '../../api.ts'
 import type { Point } from '../parts/scale.ts'
@@ -9,8 +9,8 @@ export const WINDOW_MS = 300_000
 const MOST_SAMPLES = 330
 /** What counts as now. */
 const LATELY_MS = 10_000
-/** Between two samples; where more passed the line is broken. */
-const LONGEST_STEP_MS = 3_500
+/** Between one sample and where the next begins; where more passed the line is broken. */
+const LONGEST_GAP_MS = 2_500
 
 /** The oldest first, each once, none older than the window. */
 export function joined(samples: readonly Sample[], more: readonly Sample[]): readonly Sample[] {
@@ -28,7 +28,7 @@ export function pointsOf(
   const points: Point[] = []
   let before = samples[0]?.at ?? 0
   for (const sample of samples) {
-    if (sample.at - before > LONGEST_STEP_MS) points.push([before + 1, null])
+    if (sample.at - sample.span - before > LONGEST_GAP_MS) points.push([before + 1, null])
     points.push([sample.at, value(sample)])
     before = sample.at
   }

@@ -8,6 +8,7 @@ import { useHeld } from '../use-held.ts'
 import { useLoaded } from '../use.ts'
 import { TRACER } from './of-tab.ts'
 import type { Pace, Watch } from './tracer.ts'
+import { RUNTIME } from '../api.ts'
 import type { Runtime } from '../../api.ts'
 import { Copy } from '../parts/copy.ts'
 
@@ -183,7 +184,7 @@ function WatchWords(props: { readonly watch: Watch; readonly expression: string 
 
 /** For whoever has no client at hand. */
 function SendOne(props: { readonly expression: string }): VNode | null {
-  const [runtime] = useLoaded<Runtime>('/api/runtime')
+  const [runtime] = useLoaded<Runtime>(RUNTIME)
   if (runtime.state !== 'ready') return null
   const listener = runtime.value.listeners.find(({ state }) => state === 'open')
   if (listener === undefined) return null

@@ -66,6 +66,14 @@ samples('leave a gap where none were heard', () => {
   ])
 })
 
+samples('leave none where one stands for several seconds', () => {
+  const points = pointsOf([sampleAt(1_000), sampleAt(6_000, { span: 5_000 })], () => 1)
+  assert.equal(points, [
+    [1_000, 1],
+    [6_000, 1],
+  ])
+})
+
 samples('count by the time they took in truth', () => {
   assert.is(perSecond(sampleAt(0, { span: 2_000 }), 10), 5)
   assert.is(perSecond(sampleAt(0, { span: 0 }), 10), 0)
