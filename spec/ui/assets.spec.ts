@@ -11,7 +11,7 @@ const MAIN = '/ui/lib/ui/page/main.js'
 
 /** Addresses of modules that a script imports, as a browser makes them. */
 function importsOf(path: string, text: string, names: Record<string, string>): string[] {
-  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["']([^"']+)["']/g)].map(([, name = '']) =>
+  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["']([^"'\s<>]+)["']/g)].map(([, name = '']) =>
     name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : (names[name] ?? name),
   )
 }
