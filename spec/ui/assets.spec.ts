@@ -11,8 +11,9 @@ const MAIN = '/ui/lib/ui/page/main.js'
 
 /** Addresses of modules that a script imports, as a browser makes them. */
 function importsOf(path: string, text: string, names: Record<string, string>): string[] {
-  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["']([^"'\s<>]+)["']/g)].map(([, name = '']) =>
-    name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : (names[name] ?? name),
+  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["']([^"'\s<>]+)["']/g)].map(
+    ([, name = '']) =>
+      name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : (names[name] ?? name),
   )
 }
 
