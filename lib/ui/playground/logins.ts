@@ -96,7 +96,8 @@ export class Logins {
       resource,
     })
     const asked = { method: 'POST', headers: FORM, body: form.toString() } as const
-    const given = membersOf(await web.ask(server.token, asked), 'no token', 'provider')
+    const answer = await web.ask(server.token, asked)
+    const given = membersOf(answer, 'no token', 'provider', [code, verifier])
     const { access_token: token, token_type: type, expires_in: seconds, scope } = given
     if (typeof token !== 'string' || token === '')
       throw new LoginProblem('the provider gave no access token')
@@ -161,14 +162,20 @@ async function registered(
   return id
 }
 
-/** Throws with the provider's own words where it refuses (RFC 6749 5.2, RFC 7591 3.2.2). */
-function membersOf({ status, text }: Fetched, what: string, kind: ProblemKind): Members {
+/** Throws with the provider's own words where it refuses (RFC 6749 5.2, RFC 7591 3.2.2), without secrets it repeats. */
+function membersOf(
+  { status, text }: Fetched,
+  what: string,
+  kind: ProblemKind,
+  secrets: readonly string[] = [],
+): Members {
   const members = objectIn(text) ?? {}
   if (status === 200 || status === 201) return members
   const words = [members['error'], members['error_description']].filter(
     (one) => typeof one === 'string',
   )
-  const reason = words.join(': ').slice(0, MAX_WORDS) || `status ${status}`
+  const said = secrets.reduce((all, one) => all.replaceAll(one, '…'), words.join(': '))
+  const reason = said.slice(0, MAX_WORDS) || `status ${status}`
   throw new LoginProblem(`${what}: ${reason}`, kind)
 }
 

@@ -27,9 +27,10 @@ async function host(handler: ConstructorParameters<typeof Host>[0]): Promise<Hos
 
 /** `bent` is what its document says otherwise than it should. */
 async function provider(bent: (origin: string) => Members): Promise<Host> {
-  const one: Host = await host(({ url }, response) => {
+  const one: Host = await host(({ url, body }, response) => {
     const { origin } = one
     if (url === '/register') return answer(response, 201, { client_id: 'mine' })
+    if (url === '/echo') return answer(response, 400, { error: 'e', error_description: body })
     if (url === '/token') return answer(response, 200, { access_token: 'at', token_type: 'Bearer' })
     answer(response, 200, {
       issuer: origin,
@@ -98,6 +99,19 @@ hostile('a name that leads inside is not asked, over TLS either', async () => {
   assert.is(status, 502)
   assert.match(text, /is not asked: it is inside this network|does not answer/)
   assert.equal(victim.asked, [])
+})
+
+hostile('what a provider repeats of a login is not shown, and not without end', async () => {
+  const one = await provider((origin) => ({ token_endpoint: `${origin}/echo` }))
+  const demo = await demoOf(one.origin, 'provider')
+  const { state } = JSON.parse((await start(demo)).text) as OAuthStarted
+  const { status, text } = await tell(demo, 'finish', { state, code: 'very-secret', iss: null })
+  assert.is(status, 502)
+  assert.match(text, /^{"error":"no token: e: grant_type=authorization_code&code=…&/)
+  const { body = '' } = one.asked.find(({ url }) => url === '/echo') ?? {}
+  assert.match(body, /&code=very-secret&/)
+  assert.not.match(text, new URLSearchParams(body).get('code_verifier') ?? '&')
+  assert.ok(text.length < 350)
 })
 
 hostile('a document that names another issuer is not used', async () => {
