@@ -41,11 +41,6 @@ export function mcpPlaces({ gateways }: Config): McpPlace[] {
   )
 }
 
-/** Whether the route is asked for this path. */
-export function isPathOf({ route }: McpPlace, path: string): boolean {
-  return route.matches.some((match) => leadsTo(match.path, path))
-}
-
 function addressOf(
   { hostname }: ListenerConfig,
   { matches, hostnames, policies }: RouteConfig,

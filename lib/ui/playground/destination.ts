@@ -3,7 +3,6 @@
 
 import { isIP } from 'node:net'
 import { RESOURCE, SERVER } from '../../base/well-known.ts'
-import { isPathOf } from '../mcp-places.ts'
 import type { McpPlace } from '../mcp-places.ts'
 
 export interface Destination {
@@ -42,9 +41,9 @@ function isPlainPath(path: string): boolean {
   return path.length <= MAX_PATH && PLAIN_PATH.test(path) && !GOES_UP.test(path)
 }
 
-/** The paths that the playground may ask for at this place. */
+/** Where clients find the backend, and nothing else: below it there may be other routes. */
 export function mayAsk(place: McpPlace, path: string): boolean {
-  return isPlainPath(path) && (isDocument(path) || isPathOf(place, path))
+  return isPlainPath(path) && path === place.path
 }
 
 export function isDocument(path: string): boolean {

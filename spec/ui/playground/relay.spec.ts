@@ -127,7 +127,7 @@ relay('only backends of the configuration in force are reached', async () => {
   }
 })
 
-relay('only the paths of the route, and documents about authorization, are asked for', async () => {
+relay('only the path of the backend is asked for', async () => {
   const demo = await Demo.start(
     stage,
     `${OPEN}routes: [{ name: other, matches: [{ path: { pathPrefix: /private } }], policies: { directResponse: { status: 200, body: private } } }]\n`,
@@ -136,7 +136,7 @@ relay('only the paths of the route, and documents about authorization, are asked
     ...['/private', '/mcpx', '/', '', 'mcp', '//mcp', '/mcp/../private', '/mcp/./x', '/mcp/..'],
     ...['/mcp/%2e%2e/private', '/mcp?x=1', '/mcp#x', '/mcp x', '/mcp\r\nx: y', '/mcp\\..\\x'],
     ...['http://127.0.0.1:9/mcp', `/${'a'.repeat(2_000)}`, '/mcp/\u0000', '/mcp/ü'],
-    '/.well-known/../private',
+    ...['/.well-known/../private', '/.well-known/oauth-protected-resource/mcp', '/mcp/x', '/sse'],
   ]
   for (const path of paths) {
     const { status } = await demo.ask(demo.url(path))
@@ -146,9 +146,18 @@ relay('only the paths of the route, and documents about authorization, are asked
     demo.gateway.lines.some(({ message }) => message === 'request'),
     false,
   )
-  const document = await demo.ask(demo.url('/.well-known/oauth-protected-resource/mcp'))
-  assert.is(document.status, 404)
-  await demo.gateway.logged(1)
+})
+
+relay('other routes are not reached by a backend that has all paths', async () => {
+  const demo = await Demo.start(
+    stage,
+    `routes:
+  - { name: all, backends: [{ mcp: { targets: [${TARGET}] } }] }
+  - { name: other, matches: [{ path: { exact: /private } }], policies: { directResponse: { status: 200, body: private } } }
+`,
+  )
+  assert.is((await demo.ask(demo.url('/private'))).status, 403)
+  assert.is((await demo.post(INITIALIZE)).status, 200)
 })
 
 relay('nothing of the browser reaches the listener but what an MCP client says', async () => {
