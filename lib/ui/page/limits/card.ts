@@ -26,6 +26,9 @@ const LEVELS: Readonly<Record<Level, readonly [Tone, string]>> = {
   enough: ['good', 'enough left'],
 }
 
+/** However much is left. */
+const ENDING: readonly [Tone, string] = ['warn', 'running out']
+
 export function LimitCard(props: {
   readonly rule: LimitRule
   /** Milliseconds since it was told. */
@@ -33,10 +36,10 @@ export function LimitCard(props: {
 }): VNode {
   const { rule, elapsed } = props
   const left = leftOf(rule)
-  const [tone, word] = LEVELS[levelOf(left, rule.limit)]
   const points = upToNow(rule.history, left, elapsed)
   const refill = Math.max(rule.reset * 1_000 - elapsed, 0)
   const burn = burnOf(points, { left, refill, interval: rule.interval })
+  const [tone, word] = burn.kind === 'ending' ? ENDING : LEVELS[levelOf(left, rule.limit)]
   const whose = tightestKey(rule)
   return html`
     <article class="card limit" aria-label=${`${rule.owner}: ${limitText(rule)}`}>

@@ -87,7 +87,11 @@ export function chosenRules(rules: readonly LimitRule[], words: string, order: O
   })
   if (order === 'written') return fitting
   return fitting
-    .map((rule) => ({ rule, tightness: tightnessOf(rule) }))
-    .sort((one, other) => one.tightness - other.tightness)
+    .map((rule) => ({
+      rule,
+      tightness: tightnessOf(rule),
+      now: shareLeft(leftOf(rule), rule.limit),
+    }))
+    .sort((one, other) => one.tightness - other.tightness || one.now - other.now)
     .map(({ rule }) => rule)
 }

@@ -7,7 +7,7 @@ import { explain, gistOf, shortRoute } from '../parts/requests.ts'
 import type { SeenRequest } from '../parts/requests.ts'
 import { Badge, toneOfStatus } from '../parts/badge.ts'
 import { RequestDetail } from './request-detail.ts'
-import { clockText } from '../parts/words.ts'
+import { clockText, tookText } from '../parts/words.ts'
 
 const COLUMNS = [
   ['Time', 'time'],
@@ -87,7 +87,8 @@ function byKeys({ target }: FocusEvent): boolean {
 
 function useHeld(requests: readonly SeenRequest[]): {
   readonly shown: readonly SeenRequest[]
-  readonly newer: number
+  /** As far as they are kept: `50+`. */
+  readonly newer: string
   readonly holds: ReadonlySet<Hold>
   readonly hold: (why: Hold) => void
   readonly release: (...whys: readonly Hold[]) => void
@@ -100,9 +101,10 @@ function useHeld(requests: readonly SeenRequest[]): {
   }, [isLive, requests])
   const shown = isLive ? requests : held
   const top = shown[0]?.number ?? 0
+  const newer = requests.filter(({ number }) => number > top).length
   return {
     shown,
-    newer: requests.filter(({ number }) => number > top).length,
+    newer: newer < requests.length ? String(newer) : `${newer}+`,
     holds,
     hold: (why) => setHolds((was) => new Set([...was, why])),
     release: (...whys) => setHolds((was) => new Set([...was].filter((one) => !whys.includes(one)))),
@@ -126,6 +128,7 @@ function Row(props: {
           type="button"
           class="plain"
           aria-expanded=${isOpen}
+          aria-label=${`${clockText(at)} ${method} ${path} ${status}`}
           onClick=${(event: Event) => {
             event.stopPropagation()
             toggle(number)
@@ -141,7 +144,7 @@ function Row(props: {
       <td role="cell" class="path mono" title=${path}>${path}</td>
       <td role="cell" class="route" title=${route}>${shortRoute(route)}</td>
       <td role="cell" class=${`words ${reason === null ? 'dim' : ''}`} title=${words}>${words}</td>
-      <td role="cell" class="took number">${duration}</td>
+      <td role="cell" class="took number">${tookText(duration)}</td>
     </tr>
     ${
       isOpen &&

@@ -120,7 +120,7 @@ function Faults({ samples }: Props): VNode {
   return html`
     <${Tile}
       title="Errors and refused"
-      note=${`${countText(sumOf(samples, errors))} and ${countText(sumOf(samples, refused))} in 5 min`}
+      note=${`${countText(sumOf(samples, errors))} failed, ${countText(sumOf(samples, refused))} refused`}
       samples=${samples}
       lines=${[
         { name: '5xx', tone: 2, now: shareOf(errors), of: each(errors) },

@@ -41,8 +41,9 @@ export function requestOf(line: LogLine): SeenRequest | null {
 }
 
 /** What to show in place of an explanation when all went well. */
-export function gistOf({ fields }: SeenRequest): string {
-  const of: Fields = new Map(fields)
+export function gistOf(request: SeenRequest): string {
+  const of: Fields = new Map(request.fields)
+  if (isEar(request)) return 'MCP event stream, closed by the client'
   const tool = of.get('mcp.resource.name')
   if (of.has('mcp.method.name'))
     return tool === undefined
@@ -59,10 +60,12 @@ export function gistOf({ fields }: SeenRequest): string {
 }
 
 /** Why it was refused or failed; null when all went well. */
-export function explain({ status, fields }: SeenRequest): Reason | null {
+export function explain(request: SeenRequest): Reason | null {
+  const { status, fields } = request
   const of: Fields = new Map(fields)
+  if (isEar(request)) return null
   const code = textOf(of, 'reason')
-  if (code !== '') return withRule(reasonOf(code) ?? unknownReason(code), of)
+  if (code !== '') return withError(withRule(reasonOf(code) ?? unknownReason(code), of), of)
   const outcome = textOf(of, 'outcome')
   if (outcome !== 'complete' && outcome !== '')
     return outcomeReason(outcome) ?? unknownReason(outcome)
@@ -71,6 +74,24 @@ export function explain({ status, fields }: SeenRequest): Reason | null {
   const mcp = of.get('protocol') === 'mcp' ? mcpStatusReason(status) : null
   if (mcp !== null) return mcp
   return of.has('endpoint') ? backendReason(status, of) : policyReason(status)
+}
+
+/** The stream by which an MCP client listens: that its client closes it is how it ends. */
+function isEar({ method, status, fields }: SeenRequest): boolean {
+  const of: Fields = new Map(fields)
+  return (
+    method === 'GET' &&
+    status === 200 &&
+    of.has('mcp.session.id') &&
+    of.get('outcome') === 'client_closed'
+  )
+}
+
+/** Of a backend that could not be asked, the log knows more than that. */
+function withError(reason: Reason, of: Fields): Reason {
+  const said = textOf(of, 'error').replace(/^upstream call failed: /, '')
+  if (!/^(?:BACKEND|CONNECT)_/.test(textOf(of, 'reason')) || said === '') return reason
+  return { ...reason, words: `${reason.words.replace(/\.$/, '')}: ${said}.` }
 }
 
 function withRule(reason: Reason, of: Fields): Reason {

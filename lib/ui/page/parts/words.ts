@@ -51,8 +51,18 @@ function shortened(value: number): string {
   return value < 100 ? value.toFixed(1).replace(/\.0$/, '') : String(Math.round(value))
 }
 
-/** Of milliseconds: `0.4 ms`, `12 ms`, `1.32 s` */
+/** Of what the log writes, `91101ms`: `1 min 31 s`; anything else as it is. */
+export function tookText(written: string): string {
+  const [, digits] = /^(\d+)ms$/.exec(written) ?? []
+  if (digits === undefined) return written
+  const ms = Number(digits)
+  if (ms < MINUTE) return ms < SECOND ? `${ms} ms` : latencyText(ms)
+  return ms < HOUR ? twoParts(ms, [MINUTE, 'min'], [SECOND, 's']) : spanText(ms)
+}
+
+/** Of milliseconds: `0.4 ms`, `12 ms`, `1.32 s`, `92 s` */
 export function latencyText(ms: number): string {
+  if (ms >= 10_000) return `${Math.round(ms / 1_000)} s`
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }

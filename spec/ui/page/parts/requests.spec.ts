@@ -84,6 +84,21 @@ requests('tell a backend that said no from a policy', () => {
   assert.match(policy!.words, /policy/)
 })
 
+requests('a client that ends the stream on which it listens to MCP has done nothing wrong', () => {
+  const ear = { 'http.method': 'GET', 'http.status': 200, 'mcp.session.id': 'abcd1234' }
+  const closed = seen({ ...ear, outcome: 'client_closed' })
+  assert.is(explain(closed), null)
+  assert.match(gistOf(closed), /closed by the client/)
+  assert.is.not(explain(seen({ ...ear, outcome: 'backend_reset' })), null)
+  assert.is.not(explain(seen({ ...ear, 'http.method': 'POST', outcome: 'client_closed' })), null)
+})
+
+requests('that found no backend say how that failed', () => {
+  const error = 'upstream call failed: cannot connect to a:80: connection refused'
+  const reason = explain(seen({ 'http.status': 503, reason: 'BACKEND_CONNECT', error }))
+  assert.match(reason!.words, /: cannot connect to a:80: connection refused\.$/)
+})
+
 requests('that were cut say by whom, whatever their status', () => {
   const reason = explain(seen({ 'http.status': 200, endpoint: 'a:80', outcome: 'backend_reset' }))
   assert.match(reason!.words, /backend broke/)

@@ -7,6 +7,7 @@ import {
   countText,
   dateText,
   latencyText,
+  tookText,
   shareText,
   spanText,
 } from '../../../../lib/ui/page/parts/words.ts'
@@ -34,6 +35,10 @@ words('say how long something takes', () => {
   assert.is(latencyText(0.44), '0.4 ms')
   assert.is(latencyText(12.4), '12 ms')
   assert.is(latencyText(1_320), '1.32 s')
+  assert.is(latencyText(92_110), '92 s')
+  assert.is(tookText('91101ms'), '1 min 31 s')
+  assert.is(tookText('7ms'), '7 ms')
+  assert.is(tookText('soon'), 'soon')
 })
 
 words('say shares so that none looks like none at all', () => {
