@@ -7,6 +7,8 @@ import { post } from '../api.ts'
 const CHANNEL = 'gateway-signed-in'
 const SIGNED_IN = '/ui/signed-in'
 const LOGIN_MS = 600_000
+/** Letters of a provider's words that are shown. */
+const MAX_WORDS = 300
 
 /** What a provider sends along with the browser. */
 export interface Back {
@@ -82,7 +84,7 @@ export function tellBack(query: URLSearchParams): Back {
     state: query.get('state') ?? '',
     code: query.get('code'),
     iss: query.get('iss'),
-    error: error.length === 0 ? null : error.join(': '),
+    error: error.length === 0 ? null : error.join(': ').slice(0, MAX_WORDS),
   }
   const channel = new BroadcastChannel(CHANNEL)
   channel.postMessage(back)

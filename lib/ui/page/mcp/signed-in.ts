@@ -1,4 +1,5 @@
-// Where a provider sends the browser back to: hands on what it was told, and goes.
+// Where a provider sends the browser back to: hands on what it was told, and goes. Any site can lead somebody here, so
+// nothing of the address is shown; the page that began the login tells what came of it.
 
 import { html, useEffect, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
@@ -19,13 +20,13 @@ export function SignedIn(): VNode {
         ${
           back?.error == null
             ? html`
-                <h1>You are signed in</h1>
-                <p>The playground has been told. You may close this window.</p>
+                <h1>Back from the provider</h1>
+                <p>The playground has been told, and goes on. You may close this window.</p>
               `
             : html`
-                <h1>The provider refused</h1>
-                <p class="bad" role="alert">${back.error}</p>
-                <p>Close this window, and try again in the playground.</p>
+                <h1>Not signed in</h1>
+                <p class="bad" role="alert">The provider refused. The playground says why.</p>
+                <p>Close this window, and try again there.</p>
               `
         }
       </div>
