@@ -97,7 +97,7 @@ listener('the playground calls its tools directly, as any client', async ({ ente
   await visit.page.getByRole('button', { name: 'Connect' }).click()
   await visit.page.getByRole('button', { name: /^echo/ }).click()
   await visit.page.getByRole('textbox', { name: /^text\b/ }).fill('from here')
-  await visit.page.getByRole('button', { name: 'Call' }).click()
+  await visit.page.getByRole('button', { name: 'Call', exact: true }).click()
   await visit.sees('.result', 'from here')
   assert.ok(asked.includes('POST /mcp'))
   const others = asked.filter((one) => one.startsWith('POST') && one !== 'POST /mcp')

@@ -137,9 +137,9 @@ trace('on a telephone a step that is tapped is shown', async ({ world, visit }) 
   await visit.sees('.trace-details h2', /Route/)
   const top = async (): Promise<number> =>
     (await visit.page.locator('.trace-details').boundingBox())!.y
-  await until(top, (at) => at >= 0 && at < 200, WAIT_MS)
+  await until(top, (at) => at >= 0 && at < 300, WAIT_MS)
   await visit.page.getByRole('button', { name: 'Back to the steps' }).click()
-  await until(top, (at) => at > 200, WAIT_MS)
+  await until(top, (at) => at > 300, WAIT_MS)
 })
 
 trace('everybody can read it, in light and dark, on a telephone', async ({ world, visit }) => {

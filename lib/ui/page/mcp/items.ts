@@ -24,8 +24,8 @@ export function Items(props: {
   const place = useRef<HTMLElement>(null)
   useEffect(() => {
     // The button that led here is gone, and the focus with it.
-    if (document.activeElement === document.body)
-      place.current?.querySelector<HTMLElement>('li button, button')?.focus({ preventScroll: true })
+    if (document.activeElement !== document.body) return
+    place.current?.querySelector<HTMLElement>('li button')?.focus({ preventScroll: true })
   }, [])
   const turn = (next: Kind): void => {
     if (next !== kind) desk.choose(null)

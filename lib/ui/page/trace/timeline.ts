@@ -11,6 +11,8 @@ import type { Step } from '../../../base/trace-reading/step.ts'
 /** Rows at a time; a browser stays quick with these. */
 const MOST_ROWS = 500
 const PAGE_STEPS = 10
+/** In pixels, to the end of the window: what is above may still grow by a line. */
+const MARGIN = 32
 
 interface TimelineProps {
   readonly steps: readonly Step[]
@@ -31,7 +33,7 @@ export function TraceTimeline(props: TimelineProps): VNode {
     // Only within the list: the page stays where it is.
     const row = list.current?.querySelector<HTMLElement>('[aria-selected="true"]')
     if (row && list.current) scrollInto(list.current, row)
-  }, [selected, first])
+  }, [selected, first, steps.length])
   const press = (event: KeyboardEvent): void => {
     const next = nextOf(event.key, selected, steps.length - 1)
     if (next === null) return
@@ -162,7 +164,7 @@ function nextOf(key: string, selected: number, last: number): number | null {
 /** Also where the end of the list is below what the window shows. */
 function scrollInto(list: HTMLElement, row: HTMLElement): void {
   const [frame, own] = [list.getBoundingClientRect(), row.getBoundingClientRect()]
-  const bottom = Math.min(frame.bottom, innerHeight)
+  const bottom = Math.min(frame.bottom, innerHeight - MARGIN)
   if (own.top < frame.top) list.scrollTop -= frame.top - own.top
   else if (own.bottom > bottom) list.scrollTop += own.bottom - bottom
 }
