@@ -21,12 +21,16 @@ import type {
   PolicyNode,
   RouteNode,
 } from './api.ts'
+import { cutText, cutValue } from './cut-value.ts'
 import type { GatewayFacts, TokenPolicies } from './gateway-facts.ts'
 import { matchText } from './match-text.ts'
 import { bindText, stateOf, trafficOf } from './runtime.ts'
 
-/** Routes that are shown; the others are counted. */
+/** Routes that are shown, and letters of all of them together; the others are counted. */
 export const MAX_ROUTES = 500
+const MAX_MAP_LENGTH = 4_194_304
+/** Host names, matches and backends of a route. */
+export const MAX_OF_ROUTE = 100
 /** Letters of what a backend is called. */
 const MAX_LABEL = 200
 
@@ -56,11 +60,13 @@ export class DrawnMap {
   readonly #problems: readonly string[]
   readonly #gateways: readonly DrawnGateway[]
   #left = MAX_ROUTES
+  #room: number
   #more = 0
 
-  constructor(config: Config, parts: ShownParts) {
+  constructor(config: Config, parts: ShownParts, most = MAX_MAP_LENGTH) {
     this.#config = config
     this.#parts = parts
+    this.#room = most
     for (const resource of config.resources) {
       const lines = complaintsOf([resource]).map((line) => String(parts.showing.show(line)))
       if (lines.length > 0) this.#complaints.set(resourceName(resource), lines)
@@ -96,8 +102,7 @@ export class DrawnMap {
     seen: Set<string>,
   ): DrawnListener {
     const { key, name, hostname, protocol, policies, routes } = config
-    const shown = routes.slice(0, this.#left)
-    this.#left -= shown.length
+    const shown = this.#routes(routes, seen)
     this.#more += routes.length - shown.length
     return {
       config,
@@ -107,8 +112,26 @@ export class DrawnMap {
       protocol,
       place: this.#place(key),
       policies: [...this.#policies(policies), ...limits],
-      routes: shown.map((route) => this.#route(route, seen)),
+      routes: shown,
     }
+  }
+
+  /** As many as there is room for. */
+  #routes(routes: readonly RouteConfig[], seen: Set<string>): DrawnRoute[] {
+    const drawn: DrawnRoute[] = []
+    for (const config of routes) {
+      if (this.#left === 0) break
+      const { config: _config, ...route } = this.#route(config, seen)
+      const { length } = JSON.stringify(route)
+      // Smaller ones behind it are not shown either: what is there is the beginning.
+      if (length > this.#room) this.#left = 0
+      else {
+        this.#left--
+        this.#room -= length
+        drawn.push({ ...route, config })
+      }
+    }
+    return drawn
   }
 
   #route(config: RouteConfig, seen: Set<string>): DrawnRoute {
@@ -118,10 +141,13 @@ export class DrawnMap {
       key,
       name,
       place: this.#place(key),
-      hostnames,
-      matches: matches.map((match) => matchText(match, this.#parts.showing)),
+      hostnames: hostnames.slice(0, MAX_OF_ROUTE),
+      matches: matches
+        .slice(0, MAX_OF_ROUTE)
+        .map((match) => cutText(matchText(match, this.#parts.showing))),
       policies: [...this.#policies(policies), ...this.#limits(limits, seen)],
-      backends: backends.map((backend) => this.#backend(backend)),
+      backends: backends.slice(0, MAX_OF_ROUTE).map((backend) => this.#backend(backend)),
+      more: overOf(hostnames) + overOf(matches) + overOf(backends),
     }
   }
 
@@ -133,13 +159,15 @@ export class DrawnMap {
       label: labelOf(backend),
       weight,
       policies: this.#policies(policies),
-      config: this.#parts.target(backend),
+      config: cutValue(this.#parts.target(backend)),
     }
   }
 
   #policies(policies: object): PolicyNode[] {
     const shown = Object.entries(this.#parts.policies(policies))
-    return shown.map(([kind, config]) => ({ kind, from: null, config, problems: [] }))
+    return shown.map(([kind, config]) => {
+      return { kind, from: null, config: cutValue(config), problems: [] }
+    })
   }
 
   #limits(limits: readonly LimitConfig[], seen: Set<string>): PolicyNode[] {
@@ -147,7 +175,7 @@ export class DrawnMap {
     return [...origins].map((from) => {
       if (from !== null) seen.add(from)
       const own = limits.filter((limit) => resourceOf(limit) === from)
-      const config = { local: this.#parts.limits(own) }
+      const config = cutValue({ local: this.#parts.limits(own) })
       return { kind: 'rateLimit', from, config, problems: this.#complaints.get(from ?? '') ?? [] }
     })
   }
@@ -226,6 +254,10 @@ class Look {
   #shown(problems: readonly string[]): string[] {
     return problems.map((problem) => String(this.#parts.showing.show(problem)))
   }
+}
+
+function overOf({ length }: readonly unknown[]): number {
+  return Math.max(0, length - MAX_OF_ROUTE)
 }
 
 function labelOf(backend: BackendConfig): string {

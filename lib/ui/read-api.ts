@@ -136,6 +136,8 @@ export class ReadApi implements UiSources {
 
   readonly live = (ask: Ask): ReturnType<LiveStreams['answer']> => this.#streams.answer(ask)
 
+  readonly generation = (): number => this.#facts.inForce().generation
+
   get #refusal(): Refusal | null {
     return this.#around?.refusal() ?? null
   }

@@ -16,6 +16,9 @@ export const MAX_READERS = 32
 /** Of these, on listeners: whatever is read there, operators find room for theirs, and for their traces. */
 export const MAX_LISTENER_READERS = Math.min(MAX_READERS, MAX_WATCHERS) / 2
 
+/** The map is the largest answer: those who ask within so many milliseconds of one configuration get the same. */
+const MAP_KEPT_MS = 1000
+
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
 const PARTS: ReadonlyMap<string, UiPart> = new Map(UI_PARTS.map((part) => [partPath(part), part]))
@@ -36,12 +39,21 @@ export interface UiSources {
   readonly config: Read<ConfigView>
   readonly trace: Tell
   readonly live: Tell
+  /** Which configuration is in force. */
+  readonly generation: () => number
+}
+
+interface KeptMap {
+  readonly generation: number
+  readonly at: number
+  readonly answer: Answer
 }
 
 export class UiService {
   readonly #sources: UiSources
   readonly #assets = new Assets()
   readonly #readers = new Map<EventOut, Place>()
+  #map: KeptMap | null = null
 
   constructor(sources: UiSources) {
     this.#sources = sources
@@ -85,9 +97,20 @@ export class UiService {
 
   #tell(part: UiPart, ask: Ask, place: Place): Answer {
     const sources = this.#sources
+    if (part === 'map') return this.#mapAnswer(ask, place)
     if (part !== 'trace' && part !== 'live') return jsonAnswer(200, sources[part](ask, place))
     const answer = sources[part](ask, place)
     return answer.kind === 'events' ? this.#counted(answer.open, place) : answer
+  }
+
+  #mapAnswer(ask: Ask, place: Place): Answer {
+    const kept = this.#map
+    const generation = this.#sources.generation()
+    if (kept?.generation === generation && performance.now() - kept.at < MAP_KEPT_MS)
+      return kept.answer
+    const answer = jsonAnswer(200, this.#sources.map(ask, place))
+    this.#map = { generation, at: performance.now(), answer }
+    return answer
   }
 
   #counted(open: (out: EventOut) => () => void, place: Place): Answer {

@@ -42,6 +42,7 @@ export class Readers {
 function parts(): Omit<UiSources, 'trace' | 'live'> {
   const part = (name: string) => (ask: Ask, place: Place) =>
     ({ part: name, place, query: ask.query.toString() }) as never
+  let generation = 0
   return {
     runtime: part('runtime'),
     map: part('map'),
@@ -49,5 +50,7 @@ function parts(): Omit<UiSources, 'trace' | 'live'> {
     logs: part('logs'),
     mcp: part('mcp'),
     config: part('config'),
+    // Each question finds another configuration.
+    generation: () => generation++,
   }
 }

@@ -44,6 +44,20 @@ function errorIn(answer: Answer | null): [number, unknown] {
   return [status, JSON.parse(String(content))]
 }
 
+service(
+  'the map is drawn once for all who ask at a time, and anew for another configuration',
+  () => {
+    let generation = 1
+    let drawn = 0
+    const map = () => ({ drawn: ++drawn }) as never
+    const ui = new UiService({ ...new Readers().sources, map, generation: () => generation })
+    const told = () => String(whole(ask(ui, 'GET /api/map')).content)
+    for (let i = 0; i < 3; i++) assert.is(told(), '{"drawn":1}')
+    generation = 2
+    assert.is(told(), '{"drawn":2}')
+  },
+)
+
 service('paths that are not its own are left to others', () => {
   const ui = made()
   for (const path of ['/', '/uix', '/apis', '/config_dump', '/UI', '/Api/runtime', '//ui', ''])

@@ -142,7 +142,7 @@ function OfRoute(props: {
   readonly open: PanelProps['open']
 }): ComponentChildren {
   const { route, uses } = props.box
-  const { hostnames, matches, policies, problems, place, traffic, key } = route
+  const { hostnames, matches, more, policies, problems, place, traffic, key } = route
   const said = new Set(problems)
   const limited = policies.some(({ kind }) => kind === 'rateLimit')
   const others = uses.flatMap(({ backend }) => allProblems(backend)).filter((one) => !said.has(one))
@@ -155,6 +155,7 @@ function OfRoute(props: {
       <${Pair} name="Matches"
         ><${Listed} items=${matches.length > 0 ? matches : ['any request']}
       /><//>
+      ${more > 0 && html`<${Pair} name="Not shown">${more} more hosts, matches and backends<//>`}
     </dl>
     <p class="row panel-links">
       <a href=${`#/trace?expression=${encodeURIComponent(expressionOf(route))}`}>Watch a request</a>

@@ -21,7 +21,7 @@ export function backend(label: string, more: Partial<BackendNode> = {}): Backend
 export function route(name: string, more: Partial<RouteNode> = {}): RouteNode {
   const lists = { hostnames: [], matches: ['/*'], policies: [], backends: [], problems: [] }
   const traffic = { key: name, requests: 0, errors: 0, refused: 0 }
-  return { key: name, name, place: null, ...lists, traffic, ...more }
+  return { key: name, name, place: null, ...lists, more: 0, traffic, ...more }
 }
 
 export function listener(

@@ -24,6 +24,7 @@ function mapOf(onListener: readonly PolicyNode[], onRoute: readonly PolicyNode[]
     matches: [],
     policies: onRoute,
     backends: [],
+    more: 0,
     traffic: { key: ROUTE, requests: 0, errors: 0, refused: 0 },
     problems: [],
   }
