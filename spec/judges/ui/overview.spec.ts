@@ -41,7 +41,7 @@ overview('numbers are those of the traffic that was sent', async ({ world, visit
   await sentOnce(world)
   await visit.open()
   await visit.sees('.tile', /Requests per second\s+10 in 5 min/)
-  await visit.sees('.tile', /Errors and refused\s+1 and 3 in 5 min/)
+  await visit.sees('.tile', /Errors and refused\s+1 failed, 3 refused/)
   const row = visit.page.locator('.routes tr')
   await visit.sees(row, /^hello\s+3\s+0\s+0/)
   await visit.sees(row, /^few\s+3\s+1\s+0/)
@@ -60,7 +60,7 @@ overview('tells of each request what happened to it, in words', async ({ world, 
     /403\s+GET\s+\/team\/plans\s+team\s+Rule 1 of authorization does not let it pass\./,
     /404\s+GET\s+\/nowhere\s+No route matches this request\./,
     /429\s+GET\s+\/few\s+few\s+A rate limit is used up\./,
-    /503\s+GET\s+\/down\s+down\s+The backend cannot be reached\./,
+    /503\s+GET\s+\/down\s+down\s+The backend cannot be reached/,
     /200\s+POST\s+\/v1\/chat\/completions\s+chat\s+small, \d+ tokens in, \d+ out/,
   ])
     await visit.sees(row, told)
@@ -110,5 +110,26 @@ overview('everybody can read it, in light and dark, on a telephone', async ({ wo
   await visit.sees('.detail', 'Policy: rateLimit')
   await assertPresentable(visit)
 })
+
+overview(
+  'a gateway that is gone is told of, and what is there stays until it is back',
+  async (seat) => {
+    const { world, visit } = seat
+    visit.expect(
+      /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/,
+    )
+    assert.is(await world.send('/hello'), 200)
+    await visit.open()
+    await visit.sees('.requests tbody tr', '/hello')
+    await world.stop()
+    await visit.sees('.toast', 'The connection to the gateway is lost.')
+    await visit.sees('.status', 'offline')
+    await visit.sees('.requests tbody tr', '/hello')
+    await world.startAgain()
+    await visit.page.locator('.toast').waitFor({ state: 'detached' })
+    assert.is(await world.send('/team/again'), 403)
+    await visit.sees('.requests tbody tr', /403\s+GET\s+\/team\/again/)
+  },
+)
 
 overview.run()

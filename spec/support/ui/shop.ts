@@ -72,21 +72,20 @@ export interface ShopConfig {
 export class Shop implements World {
   readonly origin: string
   readonly port: number
-  readonly file: string
-  readonly program: Program
   readonly #folder: Folder
   readonly #text: string
+  readonly #run: () => Program
+  #program: Program
 
   private constructor(text: string, port: number, admin: number, env: ShopConfig['env']) {
     this.port = port
     this.origin = `http://127.0.0.1:${admin}`
     this.#text = text
     this.#folder = new Folder()
-    this.file = this.#folder.write('shop.yaml', text)
-    this.program = new Program('gateway', ['-f', this.file], {
-      ADMIN_ADDR: `127.0.0.1:${admin}`,
-      ...env,
-    })
+    const file = this.#folder.write('shop.yaml', text)
+    const all = { ADMIN_ADDR: `127.0.0.1:${admin}`, ...env }
+    this.#run = () => new Program('gateway', ['-f', file], all)
+    this.#program = this.#run()
   }
 
   static async start({ routes = ROUTES, more = '', env = {} }: ShopConfig = {}): Promise<Shop> {
@@ -94,7 +93,7 @@ export class Shop implements World {
     const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }\nroutes:${routes}${more}`
     const filled = text.replaceAll('${PORT}', String(port)).replaceAll('${GONE}', String(gone))
     const shop = new Shop(filled, port, admin, env)
-    await shop.program.prints(/started bind/)
+    await shop.#program.prints(/started bind/)
     return shop
   }
 
@@ -126,8 +125,18 @@ export class Shop implements World {
     this.#folder.replace('shop.yaml', change(this.#text))
   }
 
+  async stop(): Promise<void> {
+    await this.#program.kill()
+  }
+
+  /** Anew, where it was before. */
+  async startAgain(): Promise<void> {
+    this.#program = this.#run()
+    await this.#program.prints(/started bind/)
+  }
+
   async close(): Promise<void> {
-    await this.program.kill()
+    await this.stop()
     this.#folder.close()
   }
 }
