@@ -62,7 +62,7 @@ function givenIn({ form, drafts, text }: Filling): Meant {
 export function ItemView(props: Props): VNode {
   const { item, work, backend, read } = props
   const filling = useFilling(item, work)
-  const { form, drafts, text, faults } = filling
+  const { form } = filling
   const call = useHeld(work.call)
   const heading = useRef<HTMLHeadingElement>(null)
   const ask = (act: (values: Members) => void): void => {
@@ -86,25 +86,7 @@ export function ItemView(props: Props): VNode {
           ask((values) => work.run(values))
         }}
       >
-        ${
-          text !== null
-            ? html`
-                <${AsJson}
-                  text=${text}
-                  change=${(next: string) => work.text.set(next)}
-                  faults=${faults}
-                />
-              `
-            : html`
-                <${FormFields}
-                  fields=${form.fields}
-                  drafts=${drafts}
-                  change=${(next: Drafts) => work.drafts.set(next)}
-                  faults=${faults}
-                  path=""
-                />
-              `
-        }
+        <${Fields} ...${filling} />
         <div class="row actions">
           <button type="submit" class="main" disabled=${isRunning}>${VERBS[item.kind]}</button>
           <button
@@ -122,6 +104,22 @@ export function ItemView(props: Props): VNode {
       <${CallResult} call=${call} read=${read} />
       <${AsCurl} ...${props} filling=${filling} />
     </article>
+  `
+}
+
+function Fields({ form, drafts, text, faults, work }: Filling): VNode {
+  if (text !== null)
+    return html`
+      <${AsJson} text=${text} change=${(next: string) => work.text.set(next)} faults=${faults} />
+    `
+  return html`
+    <${FormFields}
+      fields=${form.fields}
+      drafts=${drafts}
+      change=${(next: Drafts) => work.drafts.set(next)}
+      faults=${faults}
+      path=""
+    />
   `
 }
 

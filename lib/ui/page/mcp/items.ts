@@ -48,20 +48,7 @@ export function Items(props: {
       aria-label="What the server offers"
       ref=${place}
     >
-      <div class="segments" role="group" aria-label="Kind">
-        ${KINDS.map(
-          (one) => html`
-            <button
-              key=${one}
-              type="button"
-              aria-pressed=${one === kind ? 'true' : 'false'}
-              onClick=${() => turn(one)}
-            >
-              ${`${TITLES[one]} `}<span class="count">${offer[one].length}</span>
-            </button>
-          `,
-        )}
-      </div>
+      <${Kinds} offer=${offer} kind=${kind} turn=${turn} />
       ${
         all.length >= MANY &&
         html`
@@ -78,24 +65,59 @@ export function Items(props: {
         Show all ${all.length} ${kind}
       </button>
       ${offer.problems.map((problem) => html`<p class="note bad" key=${problem}>${problem}</p>`)}
-      <ul>
-        ${shown.map(
-          (item) => html`
-            <li key=${`${item.kind} ${nameOf(item)}`}>
-              <button
-                type="button"
-                aria-current=${isSame(item, chosen) ? 'true' : undefined}
-                onClick=${() => choose(item)}
-              >
-                <span class="mono">${nameOf(item)}</span>${' '}
-                <span class="dim">${item.title || item.description}</span>
-              </button>
-            </li>
-          `,
-        )}
-      </ul>
+      <${Names} of=${shown} chosen=${chosen} choose=${choose} />
       ${shown.length === 0 && html`<p class="dim none">${all.length === 0 ? `no ${kind}` : 'nothing like that'}</p>`}
     </nav>
+  `
+}
+
+function Kinds(props: {
+  readonly offer: Offer
+  readonly kind: Kind
+  readonly turn: (kind: Kind) => void
+}): VNode {
+  const { offer, kind, turn } = props
+  return html`
+    <div class="segments" role="group" aria-label="Kind">
+      ${KINDS.map(
+        (one) => html`
+          <button
+            key=${one}
+            type="button"
+            aria-pressed=${one === kind ? 'true' : 'false'}
+            onClick=${() => turn(one)}
+          >
+            ${`${TITLES[one]} `}<span class="count">${offer[one].length}</span>
+          </button>
+        `,
+      )}
+    </div>
+  `
+}
+
+function Names(props: {
+  readonly of: readonly Item[]
+  readonly chosen: Item | null
+  readonly choose: (item: Item) => void
+}): VNode {
+  const { of, chosen, choose } = props
+  return html`
+    <ul>
+      ${of.map(
+        (item) => html`
+          <li key=${`${item.kind} ${nameOf(item)}`}>
+            <button
+              type="button"
+              aria-current=${isSame(item, chosen) ? 'true' : undefined}
+              onClick=${() => choose(item)}
+            >
+              <span class="mono">${nameOf(item)}</span>${' '}
+              <span class="dim">${item.title || item.description}</span>
+            </button>
+          </li>
+        `,
+      )}
+    </ul>
   `
 }
 

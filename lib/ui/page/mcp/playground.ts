@@ -45,14 +45,7 @@ function Session({ backend, place, gateway }: Props): VNode {
   const playground = usePlayground(desk, way)
   const token = useHeld(desk.token)
   const { link, offer } = playground
-  const section = useRef<HTMLElement>(null)
-  const before = useRef(link.state)
-  useEffect(() => {
-    // The button that ended it is gone, and the focus with it.
-    if (before.current === 'open' && link.state === 'off')
-      section.current?.querySelector<HTMLElement>('.connect .main')?.focus()
-    before.current = link.state
-  }, [link.state])
+  const section = useFocusAfter(link)
   return html`
     <section class="playground card" aria-label="Playground" ref=${section}>
       <${Connect}
@@ -99,6 +92,18 @@ function Session({ backend, place, gateway }: Props): VNode {
       }
     </section>
   `
+}
+
+/** The button that ends a session is gone with it, and the focus too. */
+function useFocusAfter({ state }: Link): { readonly current: HTMLElement | null } {
+  const section = useRef<HTMLElement>(null)
+  const before = useRef(state)
+  useEffect(() => {
+    if (before.current === 'open' && state === 'off')
+      section.current?.querySelector<HTMLElement>('.connect .main')?.focus()
+    before.current = state
+  }, [state])
+  return section
 }
 
 /** What there is on the left, what was chosen of it on the right. */
