@@ -19,6 +19,9 @@ const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i
 /** Not shown by whoever shows texts, or taken for the end of a line. */
 const UNSEEN = /[\x7f-\x9f\u2028\u2029\ufeff]/g
 
+/** May stand between single quotes. */
+const SEEN = /^[^\p{Cc}\p{Cs}\u2028\u2029\ufeff]*$/u
+
 const STEP = '  '
 
 class Full extends Error {}
@@ -110,8 +113,11 @@ function scalarOf(value: unknown): string {
   return isPlain ? value : quoted(value)
 }
 
-/** What JSON says is YAML, too. */
+/** As it has less to escape: in single quotes, where all of it can be seen, or as JSON, which is YAML, too. */
 function quoted(text: string): string {
+  const single = text.split("'").length
+  if (single < text.split(/["\\]/).length && SEEN.test(text))
+    return `'${text.replaceAll("'", "''")}'`
   return JSON.stringify(text).replace(
     UNSEEN,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -26,6 +26,10 @@ writing('is as people would write it', () => {
       words: 'two words',
       odd: 'a: b',
       star: '*',
+      rule: 'jwt.sub == "a"',
+      both: `a["b"] == 'c'`,
+      regex: '\\d+',
+      unseen: '"\u200b\n"',
     },
     MOST,
   )
@@ -52,6 +56,10 @@ list:
 words: two words
 odd: "a: b"
 star: "*"
+rule: 'jwt.sub == "a"'
+both: "a[\\"b\\"] == 'c'"
+regex: '\\d+'
+unseen: "\\"\u200b\\n\\""
 `,
   )
 })

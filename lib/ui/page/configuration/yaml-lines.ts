@@ -13,7 +13,7 @@ export function sectionsOf(yaml: string): readonly Section[] {
   const lines = yaml.replace(/\n$/, '').split('\n')
   const sections: { name: string; first: number; lines: string[] }[] = []
   for (const [at, line] of lines.entries()) {
-    const name = /^(?![ #-])("(?:[^"\\]|\\.)*"|[^:]+):(?: |$)/.exec(line)?.[1]
+    const name = /^(?![ #-])("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^:]+):(?: |$)/.exec(line)?.[1]
     if (name !== undefined || sections.length === 0)
       sections.push({ name: name ?? '', first: at + 1, lines: [] })
     sections.at(-1)!.lines.push(line)
@@ -31,7 +31,7 @@ export interface LineParts {
 }
 
 const PARTS =
-  /^(?<lead>\s*(?:- )*-?)(?<name>(?:"(?:[^"\\]|\\.)*"|[^\s"#:][^:#]*):(?= |$))?(?<value> ?"(?:[^"\\]|\\.)*"|.*?)(?<comment>(?:^|\s)\s*#.*)?$/
+  /^(?<lead>\s*(?:- )*-?)(?<name>(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#:][^:#]*):(?= |$))?(?<value> ?(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|.*?)(?<comment>(?:^|\s)\s*#.*)?$/
 
 /** All of them joined are the line again. */
 export function partsOf(line: string): LineParts {
