@@ -1,5 +1,6 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
+import { bindKey } from './base/config/bind-key.ts'
 import { Listener } from './accept/listener.ts'
 import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
@@ -106,7 +107,7 @@ export class Ports {
   async #listen(wanted: Wanted): Promise<Open> {
     const { config, limits, certificates } = wanted
     const { address, port } = config
-    const bind = `bind/${port}`
+    const bind = bindKey(port)
     const listener = new Listener({
       address,
       port,
@@ -145,14 +146,14 @@ export class Ports {
       await this.#listen(open)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      const fields = ['bind', `bind/${open.config.port}`, 'error', reason]
+      const fields = ['bind', bindKey(open.config.port), 'error', reason]
       this.#log.line('error', 'gateway', 'cannot open bind again', fields)
     }
   }
 
   #drain(open: Open): Open {
     const { listener, config } = open
-    const bind = `bind/${config.port}`
+    const bind = bindKey(config.port)
     if (this.#open.get(config.port) === open) this.#open.delete(config.port)
     this.#log.line('info', 'gateway', 'draining bind', ['bind', bind])
     const timer = setTimeout(() => {

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
+import { bindKey } from '../base/config/bind-key.ts'
 import type { Exchange } from '../base/exchange.ts'
 import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
 import type { PortLimits } from '../base/limits.ts'
@@ -131,7 +132,7 @@ export class Listener implements Door {
       bytesOut += connection.bytesOut
     }
     return {
-      bind: `bind/${this.#options.port}`,
+      bind: bindKey(this.#options.port),
       state: this.#state,
       accepted: this.#accepts,
       open: members.size,

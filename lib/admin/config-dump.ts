@@ -1,5 +1,6 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
+import { bindKey } from '../base/config/bind-key.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import { ShownParts } from '../base/config/shown-parts.ts'
 import type { Addresses } from '../base/config/shown-parts.ts'
@@ -95,7 +96,7 @@ class Dump {
 
   #bind({ port, address, listeners, name, limits }: GatewayConfig): unknown {
     return {
-      key: `bind/${port}`,
+      key: bindKey(port),
       address: addressText({ host: address, port }),
       protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
       tunnelProtocol: 'direct',

@@ -1,21 +1,12 @@
 // What is told of a child process: how much memory it has, and what it said last.
 
 import { readFileSync } from 'node:fs'
+import type { ChildState } from './live-types.ts'
 import type { ChildView } from './live.ts'
 
 /** What a child said last: so many lines, and so much of each. */
 const STDERR_LINES = 5
 const STDERR_LETTERS = 300
-
-export interface ChildState {
-  readonly pid: number
-  readonly target: string
-  readonly session: string
-  readonly state: string
-  readonly age: number
-  readonly rss: number | null
-  readonly lastStderr: readonly string[]
-}
 
 export function childState({ lastStderr, ...child }: ChildView): ChildState {
   const said = lastStderr(STDERR_LINES).map((line) => line.slice(0, STDERR_LETTERS))

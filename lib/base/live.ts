@@ -1,16 +1,11 @@
 // What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
 
 import type { Exchange } from './exchange.ts'
+import type { SessionView, Some } from './live-types.ts'
 
 /** Entries of one level that are shown; the others are counted. */
 export const MAX_SHOWN = 100
 const MAX_PATH = 256
-
-/** The first of many, and how many more there are. */
-export interface Some<T> {
-  readonly shown: readonly T[]
-  readonly more: number
-}
 
 export function someOf<T, View>(all: Iterable<T>, view: (one: T) => View): Some<View> {
   const shown: View[] = []
@@ -93,17 +88,6 @@ export interface ChildView {
   readonly state: string
   /** So many lines, or all that are kept; without what looks like a credential, which takes a while to look for. */
   readonly lastStderr: (lines?: number) => readonly string[]
-}
-
-export interface SessionView {
-  /** Enough to tell sessions apart, too little to use one. */
-  readonly id: string
-  readonly state: string
-  readonly age: number
-  readonly idle: number
-  readonly calls: number
-  readonly channels: number
-  readonly targets: readonly { readonly name: string; readonly state: string }[]
 }
 
 /** Why a target is not there, where it could not be had when it was last wanted. */

@@ -1,11 +1,7 @@
 // What the gateway knows of identity providers: their keys, their documents, and the tokens it has checked. It lives
 // beside the plans, so that a reload fetches nothing and checks no token anew.
 
-import type {
-  JwtAuthConfig,
-  McpAuthenticationConfig,
-  TokenRules,
-} from '../base/config/auth-types.ts'
+import type { TokenPolicies, TokenRules } from '../base/config/auth-types.ts'
 import { fetcher } from '../base/fetch-text.ts'
 import type { Fetch } from '../base/fetch-text.ts'
 import type { Log } from '../base/log.ts'
@@ -17,12 +13,6 @@ import { TokenVerifier } from './token/token-verifier.ts'
 
 /** Sets of rules whose tokens are remembered; more than any configuration has. */
 const MAX_VERIFIERS = 256
-
-/** What asks for tokens. */
-export interface TokenPolicies {
-  readonly jwtAuth: JwtAuthConfig | null
-  readonly mcpAuthentication: McpAuthenticationConfig | null
-}
 
 type Asked = readonly [rules: TokenRules, derived: string]
 

@@ -1,11 +1,9 @@
 // What the page is told, shape by shape: the read API under /api, for the page and for scripts. Types only: server and
 // page share them. Times are milliseconds, points in time milliseconds since 1970; what is not known is null.
 
-/** The first of many, and how many more there are. */
-export interface Some<T> {
-  readonly shown: readonly T[]
-  readonly more: number
-}
+import type { ChildState, SessionView, Some } from '../base/live-types.ts'
+
+export type { ChildState, SessionView, Some }
 
 /** Where the page is served: on a gateway's listener it only reads. */
 export type Place = 'admin' | 'listener'
@@ -98,7 +96,7 @@ export interface LogLine {
 export interface MapView {
   readonly generation: number
   readonly gateways: readonly GatewayNode[]
-  /** Of policy resources that are attached to nothing, and of providers' keys. */
+  /** Of policy resources that are attached to nothing that is shown. */
   readonly problems: readonly string[]
   /** Routes that are not shown. */
   readonly more: number
@@ -203,7 +201,7 @@ export interface McpView {
 export interface McpBackendView {
   readonly key: string
   readonly route: string
-  /** Where a client finds it. `listener` is for the playground to name it. */
+  /** Where a client finds it. */
   readonly port: number
   /** `127.0.0.1:3000` */
   readonly bind: string
@@ -219,27 +217,7 @@ export interface McpBackendView {
     readonly where: string
   }[]
   readonly open: number
-  readonly sessions: Some<SessionState>
-}
-
-export interface SessionState {
-  readonly id: string
-  readonly state: string
-  readonly age: number
-  readonly idle: number
-  readonly calls: number
-  readonly channels: number
-  readonly targets: readonly { readonly name: string; readonly state: string }[]
-}
-
-export interface ChildState {
-  readonly pid: number
-  readonly target: string
-  readonly session: string
-  readonly state: string
-  readonly age: number
-  readonly rss: number | null
-  readonly lastStderr: readonly string[]
+  readonly sessions: Some<SessionView>
 }
 
 /** GET /api/config */

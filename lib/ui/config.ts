@@ -1,6 +1,7 @@
 // /api/config: the configuration in force as YAML that says where each part was written, and what became of policy resources
 // and of the last reload.
 
+import { bindKey } from '../base/config/bind-key.ts'
 import type { Refusal } from '../base/config/error.ts'
 import type { PolicyResource } from '../base/config/resource-types.ts'
 import { resourceName } from '../base/config/resources.ts'
@@ -91,7 +92,7 @@ class Written {
 
   #gateway(gateway: GatewayConfig): Placed {
     const { name, port, listeners, limits } = gateway
-    return this.#placed(`bind/${port}`, {
+    return this.#placed(bindKey(port), {
       name,
       address: bindText(gateway),
       policies: this.#policies({}, limits),

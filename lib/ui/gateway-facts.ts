@@ -1,6 +1,6 @@
 // What the page's server knows of the gateway, part by part; whoever joins the two brings it.
 
-import type { JwtAuthConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
+import type { TokenPolicies } from '../base/config/auth-types.ts'
 import type { Config } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
@@ -13,12 +13,6 @@ export interface InForce {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
-}
-
-/** What asks for tokens. */
-export interface TokenPolicies {
-  readonly jwtAuth: JwtAuthConfig | null
-  readonly mcpAuthentication: McpAuthenticationConfig | null
 }
 
 export interface GatewayFacts extends SampleSource {

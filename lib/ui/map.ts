@@ -1,7 +1,9 @@
 // /api/map: gateways, listeners, routes, policies and backends, with what is wrong with each. What the configuration says is
 // drawn once; how things are is looked at anew.
 
-import { complaintsOf, resourceName, resourceOf } from '../base/config/resources.ts'
+import { bindKey } from '../base/config/bind-key.ts'
+import type { TokenPolicies } from '../base/config/auth-types.ts'
+import { complaintsOf, resourceName } from '../base/config/resources.ts'
 import { addressText } from '../base/config/show.ts'
 import type { ShownParts } from '../base/config/shown-parts.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
@@ -22,7 +24,7 @@ import type {
   RouteNode,
 } from './api.ts'
 import { cutText, cutValue } from './cut-value.ts'
-import type { GatewayFacts, TokenPolicies } from './gateway-facts.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
 import { matchText } from './match-text.ts'
 import { bindText, stateOf, trafficOf } from './runtime.ts'
 
@@ -33,6 +35,8 @@ const MAX_MAP_LENGTH = 4_194_304
 export const MAX_OF_ROUTE = 100
 /** Letters of what a backend is called. */
 const MAX_LABEL = 200
+
+const DEAD = "every backend has weight 0: requests fail with 'no valid backends'"
 
 /** What holds as long as the configuration does. */
 type DrawnBackend = Omit<BackendNode, 'pool' | 'problems'>
@@ -90,7 +94,7 @@ export class DrawnMap {
       config,
       name,
       bind: bindText(config),
-      place: this.#place(`bind/${port}`),
+      place: this.#place(bindKey(port)),
       listeners: config.listeners.map((listener) => this.#listener(listener, limits, seen)),
     }
   }
@@ -171,10 +175,10 @@ export class DrawnMap {
   }
 
   #limits(limits: readonly LimitConfig[], seen: Set<string>): PolicyNode[] {
-    const origins = new Set(limits.map(resourceOf))
+    const origins = new Set(limits.map(({ resource }) => resource))
     return [...origins].map((from) => {
       if (from !== null) seen.add(from)
-      const own = limits.filter((limit) => resourceOf(limit) === from)
+      const own = limits.filter(({ resource }) => resource === from)
       const config = cutValue({ local: this.#parts.limits(own) })
       return { kind: 'rateLimit', from, config, problems: this.#complaints.get(from ?? '') ?? [] }
     })
@@ -223,7 +227,7 @@ class Look {
       policies: this.#withKeys(policies, config.policies),
       backends: backends.map((backend) => this.#backend(backend)),
       traffic: trafficOf(config.key, this.#traffic),
-      problems: [],
+      problems: isDead(config) ? [DEAD] : [],
     }
   }
 
@@ -258,6 +262,13 @@ class Look {
 
 function overOf({ length }: readonly unknown[]): number {
   return Math.max(0, length - MAX_OF_ROUTE)
+}
+
+/** No request can be forwarded, and no policy answers in the place of a backend. */
+function isDead({ backends, policies }: RouteConfig): boolean {
+  const { directResponse, requestRedirect } = policies
+  const answers = directResponse !== null || requestRedirect !== null
+  return !answers && backends.every(({ weight }) => weight === 0)
 }
 
 function labelOf(backend: BackendConfig): string {

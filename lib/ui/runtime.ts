@@ -1,5 +1,6 @@
 // /api/runtime: what the process is, where it listens, and its traffic.
 
+import { bindKey } from '../base/config/bind-key.ts'
 import { addressText } from '../base/config/show.ts'
 import type { Config, GatewayConfig } from '../base/config/types.ts'
 import { someOf } from '../base/live.ts'
@@ -57,7 +58,7 @@ export function stateOf(
 }
 
 function ownOf({ port }: GatewayConfig, all: readonly ListenerCounts[]): ListenerCounts[] {
-  return all.filter(({ bind }) => bind === `bind/${port}`)
+  return all.filter(({ bind }) => bind === bindKey(port))
 }
 
 /** Those with the most requests first; a listener stands for what none of its routes took. */

@@ -12,7 +12,14 @@ const standing = suite('limits')
 function limitOf(changes: Partial<LimitConfig> = {}, key = 'jwt.sub'): LimitConfig {
   const compiled = compile(key, 'tokenLimitKey')
   return {
-    ...{ name: 'local[0]', counts: 'tokens', amount: 10, most: 10, interval: 60_000 },
+    ...{
+      name: 'local[0]',
+      resource: null,
+      counts: 'tokens',
+      amount: 10,
+      most: 10,
+      interval: 60_000,
+    },
     key: compiled,
     ...changes,
   }

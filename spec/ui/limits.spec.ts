@@ -16,7 +16,7 @@ const limiting = suite('ui/limits')
 function limitOf(key: string | null, name = 'local[0]'): LimitConfig {
   const compiled = key === null ? null : compile(key, 'requestLimitKey')
   const terms = { counts: 'requests', amount: 10, most: 12, interval: 60_000 } as const
-  return { name, ...terms, key: compiled }
+  return { name, resource: null, ...terms, key: compiled }
 }
 
 class World {

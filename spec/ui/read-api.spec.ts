@@ -203,6 +203,19 @@ spec:
   assert.match(view.problems[0]!, 'GatewayPolicy default/lost')
 })
 
+telling('a route whose backends are all without weight has a problem', async () => {
+  const backend = (weight: number) => `{ host: "127.0.0.1:1", weight: ${weight} }`
+  const routes = [`{ name: dead, backends: [${backend(0)}, ${backend(0)}] }`]
+  routes.push(`{ name: live, backends: [${backend(0)}, ${backend(1)}] }`, HI)
+  const gateway = await stage.gateway(`routes: [${routes.join()}]`)
+  assert.match(await get(gateway, '/'), ' 500 ')
+  const problems = (name: string) => routeOf(gateway, name).problems
+  assert.equal(problems('dead'), [
+    "every backend has weight 0: requests fail with 'no valid backends'",
+  ])
+  assert.equal([problems('live'), problems('hi')], [[], []])
+})
+
 telling('keys that cannot be had stand at the policies that need them', async () => {
   const signer = await Signer.make('ES256', 'k')
   const keys = stage.add(await KeyServer.start(signer))

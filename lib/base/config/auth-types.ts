@@ -92,3 +92,9 @@ export interface Rule {
 export interface AuthorizationConfig {
   readonly rules: readonly Rule[]
 }
+
+/** What asks for tokens. */
+export interface TokenPolicies {
+  readonly jwtAuth: JwtAuthConfig | null
+  readonly mcpAuthentication: McpAuthenticationConfig | null
+}

@@ -16,6 +16,8 @@ export interface LimitShape {
 export interface LimitConfig {
   /** Where it was written, such as `routes[0].policies.rateLimit.local[0]`. */
   readonly name: string
+  /** The policy resource it comes from; null for one that stands in its route. */
+  readonly resource: string | null
   readonly counts: 'requests' | 'tokens'
   /** Added at the end of each interval. */
   readonly amount: number

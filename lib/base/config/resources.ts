@@ -52,13 +52,8 @@ export function complaintsOf(resources: readonly PolicyResource[]): string[] {
   })
 }
 
-export function resourceName({ metadata }: PolicyResource): string {
+export function resourceName({ metadata }: Pick<PolicyResource, 'metadata'>): string {
   return `${metadata.namespace}/${metadata.name ?? ''}`
-}
-
-/** The resource that a limit comes from; null for one that stands in its route. */
-export function resourceOf({ name }: LimitConfig): string | null {
-  return /^GatewayPolicy (\S+) local\[/.exec(name)?.[1] ?? null
 }
 
 /** That it is not attached either goes without saying. */
@@ -81,8 +76,9 @@ function attached(
 ): PolicyResource {
   const { metadata, spec } = shape
   const problems = new Problems()
+  const resource = resourceName(shape)
   const limits = spec.traffic.rateLimit.local.map((limit, at) =>
-    limitOf(`GatewayPolicy ${metadata.namespace}/${metadata.name} local[${at}]`, limit, (message) =>
+    limitOf({ name: `GatewayPolicy ${resource} local[${at}]`, resource }, limit, (message) =>
       problems.add(
         source.problem(
           ['spec', 'traffic', 'rateLimit', 'local', at, 'key'],

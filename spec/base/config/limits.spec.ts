@@ -29,6 +29,7 @@ limits('by the names of the policy resource are buckets', () => {
   assert.equal(limitsOf(`rateLimit: { local: ${local} }`), [
     {
       name: 'routes[0].policies.rateLimit.local[0]',
+      resource: null,
       counts: 'requests',
       amount: 5,
       most: 7,
@@ -37,6 +38,7 @@ limits('by the names of the policy resource are buckets', () => {
     },
     {
       name: 'routes[0].policies.rateLimit.local[1]',
+      resource: null,
       counts: 'tokens',
       amount: 100,
       most: 100,

@@ -12,7 +12,8 @@ const living = suite('rule')
 function ruleOf(counts: LimitConfig['counts'], key: string | null, now = () => 0): Rule {
   const place = counts === 'tokens' ? 'tokenLimitKey' : 'requestLimitKey'
   const compiled = key === null ? null : compile(key, place)
-  const config = { name: 'one', counts, amount: 3, most: 3, interval: 1000, key: compiled }
+  const origin = { name: 'one', resource: null }
+  const config = { ...origin, counts, amount: 3, most: 3, interval: 1000, key: compiled }
   return new Rule(config, now)
 }
 

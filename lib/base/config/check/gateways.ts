@@ -1,5 +1,6 @@
 // `gateways` → listeners by port, before routes are hung on them.
 
+import { bindKey } from '../bind-key.ts'
 import type { Path } from '../error.ts'
 import { Secret } from '../secret.ts'
 import type { GatewayShape, ListenerShape, TlsShape } from '../shape/gateway.ts'
@@ -37,7 +38,7 @@ export function checkGateways(
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue
     const { port, address = ANY_ADDRESS } = shape
-    context.mark(`bind/${port}`, ['gateways', name])
+    context.mark(bindKey(port), ['gateways', name])
     const listeners = listenersOf(context, name, shape)
     gateways.push({ name, port, address, listeners, limits: [] })
   }

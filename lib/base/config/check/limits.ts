@@ -16,7 +16,9 @@ export function limitsOf(context: Context, path: Path, shape: PoliciesShape): Li
     written.push([[...path, 'localRateLimit', at], limit])
   return written.map(([place, shape]) => {
     const key = [...place, 'key']
-    const limit = limitOf(pathText(place), shape, (message) => context.problem(key, message))
+    const limit = limitOf({ name: pathText(place), resource: null }, shape, (message) =>
+      context.problem(key, message),
+    )
     // §8: requests are counted before a body is read.
     if (limit.counts === 'requests' && limit.key?.reads('llm') === true)
       context.warn(
@@ -49,13 +51,13 @@ export function refuseTokens(context: Context, path: Path, shape: PoliciesShape)
 
 /** A key that cannot be compiled leaves one bucket for all, so that the limit holds at least. */
 export function limitOf(
-  name: string,
+  origin: Pick<LimitConfig, 'name' | 'resource'>,
   { key, ...limit }: LimitShape,
   fail: (message: string) => void,
 ): LimitConfig {
-  if (key === null) return { name, ...limit, key }
+  if (key === null) return { ...origin, ...limit, key }
   const compiled = compileAt(key, limit.counts === 'tokens' ? 'tokenLimitKey' : 'requestLimitKey')
-  if (typeof compiled !== 'string') return { name, ...limit, key: compiled }
+  if (typeof compiled !== 'string') return { ...origin, ...limit, key: compiled }
   fail(`local rate limit key is not a valid CEL expression: ${compiled}`)
-  return { name, ...limit, key: null }
+  return { ...origin, ...limit, key: null }
 }

@@ -1,5 +1,6 @@
 // `mcp` and `llm` → routes on a port of their own, or on the gateways they are attached to.
 
+import { bindKey } from '../bind-key.ts'
 import type { Path } from '../error.ts'
 import type { Parts } from '../shape/file.ts'
 import type { PoliciesShape } from '../shape/policies.ts'
@@ -84,7 +85,7 @@ function place(
   const listener = ownListener(context, name)
   hang(context, path, route, listener, route.name)
   const { port: usual } = SECTIONS[name]
-  context.mark(`bind/${port ?? usual}`, path)
+  context.mark(bindKey(port ?? usual), path)
   return { name, port: port ?? usual, address, listeners: [listener], limits: [] }
 }
 

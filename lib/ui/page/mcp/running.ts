@@ -3,7 +3,7 @@
 import { bytesText } from '../../../base/trace-reading/amounts.ts'
 import { html, useEffect, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { ChildState, McpBackendView, SessionState, Some } from '../../api.ts'
+import type { ChildState, McpBackendView, SessionView, Some } from '../../api.ts'
 import { Badge } from '../parts/badge.ts'
 import type { Tone } from '../parts/badge.ts'
 import { Empty } from '../parts/loading.ts'
@@ -55,7 +55,7 @@ export function Targets(props: { readonly of: McpBackendView['targets'] }): VNod
   `
 }
 
-export function Sessions(props: Ageing & { readonly of: Some<SessionState> }): VNode {
+export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VNode {
   const { shown, more } = props.of
   const since = useAge(props)
   if (shown.length === 0)
