@@ -9,6 +9,9 @@ import { Visit } from './visit.ts'
 
 const TEST_MS = 60_000
 
+/** A process for each site, and a graphics card in software, take a fifth of the time and change nothing. */
+const CHEAP = ['--disable-site-isolation-trials', '--disable-gpu', '--disable-software-rasterizer']
+
 /** What the page is shown of. */
 export interface World {
   /** Where `/ui` is. */
@@ -42,7 +45,7 @@ export function judgeOf<W extends World>(name: string, start: () => Promise<W>):
   let starting: Promise<Started<W>> | undefined
   const begin = async (path: string): Promise<Started<W>> => {
     const world = await start()
-    return { world, chromium: await Chromium.start(path) }
+    return { world, chromium: await Chromium.start(path, CHEAP) }
   }
   tests.after(async () => {
     const all = await starting?.catch(() => null)
