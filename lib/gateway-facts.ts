@@ -5,6 +5,7 @@ import type { LiveSources } from './live.ts'
 import type { Gateway } from './gateway.ts'
 import type { Metrics } from './settle/metrics.ts'
 import type { Log } from './base/log.ts'
+import { watching } from './base/trace/watching.ts'
 import type { GatewayFacts } from './ui/gateway-facts.ts'
 
 export interface FactSources extends LiveSources {
@@ -17,7 +18,7 @@ export function factsOf(sources: FactSources): GatewayFacts {
   const { gateway, metrics, ports, groups, identity, limits, log, watchers } = sources
   return {
     log,
-    watchers,
+    watch: (source) => watching(watchers, source),
     totals: metrics.totals,
     pulse: () => pulseOf(ports.listeners),
     inForce: () => gateway.plan,

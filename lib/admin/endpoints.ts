@@ -3,7 +3,7 @@
 import type { Endpoints } from '../base/endpoints.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { Watchers } from '../base/trace/watchers.ts'
+import type { Watch } from '../base/trace/watching.ts'
 import { configDump } from './config-dump.ts'
 import type { DumpSource } from './config-dump.ts'
 import { pprofEndpoints } from './pprof/endpoints.ts'
@@ -19,17 +19,17 @@ export interface AdminSources {
   readonly dump: () => DumpSource
   readonly log: Log
   readonly live: () => Live
-  readonly watchers: Watchers
+  readonly watch: Watch
   readonly profiles: ProfileSource
   /** Begins a graceful shutdown. */
   readonly quit: () => void
 }
 
 export function adminEndpoints(sources: AdminSources): Endpoints {
-  const { dump, log, live, watchers, profiles, quit } = sources
+  const { dump, log, live, watch, profiles, quit } = sources
   const endpoints: Endpoints = {
     '/config_dump': { GET: (_request, response) => answerJson(response, configDump(dump())) },
-    ...traceEndpoints(watchers),
+    ...traceEndpoints(watch),
     ...loggingEndpoints(log),
     ...memoryEndpoints(live),
     ...tasksEndpoints(live),

@@ -4,18 +4,17 @@
 import type { Endpoints, Handler } from '../base/endpoints.ts'
 import { USUAL_PACE } from '../base/kept-out.ts'
 import { streamEvents } from '../base/response-out.ts'
-import { watching } from '../base/trace/watching.ts'
-import type { Watchers } from '../base/trace/watchers.ts'
+import type { Watch } from '../base/trace/watching.ts'
 import { answer } from './server.ts'
 
 const PACE = { ...USUAL_PACE, keepAliveMs: 1_000 }
 
-export function traceEndpoints(watchers: Watchers): Endpoints {
-  const watch: Handler = (request, response, { searchParams }) => {
+export function traceEndpoints(watch: Watch): Endpoints {
+  const tell: Handler = (request, response, { searchParams }) => {
     request.resume()
-    const wish = watching(watchers, searchParams.get('expression'))
+    const wish = watch(searchParams.get('expression'))
     if (wish.kind === 'refused') return answer(response, wish.status, wish.reason)
     streamEvents(response, PACE, wish.open)
   }
-  return { '/debug/trace': { POST: watch, GET: watch } }
+  return { '/debug/trace': { POST: tell, GET: tell } }
 }

@@ -6,7 +6,7 @@ import type { LimitStatus } from '../base/limit/status.ts'
 import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Counts } from '../base/totals.ts'
-import type { Watchers } from '../base/trace/watchers.ts'
+import type { Watch } from '../base/trace/watching.ts'
 import type { SampleSource } from './sampler.ts'
 
 export interface InForce {
@@ -17,7 +17,8 @@ export interface InForce {
 
 export interface GatewayFacts extends SampleSource {
   readonly log: Log
-  readonly watchers: Watchers
+  /** For somebody who wants to see a request. */
+  readonly watch: Watch
   readonly inForce: () => InForce
   readonly readiness: () => 'starting' | 'ready' | 'draining'
   readonly listeners: () => readonly ListenerCounts[]

@@ -132,7 +132,7 @@ export class ReadApi implements UiSources {
   readonly config: UiSources['config'] = () =>
     configView(this.#facts.inForce(), { ...this.#current.shown, refusal: this.#refusal })
 
-  readonly trace: UiSources['trace'] = (ask) => traceAnswer(ask, this.#facts.watchers)
+  readonly trace: UiSources['trace'] = (ask) => traceAnswer(ask, this.#facts.watch)
 
   readonly live = (ask: Ask): ReturnType<LiveStreams['answer']> => this.#streams.answer(ask)
 

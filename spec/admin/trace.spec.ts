@@ -8,6 +8,7 @@ import { AdminServer } from '../../lib/admin/server.ts'
 import { traceEndpoints } from '../../lib/admin/trace.ts'
 import type { TraceEvent } from '../../lib/base/trace/events.ts'
 import { MAX_WATCHERS } from '../../lib/base/trace/watchers.ts'
+import { watching } from '../../lib/base/trace/watching.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
@@ -27,7 +28,8 @@ interface Scene {
 
 async function open(): Promise<Scene> {
   const gateway = await stage.gateway(DIRECT)
-  const server = stage.add(new AdminServer(traceEndpoints(gateway.watchers), () => {}))
+  const endpoints = traceEndpoints((source) => watching(gateway.watchers, source))
+  const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()
   const address = { kind: 'tcp', host: '127.0.0.1', port } as const
   await deadline(server.listen(address), WAIT_MS, 'the admin interface to listen')

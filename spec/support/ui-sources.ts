@@ -2,6 +2,7 @@
 
 import type { EventOut } from '../../lib/base/event-out.ts'
 import { Watchers } from '../../lib/base/trace/watchers.ts'
+import { watching } from '../../lib/base/trace/watching.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Ask } from '../../lib/ui/ask.ts'
 import { problem } from '../../lib/ui/answers.ts'
@@ -19,7 +20,7 @@ export class Readers {
     })
     return {
       ...parts(),
-      trace: (ask) => traceAnswer(ask, watchers),
+      trace: (ask) => traceAnswer(ask, (source) => watching(watchers, source)),
       live: (ask) => (ask.query.has('topics') ? this.#stream() : problem(400, 'no topics')),
     }
   }

@@ -11,6 +11,9 @@ export type Wish =
   /** What it returns ends the watch. */
   | { readonly kind: 'granted'; readonly open: (out: EventOut) => () => void }
 
+/** Who asks to see a request; `source` as below. */
+export type Watch = (source: string | null) => Wish
+
 /** `source` is an expression that picks the request; null for the next one, whichever it is. */
 export function watching(watchers: Watchers, source: string | null): Wish {
   try {

@@ -1,0 +1,63 @@
+// The servers beside the traffic, each on an address of its own, and what the log is told of them.
+
+import { isPreset } from '../base/config/check/process.ts'
+import type { AdminAddress } from '../base/config/types.ts'
+import type { Endpoints, Fallback } from '../base/endpoints.ts'
+import type { Log } from '../base/log.ts'
+import { UI_PATH } from '../base/ui-paths.ts'
+import { AdminServer } from './server.ts'
+import type { Place } from './server.ts'
+
+export const ADMIN: Place = { name: 'the admin interface', setting: 'config.adminAddr' }
+export const STATS: Place = { name: 'statistics', setting: 'config.statsAddr' }
+export const READINESS: Place = { name: 'readiness', setting: 'config.readinessAddr' }
+
+export class AdminServers {
+  readonly #log: Log
+  readonly #servers: AdminServer[] = []
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
+  async tryServe(place: Place, address: AdminAddress, endpoints: Endpoints): Promise<void> {
+    try {
+      await this.serve(place, address, endpoints)
+    } catch (error) {
+      if (!isPreset(address)) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#log.line('warn', 'admin', `not serving ${place.name}`, ['error', reason])
+    }
+  }
+
+  async serve(
+    place: Place,
+    address: AdminAddress,
+    endpoints: Endpoints,
+    fallback?: Fallback,
+  ): Promise<void> {
+    const log = this.#log
+    const troubled = (message: string): void =>
+      log.line('warn', 'admin', 'cannot accept', ['error', message])
+    const server = new AdminServer(endpoints, troubled, place, fallback)
+    this.#servers.push(server)
+    for (const label of await server.listen(address))
+      log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, [
+        'address',
+        label,
+        'ui',
+        fallback === undefined ? undefined : pageUrl(label),
+      ])
+  }
+
+  /** The files of unix sockets go with it. */
+  close(): void {
+    for (const server of this.#servers) server.close()
+  }
+}
+
+/** §4.2: the log line tells it. No browser opens a unix socket. */
+function pageUrl(label: string): string | undefined {
+  return label.startsWith('unix:') ? undefined : `http://${label}${UI_PATH}`
+}
