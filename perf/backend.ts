@@ -2,7 +2,14 @@
 // POST /echo · GET /sse?interval=ms · GET /download?bytes=n · POST /upload?stall=ms · chats of chat-fixtures.ts.
 // Argument: port.
 import type { Socket } from 'node:net'
-import { CHAT_ANSWER, CHAT_END, CHAT_PATH, WHOLE_TARGET, chatChunk } from './chat-fixtures.ts'
+import {
+  CHAT_ANSWER,
+  CHAT_END,
+  CHAT_PATH,
+  WHOLE_BASE,
+  WHOLE_TARGET,
+  chatChunk,
+} from './chat-fixtures.ts'
 import { ANSWER_BODY, nowMicros } from './fixtures.ts'
 import { EventStreams } from './event-streams.ts'
 import { serve } from './socket.ts'
@@ -64,6 +71,7 @@ class Connection {
   #answer(): void {
     if (this.#path === '/echo') this.socket.write(ECHO, 'latin1')
     else if (this.#path.startsWith(CHAT_PATH)) this.#chat()
+    else if (this.#path.startsWith(WHOLE_BASE)) this.socket.write(CHAT, 'latin1')
     else if (this.#path.startsWith('/sse')) this.#stream()
     else if (this.#path.startsWith('/download')) this.#download(numberIn(this.#path, 'bytes'))
     else if (this.#path.startsWith('/upload')) this.#received()

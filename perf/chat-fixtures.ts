@@ -78,11 +78,14 @@ function framed(event: string): string {
   return `${event.length.toString(16)}\r\n${event}\r\n`
 }
 
+/** What others would send; whoever checks tokens needs a real one. */
+const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
+
 /** The text of one request. `more` are header lines, with their ends. */
-export function chatRequest(target: string, body: string, more = ''): string {
+export function chatRequest(target: string, body: string, more = '', token = PLAIN_TOKEN): string {
   return (
     `POST ${target} HTTP/1.1\r\nhost: bench.test\r\nuser-agent: perf\r\naccept: application/json\r\n` +
-    'content-type: application/json\r\nauthorization: Bearer 0123456789abcdef0123456789abcdef\r\n' +
+    `content-type: application/json\r\nauthorization: Bearer ${token}\r\n` +
     `x-user: perf\r\n${more}content-length: ${body.length}\r\n\r\n${body}`
   )
 }
@@ -90,6 +93,8 @@ export function chatRequest(target: string, body: string, more = ''): string {
 /** What the backend makes of them. */
 export const CHAT_PATH = '/v1/chat/completions'
 export const WHOLE_TARGET = `${CHAT_PATH}?answer=whole`
+/** The same for those who drop a query. */
+export const WHOLE_BASE = '/whole'
 
 export function pacedTarget(interval: number, chunks: number): string {
   return `${CHAT_PATH}?interval=${interval}&chunks=${chunks}`

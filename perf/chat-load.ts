@@ -6,6 +6,7 @@ import { Deferred } from './deferred.ts'
 import { nowMicros } from './fixtures.ts'
 import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
 import type { StreamEvents } from './stream-crowd.ts'
+import { TOKEN } from './token.ts'
 
 /** One at a time; latencies are from the request to the first byte of the answer's body. */
 export async function firstBytes(port: number, request: string, timing: Timing): Promise<Window> {
@@ -38,7 +39,8 @@ export async function openChats(
   { interval, chunks, streams }: Chats,
   { stamp, failed }: StreamEvents,
 ): Promise<Socket> {
-  const request = (count: number): string => chatRequest(pacedTarget(interval, count), STREAM_BODY)
+  const request = (count: number): string =>
+    chatRequest(pacedTarget(interval, count), STREAM_BODY, '', TOKEN)
   const next = request(chunks)
   const caller = new ChatCaller(port, {
     first: () => {},

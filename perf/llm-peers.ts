@@ -1,9 +1,11 @@
-// The gateway three times: a plain route, an LLM route, and an LLM route with limits; beside it nginx and another LLM gateway.
+// The gateway four times: a plain route, an LLM route, one with limits, and one with a token, a rule and limits; beside it
+// nginx and another LLM gateway.
 import { join } from 'node:path'
 import { MODEL, MODEL_ALIAS } from './chat-fixtures.ts'
 import { installed, type Package } from './npm-package.ts'
 import type { Options } from './options.ts'
-import { gatewayCommand, nginx, provided, save, type Found, type Peer } from './peers.ts'
+import { findHttpPeers, gatewayCommand, save, type Found, type Peer } from './peers.ts'
+import { AUDIENCE, ISSUER, JWKS } from './token.ts'
 
 /** With a newer server around it, it answers 500 to every stream (Portkey-AI/gateway#1389). */
 const PORTKEY: Package = {
@@ -12,9 +14,8 @@ const PORTKEY: Package = {
   overrides: { '@hono/node-server': '1.14.1' },
 }
 
-const VARIANTS = ['plain', 'llm', 'limited'] as const
+const VARIANTS = ['plain', 'llm', 'limited', 'policed'] as const
 type Variant = (typeof VARIANTS)[number]
-type Family = 'llm' | 'llm-peers'
 
 /** Never used up: what is measured is what looking at it costs. */
 const PLENTY = 1e15
@@ -23,38 +24,36 @@ const LIMITS = [
   { tokens: PLENTY, unit: 'Hours', key: 'request.headers["x-user"]' },
 ]
 
-/** The three variants of the gateway, by themselves. */
-export function findLlmGateways(options: Options, folder: string): Found {
-  return gateways(options, folder, 'llm')
+/** What every request must bring, and is found good. */
+const GUARDS = {
+  jwtAuth: { mode: 'strict', issuer: ISSUER, audiences: [AUDIENCE], jwks: JWKS },
+  authorization: { rules: ['"mcp-user" in jwt.realm_access.roles'] },
 }
 
 /** Beside others; portkey comes from npm. */
 export function findLlmPeers(options: Options, folder: string): Found {
-  const { peers, missing } = gateways(options, folder, 'llm-peers')
-  if (provided('nginx', options.install))
-    peers.unshift({ ...nginx(join(folder, 'llm')), speaks: 'llm-peers' })
-  else missing.push('nginx is not on PATH: skipped (--install tries apt-get)')
+  const plain = findHttpPeers(options, join(folder, 'llm'))
+  const others = plain.peers.filter(({ name }) => name !== 'relay' && name !== 'gateway')
+  const own = gateways(options, folder)
+  const peers = [...others.map((peer): Peer => ({ ...peer, speaks: 'llm' })), ...own.peers]
+  const missing = plain.missing
   const program = installed(PORTKEY, folder)
   if (Array.isArray(program)) peers.push(portkey(program))
   else missing.push(`${PORTKEY.name} ${PORTKEY.version} is skipped: ${program}`)
   return { peers, missing }
 }
 
-function gateways(options: Options, folder: string, family: Family): Found {
+function gateways(options: Options, folder: string): Found {
   const command = gatewayCommand(options)
   if (command === undefined)
     return { peers: [], missing: ['the gateway is not built: skipped (npm run build)'] }
-  return { peers: VARIANTS.map((name) => gateway(name, command, { folder, family })), missing: [] }
+  return { peers: VARIANTS.map((name) => gateway(name, command, folder)), missing: [] }
 }
 
-function gateway(
-  name: Variant,
-  command: readonly string[],
-  { folder, family }: { folder: string; family: Family },
-): Peer {
+function gateway(name: Variant, command: readonly string[], folder: string): Peer {
   return {
     name,
-    speaks: family,
+    speaks: 'llm',
     // JSON is YAML.
     command: (port, backendPort) => [
       ...command,
@@ -70,7 +69,8 @@ function config(name: Variant, port: number, backendPort: number): unknown {
   const ai = { name: 'perf', provider: { openAI: {} }, hostOverride: host, policies: auth }
   const policies = {
     ai: { modelAliases: { [MODEL_ALIAS]: MODEL } },
-    ...(name === 'limited' ? { rateLimit: { local: LIMITS } } : {}),
+    ...(name === 'limited' || name === 'policed' ? { rateLimit: { local: LIMITS } } : {}),
+    ...(name === 'policed' ? GUARDS : {}),
   }
   return {
     gateways: { default: { port, address: '127.0.0.1' } },
@@ -83,13 +83,13 @@ function portkey([node = '', program = '']: readonly string[]): Peer {
   const loopback = join(import.meta.dirname, 'peers/loopback.js')
   return {
     name: 'portkey',
-    speaks: 'llm-peers',
+    speaks: 'llm',
     command: (port) => [node, '--import', loopback, program, '--headless', `--port=${port}`],
   }
 }
 
 /** The header lines by which it is told. */
-export function portkeyLines(backendPort: number): string {
-  const host = `http://127.0.0.1:${backendPort}/v1`
+export function portkeyLines(backendPort: number, base = ''): string {
+  const host = `http://127.0.0.1:${backendPort}${base}/v1`
   return `x-portkey-provider: openai\r\nx-portkey-custom-host: ${host}\r\n`
 }

@@ -1,33 +1,61 @@
-// What an open but idle event stream weighs in resident memory.
+// What open but idle event streams weigh in resident memory, and what they do to other traffic.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openStream } from './client.ts'
-import { warm } from './load.ts'
+import { fixedRate, warm } from './load.ts'
 import type { Measure } from './measure.ts'
+import { percentile } from './stats.ts'
 import { StreamCrowd } from './stream-crowd.ts'
 
-const STREAMS = 5000
 const INTERVAL_MS = 5000
+const PER_SECOND = 1000
+const CONNECTIONS = 16
+const WARM_SECONDS = 0.5
 
-export const idle: Measure = {
-  title: `${STREAMS.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s`,
-  speaks: 'http',
-  columns: [
-    { key: 'before', title: 'RSS before MiB', digits: 1 },
-    { key: 'after', title: 'RSS with streams MiB', digits: 1 },
-    { key: 'each', title: 'KiB per stream', digits: 1 },
-  ],
-  leading: 'each',
-  fresh: true,
-  round: async ({ proxy, options }) => {
-    await warm(proxy.port)
-    const before = proxy.rssKib()
-    const crowd = new StreamCrowd()
-    try {
-      await crowd.open(STREAMS, (_at, events) => openStream(proxy.port, INTERVAL_MS, events))
-      await crowd.during(options.settleSeconds)
-      const after = proxy.rssKib()
-      return { before: before / 1024, after: after / 1024, each: (after - before) / STREAMS }
-    } finally {
-      crowd.leave()
-    }
-  },
+export const idle = measure(5000)
+/** As many as a limit of 20,000 descriptors lets a proxy have, with a connection on each side. */
+export const idleMany = measure(9_900)
+
+function measure(streams: number): Measure {
+  return {
+    title:
+      `${streams.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s; ` +
+      `${PER_SECOND.toLocaleString('en')} small POSTs a second beside and after them`,
+    speaks: 'http',
+    columns: [
+      { key: 'before', title: 'RSS before MiB', digits: 1 },
+      { key: 'after', title: 'RSS with streams MiB', digits: 1 },
+      { key: 'each', title: 'KiB per stream', digits: 1 },
+      { key: 'alone', title: 'POST p99 alone µs', digits: 0 },
+      { key: 'beside', title: 'POST p99 beside µs', digits: 0 },
+      { key: 'ratio', title: 'beside ÷ alone', digits: 2 },
+    ],
+    leading: 'each',
+    fresh: true,
+    round: async ({ proxy, options }) => {
+      await warm(proxy.port)
+      const before = proxy.rssKib()
+      const crowd = new StreamCrowd()
+      try {
+        await crowd.open(streams, (_at, events) => openStream(proxy.port, INTERVAL_MS, events))
+        await crowd.during(options.settleSeconds)
+        const after = proxy.rssKib()
+        // Weighed first: garbage of the traffic is not what streams weigh.
+        const beside = await p99(proxy.port, options.seconds)
+        crowd.leave()
+        await sleep(options.settleSeconds * 1000)
+        const alone = await p99(proxy.port, options.seconds)
+        const each = (after - before) / streams
+        const ratio = beside / alone
+        return { before: before / 1024, after: after / 1024, each, alone, beside, ratio }
+      } finally {
+        crowd.leave()
+      }
+    },
+  }
+}
+
+async function p99(port: number, seconds: number): Promise<number> {
+  const plan = { port, connections: CONNECTIONS, warmSeconds: WARM_SECONDS, seconds }
+  const window = await fixedRate({ ...plan, edge: () => {} }, PER_SECOND)
+  return percentile(window.latencies, 0.99)
 }

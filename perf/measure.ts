@@ -25,6 +25,8 @@ export type Measure = {
   leading: string
   /** Weighs memory: each round in a new process. Otherwise the peers race, all started at once. */
   fresh: boolean
+  /** Another backend than backend.ts, which is told its port and the folder of the run. */
+  backend?: string
   round: (subject: Subject) => Promise<Sample>
 }
 

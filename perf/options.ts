@@ -6,9 +6,16 @@ export const MEASURES = [
   'wrk',
   'rate',
   'sse',
+  'open',
   'down',
   'up',
+  'bulk-down',
+  'bulk-up',
   'idle',
+  'idle-many',
+  'h2c',
+  'h2-tls',
+  'h2-up',
   'mcp-busy',
   'mcp-one',
   'mcp-new',
@@ -20,8 +27,9 @@ export const MEASURES = [
   'limits-check',
   'limits-keys',
   'ui-open',
+  'start',
 ] as const
-const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk')
+const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk' && name !== 'idle-many')
 export type MeasureName = (typeof MEASURES)[number]
 
 export type Options = {
@@ -37,8 +45,8 @@ export type Options = {
 }
 
 export const USAGE = `npm run perf -- [options]
-  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp, auth, llm, limits and ui mean all of theirs
-  --rounds n         interleaved rounds per measure (4; quick 1)
+  --only a,b         measure only these: ${MEASURES.join(', ')}; mcp, auth, llm, limits, bulk, h2 and ui mean all of theirs
+  --rounds n         interleaved rounds per measure (5; quick 1)
   --seconds s        measured seconds per round (1.5; quick 0.6)
   --quick            one short round of everything but wrk: for a look, not for RESULTS.md
   --install          try apt-get for nginx, haproxy and wrk where they are missing
@@ -61,7 +69,7 @@ export function parseOptions(argv: readonly string[]): Options {
   const { quick } = values
   return {
     only: values.only?.split(',').flatMap(measureNames) ?? (quick ? QUICK_MEASURES : MEASURES),
-    rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '4'))),
+    rounds: Math.ceil(positive('--rounds', values.rounds ?? (quick ? '1' : '5'))),
     seconds: positive('--seconds', values.seconds ?? (quick ? '0.6' : '1.5')),
     stallSeconds: quick ? 1 : 2,
     settleSeconds: quick ? 1 : 5.5,

@@ -18,12 +18,13 @@ export type PeerName =
   | 'plain'
   | 'llm'
   | 'limited'
+  | 'policed'
   | 'portkey'
 
 /** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
 export type Peer = {
   name: PeerName
-  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'llm-peers' | 'limits' | 'ui'
+  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'limits' | 'ui' | 'h2c' | 'h2-tls' | 'h2-up' | 'start'
   command: (port: number, backendPort: number) => string[]
 }
 
@@ -88,14 +89,20 @@ routes:
   }
 }
 
+/** Words of its `listen`, and lines of its server. */
+type NginxServer = { listen: string; more: string }
+
 /** One process, no log, nothing buffered: the fastest and most streaming nginx there is. */
-export function nginx(folder: string): Peer {
+export function nginx(
+  folder: string,
+  { listen, more }: NginxServer = { listen: '', more: '' },
+): Peer {
   const config = (port: number, backendPort: number): string => `daemon off;
 master_process off;
 worker_processes 1;
 pid ${folder}/nginx.pid;
 error_log stderr crit;
-events { worker_connections 12000; }
+events { worker_connections 24000; }
 http {
   access_log off;
   client_body_temp_path ${folder}/nginx-body;
@@ -112,7 +119,8 @@ http {
     keepalive_requests 1000000000;
   }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} backlog=4096 ${listen};
+    ${more}
     location / {
       proxy_pass http://backend;
       proxy_http_version 1.1;
@@ -137,7 +145,7 @@ http {
 function haproxy(folder: string): Peer {
   const config = (port: number, backendPort: number): string => `global
   nbthread 1
-  maxconn 6000
+  maxconn 9950
 defaults
   mode http
   option http-no-delay

@@ -68,13 +68,14 @@ function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {
 }
 
 export function verdictText(list: ReturnType<typeof verdicts>): string {
-  const lines = list.map(({ name, sense, bound, value, state }) => [
+  const lines = list.map(({ name, sense, bound, aim, value, state }) => [
     name,
     number(value, 2),
     bound === undefined ? '–' : `${sense} ${bound}`,
+    aim === undefined ? '–' : `${aim}`,
     state === 'missed' ? '**missed**' : state,
   ])
-  return `## Targets\n\n${table([['', 'measured', 'target', 'verdict'], ...lines])}`
+  return `## Targets\n\n${table([['', 'measured', 'target', 'aim', 'verdict'], ...lines])}`
 }
 
 export function number(value: number, digits: number): string {

@@ -2,17 +2,22 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findLlmGateways, findLlmPeers } from './llm-peers.ts'
+import { findHttp2Peers } from './h2-peers.ts'
+import { findLlmPeers } from './llm-peers.ts'
 import { findMcpPeers } from './mcp-peers.ts'
 import type { Measure, Subject } from './measure.ts'
 import { findAuthPeers } from './auth-peers.ts'
 import { authMcp, authRoute } from './measure-auth.ts'
-import { idle } from './measure-idle.ts'
+import { bulkDown, bulkUp } from './measure-bulk.ts'
+import { h2Tls, h2Up, h2c } from './measure-h2.ts'
+import { idle, idleMany } from './measure-idle.ts'
 import { findLimits, limitsCheck, limitsKeys } from './measure-limits.ts'
 import { llmSmall, llmSse, llmTtfb } from './measure-llm.ts'
 import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
+import { open } from './measure-open.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
+import { findStart, start as starting } from './measure-start.ts'
 import { down, up } from './measure-stall.ts'
 import { uiOpen } from './measure-ui.ts'
 import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
@@ -34,9 +39,16 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   wrk,
   rate,
   sse,
+  open,
   down,
   up,
+  'bulk-down': bulkDown,
+  'bulk-up': bulkUp,
   idle,
+  'idle-many': idleMany,
+  h2c,
+  'h2-tls': h2Tls,
+  'h2-up': h2Up,
   'mcp-busy': mcpBusy,
   'mcp-one': mcpOne,
   'mcp-new': mcpNew,
@@ -48,18 +60,22 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   'limits-check': limitsCheck,
   'limits-keys': limitsKeys,
   'ui-open': uiOpen,
+  start: starting,
 }
 const FIND = {
   http: findHttpPeers,
   mcp: findMcpPeers,
   auth: findAuthPeers,
-  llm: findLlmGateways,
-  'llm-peers': findLlmPeers,
+  llm: findLlmPeers,
   limits: findLimits,
   ui: findUiPeers,
+  h2c: findHttp2Peers('h2c'),
+  'h2-tls': findHttp2Peers('h2-tls'),
+  'h2-up': findHttp2Peers('h2-up'),
+  start: findStart,
 } as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
-const RUN_DEADLINE_MS = 20 * 60_000
+const RUN_DEADLINE_MS = 45 * 60_000
 const WEIGHINGS = 3
 
 /** `peers` shrinks by those that do not start, which is told in `missing` once. */
@@ -125,8 +141,9 @@ function reportText(
 
 async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
   const outcome: Outcome = { measure, rounds: new Map(), failures: [] }
-  const backendFile = join(import.meta.dirname, 'backend.js')
-  const backend = await start((port) => [process.execPath, backendFile, `${port}`], undefined)
+  const file = join(import.meta.dirname, measure.backend ?? 'backend.js')
+  const command = (port: number): string[] => [process.execPath, file, `${port}`, bench.folder]
+  const backend = await start(command, undefined)
   try {
     if (measure.fresh) await weigh(outcome, bench, backend)
     else await race(outcome, bench, backend)

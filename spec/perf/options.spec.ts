@@ -18,7 +18,7 @@ options('leaves the results alone after a partial or quick run unless told to wr
 
 options('takes the first word of a name for all measures that begin with it', () => {
   assert.equal(parseOptions(['--only', 'mcp']).only, ['mcp-busy', 'mcp-one', 'mcp-new'])
-  assert.equal(parseOptions(['--only', 'idle,mcp-one']).only, ['idle', 'mcp-one'])
+  assert.equal(parseOptions(['--only', 'sse,mcp-one']).only, ['sse', 'mcp-one'])
   const both = ['llm-sse', 'llm-small', 'llm-ttfb', 'limits-check', 'limits-keys']
   assert.equal(parseOptions(['--only', 'llm,limits']).only, both)
 })

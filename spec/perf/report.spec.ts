@@ -93,9 +93,10 @@ report('judges speed by what a core could serve, not by what the load asked of i
 report('meets an upper bound from below and says what was not measured', () => {
   const weighed = (each: number): Results =>
     new Map([['idle', new Map([['gateway' as const, { each }]])]])
-  assert.is(judged(weighed(14), 'idle')?.state, 'met')
-  assert.is(judged(weighed(14.1), 'idle')?.state, 'missed')
-  assert.is(judged(weighed(14), 'haproxy')?.state, 'not measured')
+  assert.is(judged(weighed(8), 'idle')?.state, 'aim met')
+  assert.is(judged(weighed(12), 'idle')?.state, 'met')
+  assert.is(judged(weighed(12.1), 'idle')?.state, 'missed')
+  assert.is(judged(weighed(12), 'haproxy')?.state, 'not measured')
 })
 
 report('compares MCP with the better peer, and with nobody when one is not there', () => {
@@ -143,7 +144,10 @@ report('holds limits to what a chunk costs without them, and to microseconds', (
 report('marks what is missed', () => {
   const results: Results = new Map([['idle', new Map([['gateway' as const, { each: 20 }]])]])
   const text = verdictText(verdicts(results))
-  assert.match(text, /idle SSE streams: KiB each +\| +20\.00 \| +at most 14 \| +\*\*missed\*\* \|/)
+  assert.match(
+    text,
+    /idle SSE streams: KiB each +\| +20\.00 \| +at most 12 \| +8 \| +\*\*missed\*\* \|/,
+  )
 })
 
 report.run()
