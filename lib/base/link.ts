@@ -2,10 +2,10 @@
 // that have an answer.
 
 /** A question that nobody answers is over after this. */
-export const ASK_DEADLINE = 5_000
+const ASK_DEADLINE = 5_000
 
 /** Questions under way; one more is refused at once. */
-export const MAX_ASKED = 65_536
+const MAX_ASKED = 65_536
 
 /** As it travels: a notice has no number, an answer no kind. */
 interface Message {

@@ -52,7 +52,7 @@ function overHttp2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): voi
   const call = session.request({ ...headers, ':scheme': 'https' })
   call.on('error', () => stream.destroy())
   call.on('response', (fields) => {
-    if (stream.destroyed) return void call.close()
+    if (stream.destroyed) return call.close()
     stream.respond(fields)
     call.pipe(stream)
   })
