@@ -5,6 +5,7 @@ import type { RouteConfig } from './base/config/types.ts'
 import type { Rule } from './base/limit/rule.ts'
 import type { Log } from './base/log.ts'
 import type { Meter, Policy } from './base/types.ts'
+import { askedLimit, askedTokenLimits } from './enforce/asked-limits.ts'
 import type { Limits } from './enforce/limits.ts'
 import { localLimit } from './enforce/local-limit.ts'
 import { allMeters } from './enforce/meters.ts'
@@ -44,8 +45,8 @@ export class LimitPlanner {
     const own = limits.map((limit) => this.#rule(`route/${name}`, limit))
     const rules = [...around, ...own]
     const tokens = rules.filter(({ config }) => config.counts === 'tokens')
-    const policies = rules.length === 0 ? [] : [localLimit(rules)]
-    const meters = tokens.length === 0 ? [] : [tokenLimits(tokens)]
+    const policies = rules.length === 0 ? [] : [this.#policyOf(rules)]
+    const meters = tokens.length === 0 ? [] : [this.#meterOf(tokens)]
     const remote = remoteRateLimit === null ? NONE : this.#remote(remoteRateLimit)
     const byModel =
       tokens.some(({ config }) => config.key?.reads('llm') === true) ||
@@ -59,6 +60,16 @@ export class LimitPlanner {
         scope: isOwn ? 'route' : 'gateway',
       },
     }
+  }
+
+  #policyOf(rules: readonly Rule[]): Policy {
+    const { asker } = this.#limits
+    return asker === null ? localLimit(rules) : askedLimit(rules, asker)
+  }
+
+  #meterOf(rules: readonly Rule[]): Meter {
+    const { asker } = this.#limits
+    return asker === null ? tokenLimits(rules) : askedTokenLimits(rules, asker)
   }
 
   #rule(owner: string, config: LimitConfig): Rule {

@@ -28,6 +28,7 @@ const TABLE = {
   NO_BACKENDS: [500, 'gateway'],
   INTERNAL: [500, 'gateway'],
   POOL_EXHAUSTED: [503, 'gateway'],
+  LIMITS_UNAVAILABLE: [503, 'gateway'],
   REQUEST_TIMEOUT: [504, 'gateway'],
   // The backend could not be reached, or did not answer as HTTP.
   UPGRADE_FAILED: [502, 'backend'],

@@ -8,6 +8,7 @@ import type { Clock } from '../base/limit/rule.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import type { Labels } from '../base/metrics.ts'
+import type { LimitAsker } from './limit-asker.ts'
 
 /** Keys of one rule that its status names. */
 export const MAX_KEYS_SHOWN = 20
@@ -19,17 +20,19 @@ const KEYS_IN_ALL = 16_384
 const ID_LETTERS = 16
 
 interface Entry {
-  readonly id: string
   readonly owner: string
   readonly rule: Rule
 }
 
 export class Limits {
+  /** Who counts for all workers; null where there is one, and the buckets of rules are here. */
+  readonly asker: LimitAsker | null
   readonly #now: Clock
   readonly #entries = new Map<string, Entry>()
 
-  constructor(now: Clock = () => Math.floor(performance.now())) {
+  constructor(now: Clock = () => Math.floor(performance.now()), asker: LimitAsker | null = null) {
     this.#now = now
+    this.asker = asker
   }
 
   /** One and the same for the same words; a limit that was changed starts anew. */
@@ -39,7 +42,7 @@ export class Limits {
     let entry = this.#entries.get(whole)
     if (entry === undefined) {
       const id = hash('sha256', whole, 'base64url').slice(0, ID_LETTERS)
-      entry = { id, owner, rule: new Rule(config, this.#now) }
+      entry = { owner, rule: new Rule(id, config, this.#now) }
       this.#entries.set(whole, entry)
     }
     return entry.rule
@@ -48,10 +51,18 @@ export class Limits {
   /** Forgets every limit but these; charges of requests under way settle with buckets that nobody asks. */
   retain(rules: ReadonlySet<Rule>): void {
     for (const [id, { rule }] of this.#entries) if (!rules.has(rule)) this.#entries.delete(id)
+    this.asker?.keep(rules)
   }
 
+  /** Has `status` tell what is left now: where somebody else counts, it is what that one said last. */
+  async look(): Promise<void> {
+    await this.asker?.look({ most: MAX_KEYS_SHOWN, among: MAX_KEYED_BUCKETS })
+  }
+
+  /** Buckets are counted where they are. */
   get counts(): { readonly rules: number; readonly buckets: number } {
     const rules = [...this.#entries.values()]
+    if (this.asker !== null) return { rules: rules.length, buckets: 0 }
     const buckets = rules.reduce((sum, { rule }) => sum + 1 + (rule.keyed?.size ?? 0), 0)
     return { rules: rules.length, buckets }
   }
@@ -71,17 +82,23 @@ export class Limits {
 
   /** One after the other, and of each only keys that were used lately: for those who look often. */
   *glance(): Generator<LimitStatus> {
+    this.#lookAgain()
     for (const entry of this.#entries.values()) yield this.#statusOf(entry, this.#among)
   }
 
   /** What is left of the tightest bucket of each. */
   *tightest(): Generator<{ readonly id: string; readonly remaining: number }> {
-    const now = this.#now()
-    for (const { id, rule } of this.#entries.values()) {
-      const [first] = rule.keyed?.tightest(1, now, this.#among) ?? []
-      const remaining = rule.shared.remaining(now)
-      yield { id, remaining: Math.min(remaining, first?.remaining ?? remaining) }
+    this.#lookAgain()
+    for (const { rule } of this.#entries.values()) {
+      const { shared, tightest } = this.#seen(rule, 1, this.#among)
+      const { remaining } = shared
+      yield { id: rule.id, remaining: Math.min(remaining, tightest[0]?.remaining ?? remaining) }
     }
+  }
+
+  /** For the next time. */
+  #lookAgain(): void {
+    void this.asker?.look({ most: MAX_KEYS_SHOWN, among: this.#among })
   }
 
   /** At least as many as are shown. */
@@ -90,9 +107,8 @@ export class Limits {
     return Math.max(MAX_KEYS_SHOWN, Math.min(KEYS_GLANCED_AT, share))
   }
 
-  #statusOf({ id, owner, rule }: Entry, among: number): LimitStatus {
-    const now = this.#now()
-    const { config, shared, keyed, decisions } = rule
+  #statusOf({ owner, rule }: Entry, among: number): LimitStatus {
+    const { id, config, decisions } = rule
     return {
       id,
       name: config.name,
@@ -102,10 +118,27 @@ export class Limits {
       limit: config.most,
       interval: config.interval,
       key: config.key,
-      keys: keyed?.size ?? 0,
-      shared: shared.allowance(now),
-      tightest: keyed?.tightest(MAX_KEYS_SHOWN, now, among) ?? [],
+      ...this.#seen(rule, MAX_KEYS_SHOWN, among),
       decisions,
     }
+  }
+
+  #seen(
+    rule: Rule,
+    most: number,
+    among: number,
+  ): Pick<LimitStatus, 'keys' | 'shared' | 'tightest'> {
+    const now = this.#now()
+    const { shared, keyed, config } = rule
+    const told = this.asker?.seen(rule)
+    if (told === undefined)
+      return {
+        keys: keyed?.size ?? 0,
+        shared: shared.allowance(now),
+        tightest: keyed?.tightest(most, now, among) ?? [],
+      }
+    const [remaining, reset] = told.shared
+    const { keys, tightest } = told
+    return { keys, shared: { limit: config.most, remaining, reset }, tightest }
   }
 }

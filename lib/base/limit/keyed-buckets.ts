@@ -10,6 +10,11 @@ export const MAX_KEYED_BUCKETS = 65_536
 /** Characters of a key that is kept as it is; of a longer one its hash is. */
 export const LONGEST_KEPT_KEY = 128
 
+/** By what a bucket is found. */
+export function keptKey(key: string): string {
+  return key.length > LONGEST_KEPT_KEY ? hash('sha256', key, 'base64') : key
+}
+
 /**
  * In a list by use. A Map alone keeps an order too, but with this many keys its oldest is found behind the traces of
  * those that were deleted: 38 µs for a new key instead of 2.
@@ -42,7 +47,7 @@ export class KeyedBuckets {
   }
 
   of(key: string, now: number): Bucket {
-    const name = key.length > LONGEST_KEPT_KEY ? hash('sha256', key, 'base64') : key
+    const name = keptKey(key)
     const known = this.#buckets.get(name)
     if (known === undefined) return this.#add(name, now)
     if (known !== this.#newest) {

@@ -175,6 +175,13 @@ export class Trace implements CallOwner {
     this.emit({ type: 'rateLimit', rule, counts, bucket, decision, ...numbers }, { severity })
   }
 
+  /** A limit that could not be asked: the request is refused. */
+  limitFailed({ name: rule, counts }: LimitConfig, error: string): void {
+    const about = { type: 'rateLimit', rule, counts, bucket: null, decision: 'deny' } as const
+    const nothing = { limit: null, remaining: null, reset: null }
+    this.emit({ ...about, ...nothing, error }, { severity: 'error' })
+  }
+
   /** What is asked of an LLM, as far as it was read. */
   llm(inputFormat: string, facts: LlmFacts): void {
     const requestModel = facts.requestModel ?? null

@@ -14,7 +14,7 @@ function ruleOf(counts: LimitConfig['counts'], key: string | null, now = () => 0
   const compiled = key === null ? null : compile(key, place)
   const origin = { name: 'one', resource: null }
   const config = { ...origin, counts, amount: 3, most: 3, interval: 1000, key: compiled }
-  return new Rule(config, now)
+  return new Rule('one', config, now)
 }
 
 function exchangeWith(facts: Facts | null, ...fields: string[]): Exchange {

@@ -142,6 +142,10 @@ const OF_GATEWAY: Readonly<Record<string, Row>> = {
     'Too many requests wait for this backend already.',
     'It is too slow for what comes. See its connections on the map.',
   ],
+  LIMITS_UNAVAILABLE: [
+    'The process that counts limits for all workers did not answer.',
+    'It is overloaded or has ended; the log says more. Without its word no request passes a limit.',
+  ],
   REQUEST_TIMEOUT: [
     'No answer came within the time the route allows.',
     'Is the backend slow? The limit is "timeout.requestTimeout" of the route.',
