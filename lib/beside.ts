@@ -88,8 +88,9 @@ export class Beside {
     await this.#servers.serve(ADMIN, address, all, page)
   }
 
-  #dump(): DumpSource {
+  async #dump(): Promise<DumpSource> {
     const { gateway, reloader } = this.#options
+    await gateway.look()
     const { plan, keySets, limits, backends } = gateway
     const { refusal } = reloader
     const statusOf: DumpSource['statusOf'] = (key) => backends.of(key)

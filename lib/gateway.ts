@@ -129,6 +129,11 @@ export class Gateway implements PortsOwner {
     return (this.#ui ??= new UiService(this.readApi))
   }
 
+  /** Has `limits` tell what is left now, wherever it is counted. */
+  look(): Promise<void> {
+    return this.#limits.look()
+  }
+
   /** How much of each limit is left. */
   get limits(): ReturnType<Limits['status']> {
     return this.#limits.status()

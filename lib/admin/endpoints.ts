@@ -16,7 +16,7 @@ import { tasksEndpoints } from './tasks.ts'
 import { traceEndpoints } from './trace.ts'
 
 export interface AdminSources {
-  readonly dump: () => DumpSource
+  readonly dump: () => DumpSource | Promise<DumpSource>
   readonly log: Log
   readonly live: () => Live
   readonly watch: Watch
@@ -28,7 +28,9 @@ export interface AdminSources {
 export function adminEndpoints(sources: AdminSources): Endpoints {
   const { dump, log, live, watch, profiles, quit } = sources
   const endpoints: Endpoints = {
-    '/config_dump': { GET: (_request, response) => answerJson(response, configDump(dump())) },
+    '/config_dump': {
+      GET: async (_request, response) => answerJson(response, configDump(await dump())),
+    },
     ...traceEndpoints(watch),
     ...loggingEndpoints(log),
     ...memoryEndpoints(live),

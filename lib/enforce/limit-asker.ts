@@ -9,10 +9,10 @@ import type { Link } from '../base/link.ts'
 import type { Charge, Cost } from '../base/types.ts'
 
 /** For an answer of the owner: a request waits for it, and is refused when none comes. */
-export const OWNER_DEADLINE = 2_000
+const OWNER_DEADLINE = 2_000
 
 /** Questions without an answer; one more is refused at once. While the owner is silent one tries, for all. */
-export const MAX_WAITING = 32_768
+const MAX_WAITING = 32_768
 const MAX_TRYING = 1
 
 /** Steps of one message. */

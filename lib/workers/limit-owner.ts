@@ -10,7 +10,7 @@ import { TokenCharge } from '../base/limit/token-charge.ts'
 import type { Link } from '../base/link.ts'
 
 /** Of one worker: requests whose tokens are not settled yet. One more cannot be asked about. */
-export const MAX_OPEN_CHARGES = 262_144
+const MAX_OPEN_CHARGES = 262_144
 
 /** What one worker has. */
 interface Member {
