@@ -5,10 +5,13 @@ import { faultOf, GatewayError, stackOf } from './base/errors.ts'
 import type { Config } from './base/config/types.ts'
 import { every } from './base/every.ts'
 import type { Every } from './base/every.ts'
+import { Descriptors } from './base/descriptors.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Log } from './base/log.ts'
 import { Pending } from './base/pending.ts'
+import { Refusals } from './base/refusals.ts'
 import type { Backend, Reply } from './base/types.ts'
+import { Gate } from './accept/gate.ts'
 import { Identity } from './enforce/identity.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
@@ -52,8 +55,10 @@ export class Gateway implements PortsOwner {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #metrics = new Metrics()
+  readonly #refusals: Refusals
   /** How each backend has done. */
   readonly backends = new BackendStats()
+  readonly #gate: Gate
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
@@ -69,13 +74,15 @@ export class Gateway implements PortsOwner {
     const terms = new TraceTermsOf()
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
+    this.#refusals = new Refusals(log, timer)
     this.#pools = new Pools(config.backend, log)
     this.#groups = new Groups(config.mcp, log, this.#pools)
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
-    this.#ports = new Ports(this, log, config.process.terminationDeadline)
+    this.#gate = new Gate(this.#refusals, new Descriptors())
+    this.#ports = new Ports(this, log, this.#gate, config.process.terminationDeadline)
     const facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(facts, timer)
   }
@@ -116,7 +123,9 @@ export class Gateway implements PortsOwner {
   get measures(): Family[] {
     const decisions = [...this.#limits.decisions, ...this.#services.decisions]
     const { connects } = this.#pools
-    return measures({ settled: this.#metrics.collect(), live: this.live, connects, decisions })
+    const { live } = this
+    const settled = this.#metrics.collect()
+    return measures({ settled, live, connects, decisions, refused: this.#refusals.counts })
   }
 
   /** Key sets of identity providers. */
@@ -181,6 +190,7 @@ export class Gateway implements PortsOwner {
     this.#services.close()
     this.#identity.close()
     this.readApi.stop()
+    this.#refusals.close()
   }
 
   /** Leaves nothing behind that would outlive the process; for one that exits at once. */
@@ -236,6 +246,8 @@ export class Gateway implements PortsOwner {
   }
 
   fail(exchange: Exchange, error: GatewayError): void {
+    if (error.limit !== null) this.#refusals.count(...error.limit)
+    if (error.code === 'OUT_OF_DESCRIPTORS') this.#gate.outOfDescriptors()
     if (error.code === 'INTERNAL')
       this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
     try {

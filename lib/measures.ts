@@ -11,13 +11,16 @@ export interface MeasureSources {
   readonly live: Live
   /** Of connections to backends, by transport. */
   readonly connects: Readonly<Record<string, Histogram>>
+  /** For want of room, by limit. */
+  readonly refused: ReadonlyMap<string, number>
   /** Of limits counted here and of services, each by its name. */
   readonly decisions: readonly (readonly [labels: Labels, decisions: Decisions])[]
 }
 
 type Series = readonly One[]
 
-export function measures({ settled, live, connects, decisions }: MeasureSources): Family[] {
+export function measures(sources: MeasureSources): Family[] {
+  const { settled, live, connects, decisions, refused } = sources
   return [
     ...settled,
     ...connectionFamilies(live.listeners),
@@ -40,6 +43,11 @@ export function measures({ settled, live, connects, decisions }: MeasureSources)
       live.groups.map(({ backend, open }) => [{ backend }, open]),
     ),
     gauge('mcp_children', 'Child processes', [[{}, live.children.length]]),
+    counter(
+      'refused_total',
+      'Connections and requests for which there was no room, by limit',
+      [...refused].map(([limit, count]) => [{ limit }, count]),
+    ),
     {
       name: 'rate_limit_decisions_total',
       kind: 'counter',

@@ -1,6 +1,7 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
 import { bindKey } from './base/config/bind-key.ts'
+import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
 import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
@@ -8,6 +9,7 @@ import type { GatewayConfig } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { PortLimits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import { isOutOfDescriptors } from './base/descriptors.ts'
 import type { Steps } from './base/types.ts'
 
 export interface PortsOwner extends Steps {
@@ -29,6 +31,7 @@ interface Open extends Wanted {
 export class Ports {
   readonly #owner: PortsOwner
   readonly #log: Log
+  readonly #gate: Gate
   /** Milliseconds that requests on a closed port may go on. */
   readonly #deadline: number
   /** By port. */
@@ -37,8 +40,9 @@ export class Ports {
   readonly #leaving = new Map<Listener, Promise<void>>()
   #state: 'open' | 'draining' = 'open'
 
-  constructor(owner: PortsOwner, log: Log, deadline: number) {
+  constructor(owner: PortsOwner, log: Log, gate: Gate, deadline: number) {
     this.#owner = owner
+    this.#gate = gate
     this.#log = log
     this.#deadline = deadline
   }
@@ -114,6 +118,7 @@ export class Ports {
       certificates,
       limits,
       steps: this.#owner,
+      gate: this.#gate,
       serve: (exchange) => this.#owner.serve(exchange, port),
       opened: ({ remoteAddress, remotePort }) => {
         if (this.#log.allows('debug', 'accept'))
@@ -124,8 +129,11 @@ export class Ports {
             `${remoteAddress}:${remotePort}`,
           ])
       },
-      troubled: ({ message }) =>
-        this.#log.line('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message]),
+      troubled: (error) => {
+        if (isOutOfDescriptors(error)) return this.#gate.outOfDescriptors()
+        const { message } = error
+        this.#log.line('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message])
+      },
     })
     await listener.listen()
     if (this.#state === 'draining') {

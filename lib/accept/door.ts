@@ -5,7 +5,7 @@ import type { Exchange } from '../base/exchange.ts'
 import type { PortLimits } from '../base/limits.ts'
 import type { ConnectionView } from '../base/live.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
-import type { Steps } from '../base/types.ts'
+import type { Peer, Steps } from '../base/types.ts'
 
 /** A connection as the listener sees it: to be swept, drained, and cut at the end. */
 export interface Connection extends Swept {
@@ -28,8 +28,8 @@ export interface Door {
   readonly serve: (exchange: Exchange) => void
   /** Tells connections of this place apart. */
   number(): number
-  /** A connection is over; so much came and went on it. */
-  carried(bytesIn: number, bytesOut: number): void
+  /** A connection of theirs is over; so much came and went on it. */
+  carried(source: Peer, bytesIn: number, bytesOut: number): void
   /** Takes over a connection that speaks HTTP/2; what was read of it is put back first. */
-  http2(socket: Socket): void
+  http2(socket: Socket, source: Peer): void
 }

@@ -19,7 +19,6 @@ import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
 import type { Connection, Door } from './door.ts'
 import { lengthFault } from './length.ts'
-import { peerOf } from './peer.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
 
 /**
@@ -42,11 +41,11 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   readonly #reader: Reader
   readonly #writer = new Writer(this)
   readonly #id: number
+  readonly #source: Peer
   readonly #since = performance.now()
   #wire!: Wire
   #state: State = 'idle'
   #exchange: Exchange | null = null
-  #source: Peer | null = null
   /** Whether another request may follow the one in work. */
   #persists = true
   #served = 0
@@ -56,8 +55,9 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #readBy: number
   #writeBy = 0
 
-  constructor(door: Door) {
+  constructor(door: Door, source: Peer) {
     this.#door = door
+    this.#source = source
     this.#id = door.number()
     this.#reader = new Reader(this, door.limits)
     this.#guardedNames = door.limits.guardedNames
@@ -94,7 +94,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     if (this.#writeBy !== 0) paused.push('answer')
     return {
       id: this.#id,
-      peer: this.#peer.label,
+      peer: this.#source.label,
       protocol: 'http/1.1',
       age: Math.round(now - this.#since),
       bytesIn: this.bytesIn,
@@ -138,7 +138,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   closed(): void {
     this.#door.connections.delete(this)
-    this.#door.carried(this.bytesIn, this.bytesOut)
+    this.#door.carried(this.#source, this.bytesIn, this.bytesOut)
     this.#writer.abort()
     const exchange = this.#exchange
     this.#exchange = null
@@ -273,10 +273,6 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     return this.#reader.isHeld || this.#exchange?.phase === 'relay'
   }
 
-  get #peer(): Peer {
-    return (this.#source ??= peerOf(this.#wire.socket, this.#door.isSecure))
-  }
-
   #expireWrite(): void {
     this.#writeBy = 0
     if (this.#exchange === null) this.#wire.destroy()
@@ -291,7 +287,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#move('answering')
     this.#guardedNames = this.#door.limits.guardedNames
     this.#writer.next()
-    this.#exchange = new Exchange(this.#peer, head, this.#reader, this, this.#door.steps)
+    this.#exchange = new Exchange(this.#source, head, this.#reader, this, this.#door.steps)
   }
 
   #handOver(bytes: Buffer, from: number, to: number): boolean {
@@ -299,7 +295,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#reader.expectHead(to)
     this.#door.connections.delete(this)
     this.#move('closed')
-    this.#door.http2(this.#wire.release(copyOf(bytes.subarray(from, to))))
+    this.#door.http2(this.#wire.release(copyOf(bytes.subarray(from, to))), this.#source)
     return true
   }
 

@@ -10,7 +10,6 @@ import type { ConnectionView } from '../base/live.ts'
 import type { Peer } from '../base/types.ts'
 import type { Connection, Door } from './door.ts'
 import { Http2Stream } from './http2-stream.ts'
-import { peerOf } from './peer.ts'
 
 /**
  * What a client may send ahead on one stream before we take it. There is no such bound on all of them together, as
@@ -39,11 +38,10 @@ export class Http2Connection implements Connection {
   #resets = RESET_BURST
   #resetAt = 0
 
-  constructor(door: Door, socket: Socket) {
+  constructor(door: Door, socket: Socket, source: Peer) {
     this.#door = door
     this.#socket = socket
     this.#id = door.number()
-    const source = peerOf(socket, door.isSecure)
     this.#source = source
     const { limits } = door
     this.#idleBy = performance.now() + limits.headTimeout
@@ -64,7 +62,7 @@ export class Http2Connection implements Connection {
     socket.once('finish', () => this.#linger())
     socket.once('close', () => {
       door.connections.delete(this)
-      door.carried(this.bytesIn, this.bytesOut)
+      door.carried(source, this.bytesIn, this.bytesOut)
     })
     session.on('stream', (stream: ServerHttp2Stream, _headers, _flags, raw?: string[]) => {
       const exchange = new Http2Stream(door, source, stream, raw ?? [])

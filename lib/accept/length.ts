@@ -8,5 +8,6 @@ export function lengthFault(length: number, { maxBodyBytes }: WireLimits): Gatew
   return new GatewayError(
     'BODY_TOO_LARGE',
     `request body too large: ${length} bytes, at most ${maxBodyBytes} (frontendPolicies.http.maxBodyBytes)`,
+    { limit: ['maxBodyBytes', maxBodyBytes] },
   )
 }

@@ -11,11 +11,13 @@ import type { PortLimits } from '../base/limits.ts'
 import { someOf } from '../base/live.ts'
 import type { ListenerCounts, ListenerView } from '../base/live.ts'
 import { Sweeper } from '../base/sweeper.ts'
-import type { Steps } from '../base/types.ts'
+import type { Peer, Steps } from '../base/types.ts'
 import { Wire } from '../base/wire/socket.ts'
 import type { Connection, Door } from './door.ts'
+import type { Entrance, Gate } from './gate.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
+import { peerOf } from './peer.ts'
 import type { Certificates } from './tls.ts'
 
 export interface ListenerOptions {
@@ -25,6 +27,8 @@ export interface ListenerOptions {
   certificates: Certificates | null
   limits: PortLimits
   steps: Steps
+  /** That of all ports. */
+  readonly gate: Gate
   readonly serve: (exchange: Exchange) => void
   /** Somebody has connected. */
   readonly opened: (socket: Socket) => void
@@ -35,7 +39,7 @@ export interface ListenerOptions {
 /** Connections the kernel holds for us while we are busy. */
 const BACKLOG = 4096
 
-export class Listener implements Door {
+export class Listener implements Door, Entrance {
   limits: PortLimits
   readonly steps: Steps
   readonly isSecure: boolean
@@ -47,6 +51,7 @@ export class Listener implements Door {
   #state: 'open' | 'draining' | 'closed' = 'open'
   #numbered = 0
   #accepts = 0
+  #open = 0
   /** Of connections that are over. */
   #bytesIn = 0
   #bytesOut = 0
@@ -61,15 +66,12 @@ export class Listener implements Door {
     this.#certificates = options.certificates
     this.connections = new Sweeper(shortestOf(limits))
     this.#server = this.#createServer()
-    // Handshakes under way count too; plain sockets leave the server's own count as they are taken over.
-    this.#server.maxConnections = limits.maxConnections
   }
 
   /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
   update(limits: PortLimits, certificates: Certificates | null): void {
     this.limits = limits
     this.connections.look(shortestOf(limits))
-    this.#server.maxConnections = limits.maxConnections
     if (certificates === null || !(this.#server instanceof TlsServer)) return
     this.#certificates = certificates
     this.#server.setSecureContext(certificates.fallback)
@@ -78,6 +80,11 @@ export class Listener implements Door {
   /** The one the system chose, where the configuration says 0. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Handshakes under way count too. */
+  get open(): number {
+    return this.#open
   }
 
   get isDraining(): boolean {
@@ -110,17 +117,18 @@ export class Listener implements Door {
     for (const connection of this.connections.members) connection.shutDown()
   }
 
-  http2(socket: Socket): void {
-    new Http2Connection(this, socket)
+  http2(socket: Socket, source: Peer): void {
+    new Http2Connection(this, socket, source)
   }
 
   number(): number {
     return ++this.#numbered
   }
 
-  carried(bytesIn: number, bytesOut: number): void {
+  carried(source: Peer, bytesIn: number, bytesOut: number): void {
     this.#bytesIn += bytesIn
     this.#bytesOut += bytesOut
+    if (!this.isSecure) this.#left(source)
   }
 
   get counts(): ListenerCounts {
@@ -159,20 +167,39 @@ export class Listener implements Door {
       SNICallback: (name: string, done: (error: null, context?: SecureContext) => void): void =>
         done(null, this.#certificates?.contextFor(name)),
     }
-    const server = createTlsServer(options, (socket) => this.#secured(socket))
+    const server = createTlsServer(options)
+    const [begin] = server.listeners('connection') as ((socket: Socket) => void)[]
+    // Node's own begins the handshake: ours stands before it.
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      const source = this.#admit(socket)
+      if (source === null) return
+      socket.once('close', () => this.#left(source))
+      begin!.call(server, socket)
+    })
+    server.on('secureConnection', (socket) => this.#secured(socket))
     // Node tells of a handshake that failed or took too long, and leaves the socket to us.
     server.on('tlsClientError', (_error, socket) => socket.destroy())
     return server
   }
 
-  get #isFull(): boolean {
-    return this.isDraining || this.connections.members.size >= this.limits.maxConnections
+  #admit(socket: Socket): Peer | null {
+    if (this.isDraining) socket.destroy()
+    const source = this.isDraining ? null : this.#options.gate.admit(socket, this)
+    if (source !== null) this.#open++
+    return source
+  }
+
+  #left(source: Peer): void {
+    this.#open--
+    this.#options.gate.left(source)
   }
 
   #accepted(socket: Socket): void {
-    if (this.#isFull) return void socket.destroy()
+    const source = this.#admit(socket)
+    if (source === null) return
     this.#count(socket)
-    const connection = new Http1Connection(this)
+    const connection = new Http1Connection(this, source)
     connection.attach(Wire.accepted(socket, connection))
   }
 
@@ -182,10 +209,11 @@ export class Listener implements Door {
   }
 
   #secured(socket: TLSSocket): void {
-    if (this.#isFull) return void socket.destroy()
+    if (this.isDraining) return void socket.destroy()
     this.#count(socket)
-    if (socket.alpnProtocol === 'h2') return this.http2(socket)
-    const connection = new Http1Connection(this)
+    const source = peerOf(socket, true)
+    if (socket.alpnProtocol === 'h2') return this.http2(socket, source)
+    const connection = new Http1Connection(this, source)
     connection.attach(Wire.secured(socket, connection))
   }
 

@@ -1,6 +1,8 @@
 // Every fault the gateway can meet: one class, one table. The table says which status a client
 // gets and whose fault it was; only `relay/refuse.ts` turns an error into a reply.
 
+import type { Limit } from './refusals.ts'
+
 export type Source = 'client' | 'gateway' | 'backend'
 
 const TABLE = {
@@ -29,6 +31,7 @@ const TABLE = {
   INTERNAL: [500, 'gateway'],
   POOL_EXHAUSTED: [503, 'gateway'],
   LIMITS_UNAVAILABLE: [503, 'gateway'],
+  OUT_OF_DESCRIPTORS: [503, 'gateway'],
   REQUEST_TIMEOUT: [504, 'gateway'],
   // The backend could not be reached, or did not answer as HTTP.
   UPGRADE_FAILED: [502, 'backend'],
@@ -41,13 +44,20 @@ const TABLE = {
 
 export type ErrorCode = keyof typeof TABLE
 
+export interface GatewayErrorOptions extends ErrorOptions {
+  /** Which bound was reached, and what it is; it is counted when a client is told. */
+  readonly limit?: readonly [limit: Limit, most: number]
+}
+
 export class GatewayError extends Error {
   readonly code: ErrorCode
+  readonly limit: readonly [limit: Limit, most: number] | null
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options)
     this.name = 'GatewayError'
     this.code = code
+    this.limit = options.limit ?? null
   }
 
   get status(): number {

@@ -18,6 +18,8 @@ export interface WireLimits {
   keepAliveTimeout: number
   /** frontendPolicies.http.maxConnections: open connections per listener port. */
   maxConnections: number
+  /** frontendPolicies.http.maxConnectionsPerAddress: of one client address (IPv6: one /64), over all ports. */
+  maxConnectionsPerAddress: number
   /** frontendPolicies.http.http2MaxStreams: streams a client may have open on one HTTP/2 connection. */
   maxStreams: number
   /** frontendPolicies.tls.handshakeTimeout. */
@@ -33,6 +35,7 @@ export const WIRE_LIMITS: WireLimits = {
   responseIdleTimeout: 120_000,
   keepAliveTimeout: 600_000,
   maxConnections: 65_536,
+  maxConnectionsPerAddress: 16_384,
   maxStreams: 128,
   handshakeTimeout: 15_000,
 }

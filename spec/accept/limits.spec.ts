@@ -127,23 +127,6 @@ limits('closes an idle connection after http1IdleTimeout', async () => {
   assert.is(client.end, 'closed')
 })
 
-limits('refuses a connection above maxConnections, and takes one again later', async () => {
-  const backend = await stage.backend(SERVE)
-  const gateway = await stage.gateway(http('maxConnections: 1') + routeTo(backend))
-  const first = await stage.client(gateway)
-  first.send(GET)
-  await first.until(/ok$/)
-  const second = await stage.client(gateway)
-  assert.is(await second.untilClosed(), '')
-  first.destroy()
-  for (;;) {
-    const third = await stage.client(gateway)
-    third.send(GET)
-    await third.settled(() => third.text !== '', 5000, 'an answer or none')
-    if (third.text === OK) break
-  }
-})
-
 limits('answers 431 to a head above its bounds, and forwards nothing', async () => {
   const backend = await stage.backend(SERVE)
   const gateway = await stage.gateway(

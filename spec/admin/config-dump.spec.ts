@@ -206,6 +206,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       bodyIdleTimeout: '1m',
       responseIdleTimeout: '2m',
       maxConnections: 65536,
+      maxConnectionsPerAddress: 16384,
       http1MaxHeaders: 128,
       http1IdleTimeout: '1m',
       http2MaxStreams: 9,

@@ -11,6 +11,12 @@ const WAIT_MS = 15_000
 /** Programs run beside each other, and beside whatever else has the default ports. */
 const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }
 
+/** One that may have only so many files open. */
+export interface Limited {
+  readonly name: string
+  readonly descriptors: number
+}
+
 export class Program {
   stdout = ''
   stderr = ''
@@ -19,14 +25,15 @@ export class Program {
   #wake: (() => void)[] = []
   #state: 'running' | 'over' = 'running'
 
-  /** `name` as in dist/bin/. A variable set to undefined is taken out of the environment. */
+  /** As in dist/bin/. A variable set to undefined is taken out of the environment. */
   constructor(
-    name: string,
+    program: string | Limited,
     args: readonly string[],
     env: Record<string, string | undefined> = {},
     input = '',
   ) {
-    this.#child = spawn(process.execPath, [join(ROOT, `dist/bin/${name}.js`), ...args], {
+    const [command, words] = commandOf(program)
+    this.#child = spawn(command, [...words, ...args], {
       env: { ...process.env, ...OFF, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
@@ -79,6 +86,13 @@ export class Program {
   #notify(): void {
     for (const wake of this.#wake.splice(0)) wake()
   }
+}
+
+function commandOf(program: string | Limited): [command: string, words: string[]] {
+  const path = (name: string): string => join(ROOT, `dist/bin/${name}.js`)
+  if (typeof program === 'string') return [process.execPath, [path(program)]]
+  const { name, descriptors } = program
+  return ['sh', ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, path(name)]]
 }
 
 /** Runs a program to its end. */

@@ -47,6 +47,7 @@ export class Framer {
   #left = 0
   /** Bytes of content that may still come. */
   #room = 0
+  #most = 0
   /** Digits of the size, or letters of the trailer's name, so far. */
   #digits = 0
   #extra = 0
@@ -63,6 +64,7 @@ export class Framer {
   /** `maxContent` bounds what chunks may add up to; a length is its caller's to judge. */
   start(kind: Kind, length: number, maxContent = Number.MAX_SAFE_INTEGER): void {
     this.#room = maxContent
+    this.#most = maxContent
     this.#kind = kind
     this.#left = kind === 'length' ? length : 0
     this.#digits = 0
@@ -174,7 +176,7 @@ export class Framer {
     if (this.#bytes[this.#at++] !== LF) throw badChunk('bare CR behind a chunk size')
     this.#digits = 0
     this.#room -= this.#left
-    if (this.#room < 0) throw tooLarge()
+    if (this.#room < 0) throw tooLarge(this.#most)
     return this.#left === 0 ? 'line' : 'data'
   }
 
@@ -262,10 +264,11 @@ function afterExtension(byte: number): 'extension' | 'sizeEnd' {
   throw badChunk('malformed chunk extension')
 }
 
-function tooLarge(): GatewayError {
+function tooLarge(most: number): GatewayError {
   return new GatewayError(
     'BODY_TOO_LARGE',
-    'request body too large: chunks add up to more than frontendPolicies.http.maxBodyBytes',
+    `request body too large: chunks add up to more than ${most} bytes (frontendPolicies.http.maxBodyBytes)`,
+    { limit: ['maxBodyBytes', most] },
   )
 }
 

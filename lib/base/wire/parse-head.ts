@@ -59,7 +59,7 @@ export function parseRequestHead(
 function skipEmptyLines(bytes: Buffer, from: number, to: number, limits: HeadLimits): number {
   let at = from
   while (at + 1 < to && bytes[at] === CR && bytes[at + 1] === LF) at += 2
-  if (at - from >= limits.maxHeadBytes) throw tooLarge(limits, 'client')
+  if (at - from >= limits.maxHeadBytes) throw tooLarge(limits, 'client', 'maxHeadBytes')
   if (at === to) return -1
   const first = bytes[at]
   if (first !== CR && first !== LF) return at
@@ -126,19 +126,26 @@ function run(
   llhttp.llhttp_reset(parser)
   resetSpans()
   if (result === 0 && to - from < limits.maxHeadBytes) return -1
-  if (result === 0 || result === RECORDER_FULL) throw tooLarge(limits, side)
+  if (result === 0 || result === RECORDER_FULL)
+    throw tooLarge(limits, side, result === 0 ? 'maxHeadBytes' : 'http1MaxHeaders')
   if (side === 'backend') throw invalidResponse(fault)
   const code = codeOf(result, bytes.latin1Slice(from, from + length))
   if (code === null) return -1
   throw new GatewayError(code, `invalid request: ${fault}`)
 }
 
-function tooLarge(limits: HeadLimits, side: 'client' | 'backend'): GatewayError {
+function tooLarge(
+  limits: HeadLimits,
+  side: 'client' | 'backend',
+  limit: 'maxHeadBytes' | 'http1MaxHeaders',
+): GatewayError {
+  const most = limit === 'maxHeadBytes' ? limits.maxHeadBytes : limits.maxHeaders
   return side === 'client'
     ? new GatewayError(
         'HEAD_TOO_LARGE',
         `request head too large: more than ${limits.maxHeadBytes} bytes (frontendPolicies.http.maxHeadBytes)` +
           ` or ${limits.maxHeaders} fields (frontendPolicies.http.http1MaxHeaders)`,
+        { limit: [limit, most] },
       )
     : invalidResponse(`head larger than ${limits.maxHeadBytes} bytes`)
 }
@@ -174,7 +181,7 @@ function firstFieldOf(text: string): number {
 function fieldSpans(text: string, first: number, offset: number, limits: HeadLimits): number[] {
   const last = spans[3]! >> 2
   if ((last - first) >> 2 > limits.maxHeaders)
-    throw tooLarge(limits, first === 6 ? 'client' : 'backend')
+    throw tooLarge(limits, first === 6 ? 'client' : 'backend', 'http1MaxHeaders')
   const found: number[] = []
   for (let i = first; i < last; i += 4) {
     const name = spans[i]! - offset

@@ -1,5 +1,6 @@
 // What went wrong on the way to a backend, in words that help and that name no inner address.
 
+import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../base/descriptors.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 
@@ -14,7 +15,8 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'timed out',
   ENOENT: 'no such socket',
   EACCES: 'permission denied',
-  EMFILE: 'out of file descriptors',
+  EMFILE: NO_DESCRIPTORS,
+  ENFILE: NO_DESCRIPTORS,
 }
 
 /** In our own words, the socket's error, or null where it just closed. */
@@ -25,7 +27,9 @@ export const LATE = 'connect timed out'
 
 export function backendFault(code: ErrorCode, what: What): GatewayError {
   const cause = what instanceof Error ? what : undefined
-  return new GatewayError(code, `upstream call failed: ${reasonOf(what)}`, cause && { cause })
+  const isOurs = cause !== undefined && isOutOfDescriptors(cause)
+  const whose = isOurs ? 'OUT_OF_DESCRIPTORS' : code
+  return new GatewayError(whose, `upstream call failed: ${reasonOf(what)}`, cause && { cause })
 }
 
 /** No answer in time; reference.md 2.10 gives it a text of its own. */

@@ -84,10 +84,8 @@ export class Pool implements Home, SessionHome, Carrier {
       return free.send(call)
     }
     if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
-    if (this.#waiting.length >= this.limits.poolMaxWaiting)
-      return call.failed(
-        new GatewayError('POOL_EXHAUSTED', 'upstream call failed: too many requests are waiting'),
-      )
+    const { poolMaxWaiting } = this.limits
+    if (this.#waiting.length >= poolMaxWaiting) return call.failed(exhausted(poolMaxWaiting))
     this.#tell('debug', 'waiting for a connection')
     call.carriedBy(this)
     this.#waiting.push(call)
@@ -231,6 +229,14 @@ export class Pool implements Home, SessionHome, Carrier {
     this.#fault = ''
     this.#connects.add((performance.now() - since) / 1000)
   }
+}
+
+function exhausted(most: number): GatewayError {
+  return new GatewayError(
+    'POOL_EXHAUSTED',
+    `upstream call failed: too many requests are waiting, at most ${most} (config.backend.poolMaxWaiting)`,
+    { limit: ['poolMaxWaiting', most] },
+  )
 }
 
 /** HTTP/2 has no way to switch protocols. */

@@ -168,7 +168,8 @@ settings('set how much of LLM requests is kept', () => {
 settings('set the limits towards clients', () => {
   const http =
     'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
-    'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, http2MaxStreams: 6'
+    'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, ' +
+    'maxConnectionsPerAddress: 8, http2MaxStreams: 6'
   const text = `${GATEWAY}frontendPolicies: { http: { ${http} }, tls: { handshakeTimeout: 7s } }`
   assert.equal(configOf(text).wire, {
     maxHeadBytes: 1024,
@@ -179,6 +180,7 @@ settings('set the limits towards clients', () => {
     responseIdleTimeout: 3000,
     keepAliveTimeout: 4000,
     maxConnections: 5,
+    maxConnectionsPerAddress: 8,
     maxStreams: 6,
     handshakeTimeout: 7000,
   })

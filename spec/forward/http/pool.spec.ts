@@ -156,7 +156,7 @@ pool('refuses with 503 when poolMaxWaiting are waiting', async () => {
   const second = await stage.client(gateway)
   second.send(get('/2'))
   await second.until(
-    /503 Service Unavailable[^]*upstream call failed: too many requests are waiting$/,
+    /503 Service Unavailable[^]*upstream call failed: too many requests are waiting, at most 0 \(config.backend.poolMaxWaiting\)$/,
   )
   backend.release()
   await first.until(/ok$/)

@@ -89,6 +89,7 @@ export function wireLimitsOf(shape: FrontendShape): WireLimits {
     responseIdleTimeout: http.responseIdleTimeout ?? WIRE_LIMITS.responseIdleTimeout,
     keepAliveTimeout: http.http1IdleTimeout ?? WIRE_LIMITS.keepAliveTimeout,
     maxConnections: http.maxConnections ?? WIRE_LIMITS.maxConnections,
+    maxConnectionsPerAddress: http.maxConnectionsPerAddress ?? WIRE_LIMITS.maxConnectionsPerAddress,
     maxStreams: http.http2MaxStreams ?? WIRE_LIMITS.maxStreams,
     handshakeTimeout: tls.handshakeTimeout ?? WIRE_LIMITS.handshakeTimeout,
   }

@@ -202,6 +202,11 @@ export const FRONTEND = z
         ),
         http1IdleTimeout: time(WIRE.keepAliveTimeout, 'An idle connection'),
         maxConnections: amount(WIRE.maxConnections, 'Open connections per port', COUNT),
+        maxConnectionsPerAddress: amount(
+          WIRE.maxConnectionsPerAddress,
+          'Open connections of one client address (IPv6: one /64), over all ports',
+          COUNT,
+        ),
         http2MaxStreams: amount(WIRE.maxStreams, 'Streams on one HTTP/2 connection', COUNT),
         ...unsupported(
           'http1HeaderCase',

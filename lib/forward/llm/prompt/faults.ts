@@ -7,12 +7,14 @@ export function tooLarge(size: number, most: number): GatewayError {
     'BODY_TOO_LARGE',
     `request body too large: of ${size} bytes or more, the first ${most} did not tell its model ` +
       '(config.llm.maxHeldBytes)',
+    { limit: ['maxHeldBytes', most] },
   )
 }
 
-export function noRoom(): GatewayError {
+export function noRoom(most: number): GatewayError {
   return new GatewayError(
     'POOL_EXHAUSTED',
-    'too much is held of other requests: try again later (config.llm.maxHeldTogether)',
+    `too much is held of other requests, at most ${most} bytes (config.llm.maxHeldTogether): try again later`,
+    { limit: ['maxHeldTogether', most] },
   )
 }

@@ -15,6 +15,11 @@ export class Kept {
     this.#together = together
   }
 
+  /** Of all requests together. */
+  get most(): number {
+    return this.#together.most
+  }
+
   get length(): number {
     return this.#length
   }

@@ -283,7 +283,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
         return this.#fail(tooLarge(this.size, maxHeldBytes))
       this.#reading = 'off'
     }
-    return this.#kept.add(bytes, from, to) || this.#fail(noRoom())
+    return this.#kept.add(bytes, from, to) || this.#fail(noRoom(this.#kept.most))
   }
 
   /** While one does, for the next. */

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
+import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../../base/descriptors.ts'
 import type { McpTarget } from '../../../base/config/mcp-types.ts'
 
 export type StdioTarget = Extract<McpTarget, { kind: 'stdio' }>
@@ -37,6 +38,7 @@ function isStarted(child: ChildProcessWithoutNullStreams): child is Started {
 
 /** The system's refusals name the command only; Node's own quote the argument, which may be a secret. */
 function whyOf(error: NodeJS.ErrnoException): string {
+  if (isOutOfDescriptors(error)) return NO_DESCRIPTORS
   return error.syscall === undefined ? (error.code ?? error.name) : error.message
 }
 

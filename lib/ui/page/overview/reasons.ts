@@ -146,6 +146,10 @@ const OF_GATEWAY: Readonly<Record<string, Row>> = {
     'The process that counts limits for all workers did not answer.',
     'It is overloaded or has ended; the log says more. Without its word no request passes a limit.',
   ],
+  OUT_OF_DESCRIPTORS: [
+    'The gateway may not open more files and connections.',
+    'Raise its limit of open files (ulimit -n, LimitNOFILE), or see who holds so many connections.',
+  ],
   REQUEST_TIMEOUT: [
     'No answer came within the time the route allows.',
     'Is the backend slow? The limit is "timeout.requestTimeout" of the route.',

@@ -1,0 +1,84 @@
+// Who may come in, over all ports: by what the process, the port and the client's address have room for. Asked once for
+// each connection, and told once when it is over.
+
+import type { Socket } from 'node:net'
+import type { Descriptors } from '../base/descriptors.ts'
+import type { PortLimits } from '../base/limits.ts'
+import type { Limit, Refusals } from '../base/refusals.ts'
+import { Shares } from '../base/shares.ts'
+import type { Peer } from '../base/types.ts'
+import { addressKey } from './address-key.ts'
+import { Goodbyes } from './goodbyes.ts'
+import { peerOf } from './peer.ts'
+
+/** Where it comes in. */
+export interface Entrance {
+  readonly limits: PortLimits
+  readonly isSecure: boolean
+  /** Connections that are open, those in a handshake included. */
+  readonly open: number
+}
+
+export class Gate {
+  readonly #refusals: Refusals
+  readonly #descriptors: Descriptors
+  readonly #addresses = new Shares()
+  readonly #goodbyes = new Goodbyes()
+
+  constructor(refusals: Refusals, descriptors: Descriptors) {
+    this.#refusals = refusals
+    this.#descriptors = descriptors
+  }
+
+  /** Who it is; null for one who cannot stay, and has been told why where that is possible. */
+  admit(socket: Socket, entrance: Entrance): Peer | null {
+    const peer = peerOf(socket, entrance.isSecure)
+    const key = addressKey(peer.address)
+    const reached = this.#reachedBy(socket, key, entrance)
+    if (reached === null) {
+      this.#addresses.take(key)
+      return peer
+    }
+    const [limit, most] = reached
+    this.#refusals.count(limit, most)
+    // A handshake costs more than what there is no room for.
+    if (entrance.isSecure) socket.destroy()
+    else this.#goodbyes.say(socket, WORDS[limit](most))
+    return null
+  }
+
+  left(peer: Peer): void {
+    this.#addresses.give(addressKey(peer.address))
+  }
+
+  /** The system had none left for a connection that waits. */
+  outOfDescriptors(): void {
+    this.#refusals.count('descriptors', this.#descriptors.limit)
+  }
+
+  #reachedBy(socket: Socket, key: string, entrance: Entrance): [Reason, number] | null {
+    const { maxConnections, maxConnectionsPerAddress } = entrance.limits
+    if (this.#descriptors.isShort(descriptorOf(socket)))
+      return ['descriptors', this.#descriptors.limit]
+    if (entrance.open >= maxConnections) return ['maxConnections', maxConnections]
+    if (this.#addresses.of(key) >= maxConnectionsPerAddress)
+      return ['maxConnectionsPerAddress', maxConnectionsPerAddress]
+    return null
+  }
+}
+
+type Reason = Extract<Limit, 'descriptors' | 'maxConnections' | 'maxConnectionsPerAddress'>
+
+const WORDS: Record<Reason, (most: number) => string> = {
+  descriptors: (most) => `out of file descriptors: the gateway may open ${most} (ulimit -n)`,
+  maxConnections: (most) =>
+    `too many connections: ${most} are open on this port (frontendPolicies.http.maxConnections)`,
+  maxConnectionsPerAddress: (most) =>
+    `too many connections: ${most} are open from your address (frontendPolicies.http.maxConnectionsPerAddress)`,
+}
+
+/** -1 where the system has no such numbers. */
+function descriptorOf(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { fd?: number } | null }
+  return handle?.fd ?? -1
+}
