@@ -1,7 +1,8 @@
-// Compiles everything to dist/, the page for browsers, and makes the entry points executable. `node build.mjs <folder>`
+// Compiles everything to dist/, the page for browsers, and the bundle that the gateway starts from. `node build.mjs <folder>`
 // builds elsewhere.
-import { chmodSync, cpSync, rmSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { bundle } from './bundle.mjs'
 
 const [out = 'dist'] = process.argv.slice(2)
 const PAGE = 'lib/ui/page'
@@ -14,4 +15,7 @@ for (const project of ['.', PAGE]) {
 }
 for (const name of ['index.html', 'style'])
   cpSync(`${PAGE}/${name}`, `${out}/${PAGE}/${name}`, { recursive: true })
+for (const end of ['.js', '.js.map'])
+  renameSync(`${out}/bin/bundled${end}`, `${out}/bin/gateway${end}`)
 for (const name of ['gateway', 'gwctl']) chmodSync(`${out}/bin/${name}.js`, 0o755)
+await bundle('gateway', out)

@@ -2,6 +2,7 @@
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
 import sade from 'sade'
+import { tellSources } from '../lib/base/bundle-places.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import {
   QUICKSTART,
@@ -138,6 +139,7 @@ async function serve(config: Config, options: Options, readAt: number): Promise<
 
 /** A fault of ours that nothing else caught costs what it happened in, and not every other stream. */
 function outlive(log: Log): void {
+  tellSources()
   process.on('uncaughtException', (error) =>
     log.line('error', 'gateway', 'internal error', ['cause', error.stack ?? error.message]),
   )

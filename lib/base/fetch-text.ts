@@ -1,8 +1,7 @@
 // Small documents of identity providers, over undici: off the path of requests, so its comfort costs nothing.
 
 import { gunzipSync } from 'node:zlib'
-import { Agent, request } from 'undici'
-import type { Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import { outsideLookup } from './outside.ts'
 
 /** A provider must answer within this, or counts as down. */
@@ -38,17 +37,25 @@ export function fetcher(asked: Asked = 'theirs'): { fetch: Fetch; close: () => v
     rejectUnauthorized: asked !== 'ours',
     ...(asked === 'strangers' ? { lookup: outsideLookup() } : {}),
   }
-  const dispatcher = new Agent({ keepAliveTimeout: 4_000, connections: 16, pipelining: 1, connect })
+  let dispatcher: Agent | null | 'closed' = null
   const fetch: Fetch = async (url, options = {}) => {
     const { method = 'GET', headers = {}, body = null, timeout = FETCH_TIMEOUT_MS } = options
     const signal = AbortSignal.timeout(timeout)
+    // A large library, and most gateways ask nobody.
+    const { Agent, request } = await import('undici')
+    if (dispatcher === 'closed') throw new Error('nobody waits for an answer any more')
+    dispatcher ??= new Agent({ keepAliveTimeout: 4_000, connections: 16, pipelining: 1, connect })
     const answer = await request(url, { method, headers, body, signal, dispatcher })
     const bytes = await bytesOf(answer.body)
     const { statusCode: status, headers: fields } = answer
     const coding = String(fields['content-encoding'] ?? 'identity')
     return { status, headers: fields, bytes, text: () => textOf(bytes, coding) }
   }
-  return { fetch, close: () => void dispatcher.destroy() }
+  const close = (): void => {
+    if (dispatcher !== null && dispatcher !== 'closed') void dispatcher.destroy()
+    dispatcher = 'closed'
+  }
+  return { fetch, close }
 }
 
 /** Some servers pack what nobody asked them to pack. Throws for any other coding than gzip. */

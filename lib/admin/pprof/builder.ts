@@ -10,8 +10,8 @@ import type {
   SampleInput,
   ValueTypeInput,
 } from 'pprof-format'
+import type { Position } from '../../base/bundle-places.ts'
 import { Sources } from './sources.ts'
-import type { Position } from './sources.ts'
 
 /** As V8 tells it: lines count from 0, and -1 is nowhere. */
 export interface CallFrame {
@@ -47,7 +47,9 @@ export class Builder {
     const place = line === 0 ? start : this.#sources.positionOf(frame.url, line)
     // What was inlined from another file has lines that are none of this one.
     const isHere = place.file === start.file && place.line >= start.line
-    const functionId = this.#functionOf(nameOf(frame, start), start.file, start.line)
+    const written = this.#sources.nameOf(frame.url, frame.functionName)
+    const name = nameOf({ ...frame, functionName: written }, start)
+    const functionId = this.#functionOf(name, start.file, start.line)
     const at = isHere ? place.line : start.line
     const key = `${functionId} ${at}`
     let location = this.#locations.get(key)

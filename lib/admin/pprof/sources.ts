@@ -1,17 +1,13 @@
-// Where a place in the built code stands in our TypeScript, by the source maps beside it; and names of files that say
-// nothing of the machine they are on.
+// Where a place in the built code stands in our TypeScript, by the tables and source maps beside it; and names of files that
+// say nothing of the machine they are on.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import type { SourceMapPayload } from 'node:module'
 import { isAbsolute, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-
-export interface Position {
-  readonly file: string
-  /** From 1; 0 when nobody knows. */
-  readonly line: number
-}
+import { readPlaces } from '../../base/bundle-places.ts'
+import type { Places, Position } from '../../base/bundle-places.ts'
 
 /** The folder of all that is built, seen from its lib/admin/pprof/. */
 const BUILT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -21,38 +17,50 @@ const LAST_COLUMN = 1_000_000
 
 /** For one profile: what it reads, it reads once. */
 export class Sources {
-  readonly #maps = new Map<string, SourceMap | null>()
+  readonly #places = new Map<string, Places | null>()
 
   /** `line` counts from 1; one that is not in this file (code of others that was inlined) is told as 0. */
   positionOf(url: string, line: number): Position {
     if (!url.startsWith('file://')) return { file: url === '' ? '(native)' : url, line }
     const path = fileURLToPath(url)
-    const map = this.#mapOf(path)
+    const places = this.#placesOf(path)
     const file = shortened(path)
-    if (map === null) return { file, line }
-    const entry = map.findEntry(line - 1, LAST_COLUMN)
-    const isKnown = 'originalLine' in entry && entry.generatedLine === line - 1
-    return { file, line: isKnown ? entry.originalLine + 1 : 0 }
+    return places === null ? { file, line } : (places.positionOf(line) ?? { file, line: 0 })
   }
 
-  #mapOf(path: string): SourceMap | null {
-    let map = this.#maps.get(path)
-    if (map === undefined) {
-      map = readMap(`${path}.map`)
-      this.#maps.set(path, map)
+  /** What the function of this name in the built code is called in ours. */
+  nameOf(url: string, name: string): string {
+    return url.startsWith('file://')
+      ? (this.#placesOf(fileURLToPath(url))?.nameOf(name) ?? name)
+      : name
+  }
+
+  #placesOf(path: string): Places | null {
+    let places = this.#places.get(path)
+    if (places === undefined) {
+      places = readPlaces(path) ?? readMap(path)
+      this.#places.set(path, places)
     }
-    return map
+    return places
   }
 }
 
 /** A map that cannot be read is as good as none: the profile then has the built code's lines. */
-function readMap(path: string): SourceMap | null {
-  if (!existsSync(path)) return null
+function readMap(path: string): Places | null {
+  if (!existsSync(`${path}.map`)) return null
   try {
-    return new SourceMap(JSON.parse(readFileSync(path, 'utf8')) as SourceMapPayload)
+    const map = new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')) as SourceMapPayload)
+    const file = shortened(path)
+    return { positionOf: (line) => positionIn(map, file, line), nameOf: (name) => name }
   } catch {
     return null
   }
+}
+
+function positionIn(map: SourceMap, file: string, line: number): Position | null {
+  const entry = map.findEntry(line - 1, LAST_COLUMN)
+  const isKnown = 'originalLine' in entry && entry.generatedLine === line - 1
+  return isKnown ? { file, line: entry.originalLine + 1 } : null
 }
 
 /** Each file is built from the one of the same name. */

@@ -1,0 +1,77 @@
+// A bundle of two small files, and the table of where its lines come from.
+
+import { writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { Script } from 'node:vm'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readPlaces, tellSources } from '../../lib/base/bundle-places.ts'
+import { Folder } from '../support/folder.ts'
+
+const BUNDLE = `(function () {
+function read() { return new Error('of one').stack }
+function read2() { return new Error('of two').stack }
+function read3() { return new Error('of nobody').stack }
+return [read(), read2(), read3()] })`
+
+const TABLE = {
+  files: ['lib/one.ts', 'lib/two.ts'],
+  names: { read2: 'read' },
+  lines: [-1, 0, 0, 41, 1, 7, -1, 0, 1, 99],
+}
+
+const places = suite('bundle places')
+let folder = new Folder()
+const { prepareStackTrace } = Error as { readonly prepareStackTrace?: unknown }
+places.before.each(() => {
+  folder = new Folder()
+  writeFileSync(folder.at('a.bundle.js'), BUNDLE)
+  writeFileSync(folder.at('a.bundle.js.places.json'), JSON.stringify(TABLE))
+})
+places.after.each(() => {
+  Object.assign(Error, { prepareStackTrace })
+  folder.close()
+})
+
+function stacksOf(name: string): string[] {
+  const filename = pathToFileURL(folder.at(name)).href
+  return (new Script(BUNDLE, { filename }).runInThisContext() as () => string[])()
+}
+
+places('tell file, line and name of what the bundle was made of', () => {
+  const found = readPlaces(folder.at('a.bundle.js'))
+  assert.equal(found?.positionOf(2), { file: 'lib/one.ts', line: 41 })
+  assert.equal(found?.positionOf(3), { file: 'lib/two.ts', line: 7 })
+  assert.is(found?.nameOf('read2'), 'read')
+  assert.is(found?.nameOf('read3'), 'read3')
+  assert.is(found?.nameOf('toString'), 'toString')
+})
+
+places('know nothing of lines that are nobody’s, or not there', () => {
+  const found = readPlaces(folder.at('a.bundle.js'))
+  for (const line of [0, 1, 4, 6, 100]) assert.is(found?.positionOf(line), null, String(line))
+})
+
+places('are none where there is no table, or no bundle', () => {
+  writeFileSync(folder.at('b.bundle.js.places.json'), '{')
+  writeFileSync(folder.at('c.js.places.json'), JSON.stringify(TABLE))
+  for (const name of ['none.bundle.js', 'b.bundle.js', 'c.js'])
+    assert.is(readPlaces(folder.at(name)), null, name)
+})
+
+places('stand in the stacks of errors', () => {
+  tellSources()
+  const [one, two, nobodys] = stacksOf('a.bundle.js')
+  assert.match(one!, /^Error: of one\n {4}at read \(lib\/one\.ts:41\)\n {4}at lib\/two\.ts:99\n/)
+  assert.match(two!, /^Error: of two\n {4}at read \(lib\/two\.ts:7\)\n/)
+  assert.match(nobodys!, /^Error: of nobody\n {4}at read3 \(file:[^)]+\/a\.bundle\.js:4:\d+\)\n/)
+})
+
+places('are left as they are where they are not known', () => {
+  tellSources()
+  const [, two] = stacksOf('none.bundle.js')
+  assert.match(two!, /^Error: of two\n {4}at read2 \(file:[^)]+\/none\.bundle\.js:3:\d+\)\n/)
+  assert.match(new Error('here').stack!, /^Error: here\n {4}at .*bundle-places\.spec\.js:\d+/)
+})
+
+places.run()

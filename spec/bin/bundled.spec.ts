@@ -1,0 +1,41 @@
+// The bundle that the gateway starts from, as it was built: V8 need not compile it, and can where it must.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Script } from 'node:vm'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readPlaces } from '../../lib/base/bundle-places.ts'
+import { VERSION } from '../../lib/base/version.ts'
+import { runProgram } from '../support/program.ts'
+import { ROOT } from '../support/root.ts'
+
+const FILE = join(ROOT, 'dist/bin/gateway.bundle.js')
+
+const bundled = suite('gateway bundle')
+
+bundled('comes with what V8 compiled of it', () => {
+  const cachedData = readFileSync(`${FILE}.cache`)
+  const filename = pathToFileURL(FILE).href
+  const script = new Script(readFileSync(FILE, 'latin1'), { filename, cachedData })
+  assert.is(script.cachedDataRejected, false)
+})
+
+bundled('starts also where V8 has other flags', async () => {
+  const flags = { NODE_OPTIONS: '--max-old-space-size=300 --stack-trace-limit=20' }
+  const { code, stdout, stderr } = await runProgram('gateway', ['--version'], flags)
+  assert.equal([code, stdout, stderr], [0, `gateway, ${VERSION}\n`, ''])
+})
+
+bundled('knows where its lines are from', () => {
+  const lines = readFileSync(FILE, 'latin1').split('\n')
+  const found = readPlaces(FILE)
+  const version = lines.findIndex((line) => line.includes('metaOf("lib/base/version.js")'))
+  const source = readFileSync(join(ROOT, 'lib/base/version.ts'), 'utf8').split('\n')
+  const { file = '', line = 0 } = found?.positionOf(version + 1) ?? {}
+  assert.is(file, 'lib/base/version.ts')
+  assert.match(source[line - 1]!, /import\.meta/)
+})
+
+bundled.run()
