@@ -1,0 +1,93 @@
+// Every request of a soak: who sent it, how it ended for its client, and what the access log says of it.
+
+/** How a client saw it end: as expected, refused by a limit, or broken off, by itself or by the backend. */
+export type End = 'whole' | 'refused' | 'broken'
+
+/** Of the complaints that are kept; more are only counted. */
+const MAX_FAULTS = 20
+
+interface Entry {
+  readonly kind: string
+  end: End | 'open'
+  lines: number
+}
+
+export class Ledger {
+  readonly faults: string[] = []
+  readonly outcomes = new Map<string, number>()
+  /** Requests whose end or line is still to come, by their path. */
+  readonly #open = new Map<string, Entry>()
+  readonly #ends = new Map<string, number>()
+  #last = 0
+  #sent = 0
+  #faultCount = 0
+
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** So many complaints, of which `faults` has the first. */
+  get faultCount(): number {
+    return this.#faultCount
+  }
+
+  /** The path of a new request of this kind. */
+  begin(kind: string): string {
+    const path = `/${kind}/${++this.#last}`
+    this.#open.set(path, { kind, end: 'open', lines: 0 })
+    this.#sent++
+    return path
+  }
+
+  /** One that shares its path with others: its line is counted, not found. */
+  counted(kind: string, end: End): void {
+    this.#sent++
+    add(this.#ends, `${kind} ${end}`)
+  }
+
+  end(path: string, end: End): void {
+    const entry = this.#open.get(path)
+    if (entry === undefined) return this.fault(`${path} ended twice`)
+    entry.end = end
+    add(this.#ends, `${entry.kind} ${end}`)
+    this.#close(path, entry)
+  }
+
+  /** A line of the access log. */
+  logged(path: string, outcome: string): void {
+    add(this.outcomes, `${path.split('/')[1]} ${outcome}`)
+    const entry = this.#open.get(path)
+    if (entry === undefined) return
+    entry.lines++
+    if (entry.lines > 1) this.fault(`${path} was logged twice`)
+    this.#close(path, entry)
+  }
+
+  fault(text: string): void {
+    this.#faultCount++
+    if (this.faults.length < MAX_FAULTS) this.faults.push(text)
+  }
+
+  count(kind: string, end: End): number {
+    return this.#ends.get(`${kind} ${end}`) ?? 0
+  }
+
+  /** Those that lack their end, or their line. What broke off may never have reached the gateway whole. */
+  unaccounted(): string[] {
+    return [...this.#open]
+      .filter(([, { end }]) => end !== 'broken')
+      .map(([path, { end, lines }]) => `${path}: ${end}, ${lines} lines`)
+  }
+
+  get ends(): Record<string, number> {
+    return Object.fromEntries(this.#ends)
+  }
+
+  #close(path: string, { end, lines }: Entry): void {
+    if (end !== 'open' && lines > 0) this.#open.delete(path)
+  }
+}
+
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
