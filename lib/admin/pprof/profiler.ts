@@ -1,6 +1,9 @@
-// The profilers of V8, through its inspector in this process: one profile at a time.
+// The profilers of V8, one profile at a time. What V8 lets another thread do is done there (`profile-worker.ts`).
 
 import { Session } from 'node:inspector/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Span } from './builder.ts'
 import type { SampledHeap } from './heap-profile.ts'
 
 /**
@@ -17,8 +20,20 @@ export interface CpuOptions {
   readonly signal: AbortSignal
 }
 
+/** What the other thread is to do. */
+export type Job =
+  | { readonly kind: 'cpu'; readonly seconds: number; readonly frequency: number }
+  | {
+      readonly kind: 'heap'
+      /** Null where allocations are not sampled. */
+      readonly heap: SampledHeap | null
+      readonly interval: number
+      readonly span: Span
+    }
+
 export class Profilers {
   readonly #session = new Session()
+  #worker: Worker | null = null
   #state: 'idle' | 'busy' = 'idle'
   #heap: 'off' | 'sampling' = 'off'
 
@@ -34,43 +49,47 @@ export class Profilers {
   }
 
   /** The profile, compressed; null when another one is being taken. */
-  async cpu(options: CpuOptions): Promise<Buffer | null> {
-    return this.#alone(() => this.#cpu(options))
+  async cpu({ seconds, frequency, signal }: CpuOptions): Promise<Buffer | null> {
+    return this.#alone(() => this.#made({ kind: 'cpu', seconds, frequency }, signal))
   }
 
   /** What is alive now; garbage is collected first. Empty where allocations are not sampled. */
   async heap(): Promise<Buffer | null> {
     return this.#alone(async () => {
-      const { heapPprof } = await import('./heap-profile.ts')
       const span = { startedAt: Date.now(), duration: 0 }
-      if (this.#heap === 'off') return heapPprof(null, HEAP_INTERVAL, span)
-      const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile')
-      // Node's types are behind: they know neither the samples nor the nodes' ids.
-      return heapPprof(profile as unknown as SampledHeap, HEAP_INTERVAL, span)
+      const heap = await this.#sampled()
+      return this.#made({ kind: 'heap', heap, interval: HEAP_INTERVAL, span })
     })
   }
 
   close(): void {
     this.#session.disconnect()
+    void this.#worker?.terminate()
   }
 
-  async #cpu({ seconds, frequency, signal }: CpuOptions): Promise<Buffer> {
-    const session = this.#session
-    // Loaded when it is needed: most processes are never profiled.
-    const { cpuPprof } = await import('./cpu-profile.ts')
-    await session.post('Profiler.enable')
-    try {
-      const interval = Math.round(1e6 / frequency)
-      await session.post('Profiler.setSamplingInterval', { interval })
-      const startedAt = Date.now()
-      await session.post('Profiler.start')
-      await elapsed(seconds * 1000, signal)
-      const { profile } = await session.post('Profiler.stop')
-      const duration = (profile.endTime - profile.startTime) / 1000
-      return await cpuPprof(profile, frequency, { startedAt, duration })
-    } finally {
-      await session.post('Profiler.disable')
-    }
+  async #sampled(): Promise<SampledHeap | null> {
+    if (this.#heap === 'off') return null
+    const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile')
+    // Node's types are behind: they know neither the samples nor the nodes' ids.
+    return profile as unknown as SampledHeap
+  }
+
+  #made(job: Job, signal?: AbortSignal): Promise<Buffer> {
+    const worker = new Worker(join(import.meta.dirname, 'profile-worker.js'), { workerData: job })
+    this.#worker = worker
+    const enough = (): void => worker.postMessage('enough')
+    signal?.addEventListener('abort', enough)
+    if (signal?.aborted === true) enough()
+    return new Promise<Buffer>((resolve, reject) => {
+      worker.once('message', ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+        resolve(Buffer.from(buffer, byteOffset, byteLength)),
+      )
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error('the thread of a profile was ended')))
+    }).finally(() => {
+      signal?.removeEventListener('abort', enough)
+      this.#worker = null
+    })
   }
 
   async #alone(take: () => Promise<Buffer>): Promise<Buffer | null> {
@@ -82,17 +101,4 @@ export class Profilers {
       this.#state = 'idle'
     }
   }
-}
-
-function elapsed(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
 }
