@@ -2,23 +2,18 @@
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
 import sade from 'sade'
-import { tellSources } from '../lib/base/bundle-places.ts'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
-import {
-  QUICKSTART,
-  QUICKSTART_ENV,
-  QUICKSTART_FILE,
-  QUICKSTART_HINTS,
-} from '../lib/base/config/quickstart.ts'
+import { readInput } from '../lib/base/config/inputs.ts'
+import type { ReadInput } from '../lib/base/config/inputs.ts'
+import { QUICKSTART, QUICKSTART_ENV, QUICKSTART_FILE } from '../lib/base/config/quickstart.ts'
 import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
-import { Log } from '../lib/base/log.ts'
 import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
-import { Beside } from '../lib/beside.ts'
-import { Gateway } from '../lib/gateway.ts'
-import { Reloader } from '../lib/reload.ts'
+import { load } from '../lib/start.ts'
+import type { Start } from '../lib/start.ts'
+import { takeSeat } from '../lib/workers/seat.ts'
 
 /** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
 interface Options {
@@ -47,7 +42,7 @@ sade('gateway', true)
   .example('')
   .example('-f config.yaml')
   .example('-f config.yaml -f policies/ --validate-only')
-  .action((options: Options) => void run(options))
+  .action((options: Options) => void begin(options))
   .parse(wordsOf(process.argv), { unknown: (flag) => `unknown option ${flag}` })
 
 /** sade takes a value that starts with a dash for the next option, and knows -v only. */
@@ -62,13 +57,17 @@ function wordsOf(words: readonly string[]): string[] {
   })
 }
 
-async function run(options: Options): Promise<void> {
+async function begin(options: Options): Promise<void> {
   try {
     if (options['print-schema'] === true) return printSchema()
-    const readAt = Date.now()
-    const config = read(options)
-    if (options['validate-only'] === true) return tellValid(config)
-    await serve(config, options, readAt)
+    const start = startOf(options)
+    const seat = takeSeat()
+    if (seat !== null) return await (await import('../lib/work.ts')).work(start, seat)
+    const loaded = load(start)
+    if (options['validate-only'] === true) return tellValid(loaded.config)
+    if (loaded.config.process.workers === 1)
+      return await (await import('../lib/run.ts')).run(start, loaded)
+    await (await import('../lib/supervise.ts')).supervise(start, loaded)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.
@@ -88,13 +87,28 @@ function printSchema(): void {
   process.stdout.write(schemaText())
 }
 
+function startOf(options: Options): Start {
+  let text: string | null = null
+  // The workers need it, too.
+  const input = (): string => (text ??= readInput())
+  return {
+    load: () => read(options, input),
+    mayChange: canReadAgain(options),
+    input: () => text,
+    env: process.env,
+    exit: (code) => process.exit(code),
+  }
+}
+
 /** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
-function read({ _: words, file, config, 'validate-only': only = true }: Options): Config {
+function read(options: Options, input: ReadInput): Config {
+  const { _: words, file, config, 'validate-only': only = true } = options
   const [word] = only === true ? words : [only]
   if (word !== undefined)
     throw new Error(`unexpected argument ${word}: a configuration file is given by -f`)
   if (file !== undefined && config !== undefined) throw new Error('only one of --config or --file')
-  if (file !== undefined) return loadConfig(valuesOf(file, '-f needs the name of a file'))
+  if (file !== undefined)
+    return loadConfig(valuesOf(file, '-f needs the name of a file'), process.env, input)
   if (config === undefined)
     return parseConfig(QUICKSTART, { file: QUICKSTART_FILE, env: QUICKSTART_ENV })
   const [text = '', ...more] = valuesOf(config, '-c needs the text of a configuration')
@@ -107,74 +121,6 @@ function valuesOf(written: Value | Value[], missing: string): string[] {
     if (value === true || value === '') throw new Error(missing)
     return String(value)
   })
-}
-
-async function serve(config: Config, options: Options, readAt: number): Promise<void> {
-  const log = new Log(config.process.logging)
-  outlive(log)
-  const gateway = new Gateway(config, log)
-  const reloader = new Reloader(gateway, log, { load: () => read(options) })
-  const ending = endingOf(gateway, reloader, log)
-  const { env } = process
-  const quit = (): void => ending.begin('/quitquitquit')
-  // Before the first line: it remembers them for the page.
-  const beside = new Beside({ config, env, gateway, reloader, log, quit })
-  log.line('info', 'gateway', 'loaded config', ['file', config.file, 'generation', 1])
-  for (const message of [...config.warnings, ...complaintsOf(config.resources)])
-    log.line('warn', 'config', message, [])
-  // However it ends: child processes and the files of unix sockets go with it.
-  process.on('exit', () => {
-    gateway.abandon()
-    beside.close()
-  })
-  await beside.open()
-  await gateway.start()
-  // Before it says that it has started: whoever reads that may send a signal.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => ending.signalled(signal))
-  if (canReadAgain(options)) keepUp(reloader, readAt)
-  log.flush()
-  if (config.file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
-}
-
-/** A fault of ours that nothing else caught costs what it happened in, and not every other stream. */
-function outlive(log: Log): void {
-  tellSources()
-  process.on('uncaughtException', (error) =>
-    log.line('error', 'gateway', 'internal error', ['cause', error.stack ?? error.message]),
-  )
-}
-
-interface Ending {
-  /** A second signal does not wait any longer. */
-  signalled(signal: NodeJS.Signals): void
-  begin(reason: string): void
-}
-
-function endingOf(gateway: Gateway, reloader: Reloader, log: Log): Ending {
-  let state: 'running' | 'stopping' = 'running'
-  const begin = (reason: string): void => {
-    if (state === 'stopping') return
-    state = 'stopping'
-    log.line('info', 'gateway', 'shutting down', ['signal', reason])
-    reloader.close()
-    void gateway.stop().then(() => {
-      log.line('info', 'gateway', 'stopped', [])
-      log.flush()
-      process.exit(0)
-    })
-  }
-  const signalled = (signal: NodeJS.Signals): void => {
-    if (state === 'running') return begin(signal)
-    log.flush()
-    process.exit(0)
-  }
-  return { begin, signalled }
-}
-
-function keepUp(reloader: Reloader, readAt: number): void {
-  const watching = reloader.start(readAt)
-  process.on('SIGHUP', () => void watching.then(() => reloader.reload('SIGHUP')))
 }
 
 /** Standard input is gone when it was read, and the quickstart is what it is. */

@@ -8,11 +8,11 @@ import { readinessEndpoints } from './admin/readiness.ts'
 import { ADMIN, AdminServers, READINESS, STATS } from './admin/servers.ts'
 import { addressesOf } from './base/config/check/process.ts'
 import type { AdminAddress, Config } from './base/config/types.ts'
+import type { Refusal } from './base/config/error.ts'
 import { stackOf } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { watching } from './base/trace/watching.ts'
 import type { Gateway } from './gateway.ts'
-import type { Reloader } from './reload.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
 import { uiOverHttp } from './ui/over-http.ts'
 import { playground } from './ui/playground/endpoints.ts'
@@ -22,7 +22,7 @@ export interface BesideOptions {
   readonly config: Config
   readonly env: Readonly<Record<string, string | undefined>>
   readonly gateway: Gateway
-  readonly reloader: Reloader
+  readonly reloader: { readonly refusal: Refusal | null }
   readonly log: Log
   /** Begins a graceful shutdown. */
   readonly quit: () => void

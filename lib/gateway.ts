@@ -22,6 +22,7 @@ import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
+import type { Manner } from './accept/door.ts'
 import type { Live } from './base/live.ts'
 import type { Family } from './base/metrics.ts'
 import { liveOf } from './live.ts'
@@ -38,6 +39,7 @@ import { BackendStats } from './settle/backend-stats.ts'
 import { settleCharges } from './settle/charges.ts'
 import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
 import { Metrics } from './settle/metrics.ts'
+import { ALONE } from './surroundings.ts'
 import { isForUi } from './ui-routes.ts'
 import { factsOf } from './gateway-facts.ts'
 import { UiService } from './ui/service.ts'
@@ -70,7 +72,7 @@ export class Gateway implements PortsOwner {
   #ui: UiService | null = null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
-  constructor(config: Config, log: Log, timer: Every = every) {
+  constructor(config: Config, log: Log, timer: Every = every, { openPort } = ALONE) {
     const terms = new TraceTermsOf()
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
@@ -82,7 +84,8 @@ export class Gateway implements PortsOwner {
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#plan = planOf(config, this.#standing, 1)
     this.#gate = new Gate(this.#refusals, new Descriptors())
-    this.#ports = new Ports(this, log, this.#gate, config.process.terminationDeadline)
+    const deadline = config.process.terminationDeadline
+    this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
     const facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(facts, timer)
   }
@@ -178,11 +181,11 @@ export class Gateway implements PortsOwner {
   }
 
   /** Lets what runs finish until the deadline, then cuts it; what it has cost is told all the same. */
-  async stop(): Promise<void> {
+  async stop(manner: Manner = 'now'): Promise<void> {
     this.#readiness = 'draining'
     this.#groups.drain()
     this.#ui?.endListeners()
-    await within(this.#plan.config.process.terminationDeadline, this.#ports.drain())
+    await within(this.#plan.config.process.terminationDeadline, this.#ports.drain(manner))
     this.#ports.cut()
     await this.#groups.close()
     await within(SETTLE_DEADLINE, this.#settled())

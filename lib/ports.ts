@@ -3,12 +3,14 @@
 import { bindKey } from './base/config/bind-key.ts'
 import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
+import type { Manner } from './accept/door.ts'
 import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
 import type { GatewayConfig } from './base/config/types.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { PortLimits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import type { OpenPort } from './base/open-port.ts'
 import { isOutOfDescriptors } from './base/descriptors.ts'
 import type { Steps } from './base/types.ts'
 
@@ -28,23 +30,27 @@ interface Open extends Wanted {
   readonly listener: Listener
 }
 
+export interface PortsOptions {
+  readonly gate: Gate
+  /** Milliseconds that requests on a closed port may go on. */
+  readonly deadline: number
+  readonly openPort: OpenPort
+}
+
 export class Ports {
   readonly #owner: PortsOwner
   readonly #log: Log
-  readonly #gate: Gate
-  /** Milliseconds that requests on a closed port may go on. */
-  readonly #deadline: number
+  readonly #options: PortsOptions
   /** By port. */
   readonly #open = new Map<number, Open>()
   /** No longer in the configuration, but with requests under way; each with its end. */
   readonly #leaving = new Map<Listener, Promise<void>>()
   #state: 'open' | 'draining' = 'open'
 
-  constructor(owner: PortsOwner, log: Log, gate: Gate, deadline: number) {
+  constructor(owner: PortsOwner, log: Log, options: PortsOptions) {
     this.#owner = owner
-    this.#gate = gate
     this.#log = log
-    this.#deadline = deadline
+    this.#options = options
   }
 
   /**
@@ -85,9 +91,9 @@ export class Ports {
   }
 
   /** Stops accepting everywhere; resolves when no connection is left. */
-  async drain(): Promise<void> {
+  async drain(manner: Manner): Promise<void> {
     this.#state = 'draining'
-    for (const { listener } of this.#open.values()) void this.#leave(listener)
+    for (const { listener } of this.#open.values()) void this.#leave(listener, manner)
     this.#open.clear()
     await Promise.all(this.#leaving.values())
   }
@@ -118,7 +124,8 @@ export class Ports {
       certificates,
       limits,
       steps: this.#owner,
-      gate: this.#gate,
+      gate: this.#options.gate,
+      openPort: this.#options.openPort,
       serve: (exchange) => this.#owner.serve(exchange, port),
       opened: ({ remoteAddress, remotePort }) => {
         if (this.#log.allows('debug', 'accept'))
@@ -130,7 +137,7 @@ export class Ports {
           ])
       },
       troubled: (error) => {
-        if (isOutOfDescriptors(error)) return this.#gate.outOfDescriptors()
+        if (isOutOfDescriptors(error)) return this.#options.gate.outOfDescriptors()
         const { message } = error
         this.#log.line('warn', 'accept', 'cannot accept', ['bind', bind, 'error', message])
       },
@@ -167,13 +174,13 @@ export class Ports {
     const timer = setTimeout(() => {
       this.#log.line('warn', 'gateway', 'cutting what still runs on bind', ['bind', bind])
       listener.cut()
-    }, this.#deadline).unref()
+    }, this.#options.deadline).unref()
     void this.#leave(listener).then(() => clearTimeout(timer))
     return open
   }
 
-  async #leave(listener: Listener): Promise<void> {
-    const gone = listener.drain()
+  async #leave(listener: Listener, manner: Manner = 'now'): Promise<void> {
+    const gone = listener.drain(manner)
     this.#leaving.set(listener, gone)
     await gone
     this.#leaving.delete(listener)

@@ -10,7 +10,13 @@ import type { Config } from './base/config/types.ts'
 import { FileWatch, LOOK_MS } from './base/config/watch.ts'
 import type { Log } from './base/log.ts'
 import { shownTarget } from './base/redact.ts'
-import type { Gateway } from './gateway.ts'
+
+/** One process, or several that are told together. */
+export interface Reloadable {
+  readonly plan: { readonly config: Config; readonly generation: number }
+  /** Rejects when it is refused; then all is as before. */
+  reload(written: Config): Promise<void>
+}
 
 export interface ReloadOptions {
   /** Reads the configuration again. */
@@ -24,7 +30,7 @@ const PATIENCE = 10
 const ANOTHER_TRY = 'another try'
 
 export class Reloader {
-  readonly #gateway: Gateway
+  readonly #gateway: Reloadable
   readonly #log: Log
   readonly #load: () => Config
   readonly #watch: FileWatch
@@ -34,7 +40,7 @@ export class Reloader {
   #refusal: Refusal | null = null
   #timer: NodeJS.Timeout | null = null
 
-  constructor(gateway: Gateway, log: Log, options: ReloadOptions) {
+  constructor(gateway: Reloadable, log: Log, options: ReloadOptions) {
     this.#gateway = gateway
     this.#log = log
     this.#load = options.load
@@ -50,6 +56,12 @@ export class Reloader {
   /** `readAt`: just before the configuration in force was read, in milliseconds since 1970. */
   async start(readAt: number): Promise<void> {
     await this.#watch.watch(filesOf(this.#gateway.plan.config), readAt)
+  }
+
+  /** Also by signal. */
+  keepUp(readAt: number): void {
+    const watching = this.start(readAt)
+    process.on('SIGHUP', () => void watching.then(() => this.reload('SIGHUP')))
   }
 
   /** From now on nothing changes; a load under way comes to nothing. */
@@ -117,9 +129,9 @@ export class Reloader {
 
   /** Compared with what is in force, so that it is told as long as it holds. */
   #warnOfRestart(config: Config): void {
-    const { process, backend, mcp } = this.#gateway.plan.config
-    const read = [config.process, config.backend, config.mcp]
-    if (isDeepStrictEqual([process, backend, mcp], read)) return
+    const { process, backend, mcp, llm } = this.#gateway.plan.config
+    const read = [config.process, config.backend, config.mcp, config.llm]
+    if (isDeepStrictEqual([process, backend, mcp, llm], read)) return
     const message = 'config: is read at start only; restart to apply its change'
     this.#log.line('warn', 'config', message, [])
   }

@@ -7,9 +7,15 @@ import type { ConnectionView } from '../base/live.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
 
+/**
+ * How connections leave. `now`: idle ones at once. `linger`: somebody else serves what comes anew, so idle ones may ask
+ * once more, for a request may be on its way.
+ */
+export type Manner = 'now' | 'linger'
+
 /** A connection as the listener sees it: to be swept, drained, and cut at the end. */
 export interface Connection extends Swept {
-  drain(): void
+  drain(manner: Manner): void
   shutDown(): void
   /** That came and went so far. */
   readonly bytesIn: number

@@ -17,7 +17,7 @@ import { Writer } from '../base/wire/writer.ts'
 import type { Mode, WriterOwner } from '../base/wire/writer.ts'
 import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
-import type { Connection, Door } from './door.ts'
+import type { Connection, Door, Manner } from './door.ts'
 import { lengthFault } from './length.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
 
@@ -103,10 +103,14 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     }
   }
 
-  /** No more requests: at once when idle, otherwise behind the answer in work. */
-  drain(): void {
+  /** No more requests: at once when idle, otherwise behind the answer in work. One that lingers is answered once more. */
+  drain(manner: Manner): void {
     this.#persists = false
     if (this.#state !== 'idle' && this.#state !== 'head') return
+    if (manner === 'linger') {
+      if (this.#state === 'idle') this.#readBy = this.#door.connections.now + LINGER_MS
+      return
+    }
     // The last answer may still be on its way.
     if (this.#wire.socket.writableLength > 0) this.#close()
     else this.#wire.destroy()

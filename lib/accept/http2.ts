@@ -143,6 +143,8 @@ export class Http2Connection implements Connection {
 
   /** After goodbye, a client that was answered may still be reading; one that never asked has nothing to read. */
   #idle(): void {
+    // It came in while others were leaving.
+    if (this.#door.isDraining && this.#served && !this.#isOver) return this.drain()
     const { keepAliveTimeout, responseIdleTimeout } = this.#door.limits
     const afterGoodbye = this.#served ? responseIdleTimeout : LINGER_MS
     this.#idleBy = performance.now() + (this.#isOver ? afterGoodbye : keepAliveTimeout)

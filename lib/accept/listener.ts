@@ -1,7 +1,7 @@
 // One open port: accepts connections, keeps count of them, and lets them go when the gateway stops.
 
 import { createServer } from 'node:net'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { bindKey } from '../base/config/bind-key.ts'
@@ -10,10 +10,11 @@ import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
 import type { PortLimits } from '../base/limits.ts'
 import { someOf } from '../base/live.ts'
 import type { ListenerCounts, ListenerView } from '../base/live.ts'
+import type { OpenedPort, OpenPort } from '../base/open-port.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
 import { Wire } from '../base/wire/socket.ts'
-import type { Connection, Door } from './door.ts'
+import type { Connection, Door, Manner } from './door.ts'
 import type { Entrance, Gate } from './gate.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
@@ -27,6 +28,7 @@ export interface ListenerOptions {
   certificates: Certificates | null
   limits: PortLimits
   steps: Steps
+  readonly openPort: OpenPort
   /** That of all ports. */
   readonly gate: Gate
   readonly serve: (exchange: Exchange) => void
@@ -35,9 +37,6 @@ export interface ListenerOptions {
   /** The port cannot take a connection just now, for want of file descriptors mostly. */
   readonly troubled: (error: Error) => void
 }
-
-/** Connections the kernel holds for us while we are busy. */
-const BACKLOG = 4096
 
 export class Listener implements Door, Entrance {
   limits: PortLimits
@@ -48,7 +47,11 @@ export class Listener implements Door, Entrance {
   readonly #server: Server
   readonly #options: ListenerOptions
   #certificates: Certificates | null
-  #state: 'open' | 'draining' | 'closed' = 'open'
+  #opened: OpenedPort | null = null
+  #state: 'open' | 'lingering' | 'draining' | 'closed' = 'open'
+  /** TLS handshakes under way. */
+  #handshakes = 0
+  #whenShaken: (() => void) | null = null
   #numbered = 0
   #accepts = 0
   #open = 0
@@ -79,7 +82,7 @@ export class Listener implements Door, Entrance {
 
   /** The one the system chose, where the configuration says 0. */
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return this.#opened?.port ?? 0
   }
 
   /** Handshakes under way count too. */
@@ -104,10 +107,12 @@ export class Listener implements Door, Entrance {
   }
 
   /** Stops accepting; idle connections end now, busy ones behind their last answer. Resolves when all are gone. */
-  async drain(): Promise<void> {
-    this.#state = 'draining'
-    this.#server.close()
-    for (const connection of this.connections.members) connection.drain()
+  async drain(manner: Manner): Promise<void> {
+    this.#state = manner === 'now' ? 'draining' : 'lingering'
+    this.#opened?.close()
+    for (const connection of this.connections.members) connection.drain(manner)
+    if (manner === 'linger' && this.#handshakes > 0)
+      await new Promise<void>((resolve) => (this.#whenShaken = resolve))
     await this.connections.empty()
   }
 
@@ -141,7 +146,7 @@ export class Listener implements Door, Entrance {
     }
     return {
       bind: bindKey(this.#options.port),
-      state: this.#state,
+      state: this.#state === 'lingering' ? 'draining' : this.#state,
       accepted: this.#accepts,
       open: members.size,
       bytesIn,
@@ -175,11 +180,15 @@ export class Listener implements Door, Entrance {
       const source = this.#admit(socket)
       if (source === null) return
       socket.once('close', () => this.#left(source))
+      this.#handshakes++
       begin!.call(server, socket)
     })
     server.on('secureConnection', (socket) => this.#secured(socket))
     // Node tells of a handshake that failed or took too long, and leaves the socket to us.
-    server.on('tlsClientError', (_error, socket) => socket.destroy())
+    server.on('tlsClientError', (_error, socket) => {
+      this.#shaken()
+      socket.destroy()
+    })
     return server
   }
 
@@ -188,6 +197,11 @@ export class Listener implements Door, Entrance {
     const source = this.isDraining ? null : this.#options.gate.admit(socket, this)
     if (source !== null) this.#open++
     return source
+  }
+
+  #shaken(): void {
+    this.#handshakes--
+    if (this.#handshakes === 0) this.#whenShaken?.()
   }
 
   #left(source: Peer): void {
@@ -209,7 +223,12 @@ export class Listener implements Door, Entrance {
   }
 
   #secured(socket: TLSSocket): void {
-    if (this.isDraining) return void socket.destroy()
+    this.#welcome(socket)
+    this.#shaken()
+  }
+
+  #welcome(socket: TLSSocket): void {
+    if (this.isDraining && this.#state !== 'lingering') return void socket.destroy()
     this.#count(socket)
     const source = peerOf(socket, true)
     if (socket.alpnProtocol === 'h2') return this.http2(socket, source)
@@ -217,15 +236,9 @@ export class Listener implements Door, Entrance {
     connection.attach(Wire.secured(socket, connection))
   }
 
-  #listenOn(host: string, port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen({ host, port, backlog: BACKLOG }, () => {
-        this.#server.off('error', reject)
-        this.#server.on('error', this.#options.troubled)
-        resolve()
-      })
-    })
+  async #listenOn(host: string, port: number): Promise<void> {
+    this.#opened = await this.#options.openPort(this.#server, { host, port })
+    this.#server.on('error', this.#options.troubled)
   }
 }
 

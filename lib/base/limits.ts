@@ -115,6 +115,10 @@ export const LLM_LIMITS: LlmLimits = {
 /** config.connectionTerminationDeadline: how long running requests may finish after SIGTERM. */
 export const TERMINATION_DEADLINE = 30_000
 
+/** config.workers: processes that share the ports. */
+export const WORKERS = 1
+export const MAX_WORKERS = 64
+
 /** config.trace.maxBodyBytes: of each body, in a trace. */
 export const TRACED_BODY_BYTES = 2_097_152
 

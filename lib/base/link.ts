@@ -1,5 +1,7 @@
 // What the processes of one gateway say to each other over the channel that Node gives to a child: notices, and questions
-// that have an answer.
+// that have an answer. A notice may bring a handle along, such as a connection.
+
+import type { SendHandle } from 'node:child_process'
 
 /** A question that nobody answers is over after this. */
 const ASK_DEADLINE = 5_000
@@ -15,23 +17,32 @@ interface Message {
   readonly failure?: string
 }
 
+interface Heard {
+  readonly kind: string
+  readonly number: number | undefined
+  readonly body: unknown
+}
+
 interface Asked {
   readonly resolve: (body: unknown) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
 }
 
-type Handler = (body: unknown) => unknown
+type Handler = (body: unknown, handle: SendHandle | undefined) => unknown
+
+/** Puts a message on the channel. */
+type Send = (message: object, handle?: SendHandle) => void
 
 export class Link {
-  readonly #send: (message: object) => void
+  readonly #send: Send
   readonly #handlers = new Map<string, Handler>()
   readonly #asked = new Map<number, Asked>()
   #state: 'open' | 'closed' = 'open'
   #last = 0
 
   /** `send` puts a message on the channel. What comes from there is given to `hear`. */
-  constructor(send: (message: object) => void) {
+  constructor(send: Send) {
     this.#send = send
   }
 
@@ -41,8 +52,8 @@ export class Link {
   }
 
   /** Nothing comes back, not even that the other side is gone. */
-  tell(kind: string, body: unknown): void {
-    if (this.#state === 'open') this.#send({ kind, body })
+  tell(kind: string, body: unknown, handle?: SendHandle): void {
+    if (this.#state === 'open') this.#send({ kind, body }, handle)
   }
 
   /** Rejects when the other side failed, is gone, or says nothing in time. */
@@ -61,10 +72,10 @@ export class Link {
     })
   }
 
-  hear(message: unknown): void {
+  hear(message: unknown, handle?: SendHandle): void {
     if (this.#state === 'closed' || typeof message !== 'object' || message === null) return
     const { kind, number, body, failure } = message as Message
-    if (kind !== undefined) return this.#handle(kind, number, body)
+    if (kind !== undefined) return this.#handle({ kind, number, body }, handle)
     const asked = number === undefined ? undefined : this.#take(number)
     if (failure === undefined) asked?.resolve(body)
     else asked?.reject(new Error(failure))
@@ -85,11 +96,11 @@ export class Link {
     return asked
   }
 
-  #handle(kind: string, number: number | undefined, body: unknown): void {
+  #handle({ kind, number, body }: Heard, handle: SendHandle | undefined): void {
     const handler = this.#handlers.get(kind)
     const answer = async (): Promise<unknown> => {
       if (handler === undefined) throw new Error(`nobody here knows ${kind}`)
-      return handler(body)
+      return handler(body, handle)
     }
     answer().then(
       (given) => this.#answer(number, { body: given }),

@@ -1,9 +1,10 @@
 // Lines for people and machines on standard output. They are gathered for a moment and leave in one write off the
 // main thread: a write per request would cost more than routing it, and a slow reader must not stop the gateway.
 
-import { write, writeSync } from 'node:fs'
 import { filterOf } from './config/log-filter.ts'
 import type { Filter, Level } from './config/log-filter.ts'
+import { writeOut, writeOutNow, writePieces } from './write-out.ts'
+import type { WriteOut } from './write-out.ts'
 
 export type { Level }
 
@@ -33,8 +34,10 @@ export interface LogOptions {
   /** `info`, or with modules: `info,accept=debug`. */
   level: string
   format: 'text' | 'json'
+  /** Name, value, name, value … at the end of every line. */
+  always?: readonly Value[]
   /** Where lines go; standard output unless a spec listens. */
-  write?: (text: string, done: () => void) => void
+  write?: WriteOut
 }
 
 /** A line as it was given, before it became a text. */
@@ -52,12 +55,12 @@ export interface WrittenLine {
 const FLUSH_MS = 20
 /** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
 const MAX_PENDING = 1_048_576
-const STDOUT = 1
 
 export class Log {
   readonly #format: 'text' | 'json'
-  readonly #write: (text: string, done: () => void) => void
+  #write: WriteOut
   readonly #first: Filter
+  readonly #always: readonly Value[]
   /** Hears of every line that is written; null while nobody wants to. */
   tap: ((line: WrittenLine) => void) | null = null
   #filter: Filter
@@ -72,6 +75,7 @@ export class Log {
   constructor(options: LogOptions) {
     this.#format = options.format
     this.#write = options.write ?? writeOut
+    this.#always = options.always ?? []
     this.#first = filterOf(options.level)
     this.#filter = this.#first
     this.filter = this.#first
@@ -92,6 +96,16 @@ export class Log {
     return this.#first
   }
 
+  /** Other processes write to the same place: lines stay whole. */
+  share(): void {
+    if (this.#write === writeOut) this.#write = writePieces
+  }
+
+  /** They are gone. */
+  unshare(): void {
+    if (this.#write === writePieces) this.#write = writeOut
+  }
+
   /** True when a line of this level and module would be written. */
   allows(level: Level, module: Module): boolean {
     const rank = RANKS[level]
@@ -104,10 +118,11 @@ export class Log {
     if (!this.allows(level, module)) return
     const time = this.#time()
     this.tap?.({ at: this.#stamped, level, module, message, fields })
+    const all = this.#always.length === 0 ? fields : [...fields, ...this.#always]
     this.#append(
       this.#format === 'json'
-        ? jsonLine(time, level, message, fields)
-        : textLine(time, level, message, fields),
+        ? jsonLine(time, level, message, all)
+        : textLine(time, level, message, all),
     )
   }
 
@@ -115,9 +130,8 @@ export class Log {
   flush(): void {
     const text = this.#pending
     this.#pending = ''
-    let bytes: Uint8Array = Buffer.from(text, 'latin1')
     try {
-      while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes))
+      writeOutNow(text)
     } catch {
       // Nobody reads any more; there is no other place to say so.
     }
@@ -193,18 +207,4 @@ function ascii(json: string): string {
     /[\x7f-\uffff]/g,
     (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'),
   )
-}
-
-/** A reader that is gone loses lines; it never stops the gateway. */
-function writeOut(text: string, done: () => void): void {
-  writeAll(Buffer.from(text, 'latin1'), done)
-}
-
-function writeAll(bytes: Buffer, done: () => void): void {
-  write(STDOUT, bytes, (error, written) => {
-    const rest = bytes.subarray(written ?? 0)
-    if (error?.code === 'EAGAIN') setTimeout(() => writeAll(rest, done), FLUSH_MS)
-    else if (error === null && rest.length > 0) writeAll(rest, done)
-    else done()
-  })
 }

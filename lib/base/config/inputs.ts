@@ -22,7 +22,16 @@ export interface Inputs {
 const STDIN = '-'
 const STDIN_FILE = '<stdin>'
 
-export function readInputs(names: readonly string[], problems: Problems): Inputs {
+/** Standard input can be read once. */
+export type ReadInput = () => string
+
+export const readInput: ReadInput = () => readFileSync(0, 'utf8')
+
+export function readInputs(
+  names: readonly string[],
+  problems: Problems,
+  input: ReadInput = readInput,
+): Inputs {
   const texts: InputText[] = []
   const files: string[] = []
   const folders: string[] = []
@@ -30,7 +39,7 @@ export function readInputs(names: readonly string[], problems: Problems): Inputs
     problems.add({ file, line: 0, column: 0, path: '', message })
   for (const name of new Set(names)) {
     try {
-      if (name === STDIN) texts.push({ file: STDIN_FILE, text: readFileSync(0, 'utf8') })
+      if (name === STDIN) texts.push({ file: STDIN_FILE, text: input() })
       else if (statSync(name).isDirectory()) {
         const found = filesOf(name)
         if (found.length === 0) fail(name, 'got a folder without YAML files, expected some')

@@ -19,7 +19,7 @@ import { documentsOf } from './documents.ts'
 import { ConfigError } from './error.ts'
 import type { Environment } from './expand.ts'
 import { readInputs } from './inputs.ts'
-import type { InputText } from './inputs.ts'
+import type { InputText, ReadInput } from './inputs.ts'
 import { Problems } from './problems.ts'
 import { attachResources } from './resources.ts'
 import { FILE, partsOf } from './shape/file.ts'
@@ -30,9 +30,13 @@ import { refuseUnenforced } from './unenforced.ts'
 import { report, wording } from './wording.ts'
 
 /** Files, folders of files, or `-` for standard input. Throws a ConfigError that tells everything found wrong. */
-export function loadConfig(inputs: readonly string[], env: Environment = process.env): Config {
+export function loadConfig(
+  inputs: readonly string[],
+  env: Environment = process.env,
+  input?: ReadInput,
+): Config {
   const problems = new Problems()
-  const { texts, files, folders } = readInputs(inputs, problems)
+  const { texts, files, folders } = readInputs(inputs, problems, input)
   problems.check()
   const config = configOf(texts, env, 'on')
   const others = files.filter((file) => file !== resolve(config.file))

@@ -56,10 +56,12 @@ export class ShownParts {
 
   /** `config`, by the names of the file. */
   process(config: Config, { admin, stats, readiness }: Addresses): Fields {
-    const { terminationDeadline, logging, sensitiveHeaders, maxTracedBytes } = config.process
+    const { workers, terminationDeadline, logging, sensitiveHeaders, maxTracedBytes } =
+      config.process
     const { backend, mcp, llm } = config
     return this.showing.fields({
       file: config.file,
+      workers,
       adminAddr: placeText(admin),
       statsAddr: placeText(stats),
       readinessAddr: placeText(readiness),

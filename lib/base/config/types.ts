@@ -54,6 +54,8 @@ export interface UiConfig {
 
 /** `config`: read at start only. */
 export interface ProcessConfig {
+  /** Processes that share the ports; with more than one, another one looks after them. */
+  readonly workers: number
   readonly admin: AdminAddress
   readonly stats: AdminAddress
   readonly readiness: AdminAddress

@@ -25,9 +25,16 @@ function refusals(fields: string, section = 'config'): string[] {
   return lines.map((line) => line.replace(/^c\.yaml:2:\d+: /, ''))
 }
 
+settings('say how many processes share the ports', () => {
+  assert.is(withConfig('workers: 4').process.workers, 4)
+  for (const wrong of ['0', '65', '1.5', 'auto'])
+    assert.match(refusals(`workers: ${wrong}`).join(), /^config\.workers: /, wrong)
+})
+
 settings('have defaults', () => {
   const { process, backend, mcp, llm, wire } = configOf(GATEWAY)
   assert.equal(process, {
+    workers: 1,
     admin: { kind: 'localhost', port: 15000 },
     stats: { kind: 'localhost', port: 15020 },
     readiness: { kind: 'localhost', port: 15021 },

@@ -7,6 +7,7 @@ import {
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
   WIRE_LIMITS,
+  WORKERS,
 } from '../../limits.ts'
 import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../limits.ts'
 import { ADDRESSES } from '../shape/process.ts'
@@ -28,6 +29,7 @@ export function isPreset(address: AdminAddress): boolean {
 export function processOf(shape: ProcessShape): ProcessConfig {
   const { level = 'info', format = 'text' } = shape.logging ?? {}
   return {
+    workers: shape.workers ?? WORKERS,
     admin: shape.adminAddr ?? PRESETS.admin,
     stats: shape.statsAddr ?? PRESETS.stats,
     readiness: shape.readinessAddr ?? PRESETS.readiness,

@@ -8,10 +8,12 @@ import { kindOf } from '../wording.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
+  MAX_WORKERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
   WIRE_LIMITS,
+  WORKERS,
 } from '../../limits.ts'
 import { durationText } from '../duration.ts'
 import { unsupported, union } from './parts.ts'
@@ -77,6 +79,7 @@ const WIRE = WIRE_LIMITS
 
 export const PROCESS = z
   .strictObject({
+    workers: amount(WORKERS, 'Processes that share the ports; one for each core', [1, MAX_WORKERS]),
     adminAddr: ADDRESSES.ADMIN_ADDR.meta({
       description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
       preset: 'localhost:15000',

@@ -1,0 +1,43 @@
+// How a server comes to its port: by itself, on a socket that another process had open before, or, in a worker, by asking
+// the process that has it.
+
+import type { AddressInfo, Server } from 'node:net'
+
+export interface PortPlace {
+  readonly host: string
+  readonly port: number
+}
+
+export interface OpenedPort {
+  /** The one the system chose, where 0 was asked for. */
+  readonly port: number
+  /** No more connections come; those that stand stay. */
+  close(): void
+}
+
+/** Rejects with the error of `listen`. */
+export type OpenPort = (server: Server, place: PortPlace) => Promise<OpenedPort>
+
+/** Connections the kernel holds for us while we are busy. */
+const BACKLOG = 4096
+
+export const openAlone: OpenPort = (server, { host, port }) =>
+  listen(server, { host, port, backlog: BACKLOG })
+
+async function listen(
+  server: Server,
+  where: { host: string; port: number; backlog: number } | { path: string } | { fd: number },
+): Promise<OpenedPort> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(where, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const address = server.address() as AddressInfo | string
+  return {
+    port: typeof address === 'string' ? 0 : address.port,
+    close: () => server.close(),
+  }
+}

@@ -1,0 +1,81 @@
+// The gateway as one worker of several: it serves what the supervisor sends, and does what that says.
+
+import { rmSync } from 'node:fs'
+import type { Manner } from './accept/door.ts'
+import type { Refusal } from './base/config/error.ts'
+import { every } from './base/every.ts'
+import { Log } from './base/log.ts'
+import { shownTarget } from './base/redact.ts'
+import { Beside } from './beside.ts'
+import { Ending, outlive } from './ending.ts'
+import { Gateway } from './gateway.ts'
+import type { Start } from './start.ts'
+import { BorrowedPorts } from './workers/borrowed-ports.ts'
+import { doorOf } from './workers/seat.ts'
+import type { WorkerSeat } from './workers/seat.ts'
+
+export async function work(start: Start, seat: WorkerSeat): Promise<void> {
+  const { link, folder } = seat
+  // Without a supervisor nobody could stop it, and limits would count for nothing.
+  process.once('disconnect', () => {
+    rmSync(folder, { recursive: true, force: true })
+    start.exit(1)
+  })
+  try {
+    await serve(start, seat)
+    link.tell('workers.ready', null)
+  } catch (error) {
+    const message = shownTarget(error instanceof Error ? error.message : String(error))
+    await link.ask('workers.failed', message).catch(() => {})
+    start.exit(1)
+  }
+}
+
+async function serve(start: Start, seat: WorkerSeat): Promise<void> {
+  const { link, folder, slot } = seat
+  const config = start.load()
+  const log = new Log({ ...config.process.logging, always: ['worker', slot] })
+  log.share()
+  outlive(log)
+  const ports = new BorrowedPorts(link)
+  const gateway = new Gateway(config, log, every, { openPort: ports.open, worker: seat })
+  let manner: Manner = 'now'
+  const ending = new Ending({ log, stop: () => gateway.stop(manner), exit: start.exit })
+  link.on('workers.stop', (how) => {
+    manner = how === 'linger' ? how : 'now'
+    ending.begin('supervisor')
+  })
+  heedSignals(ending)
+  let refusal: Refusal | null = null
+  link.on('workers.refusal', (body) => (refusal = refusalOf(body)))
+  link.on('workers.reload', () => gateway.reload(start.load()))
+  const { admin, stats } = doorOf(seat, folder)
+  const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
+  const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }
+  const reloader = {
+    get refusal() {
+      return refusal
+    },
+  }
+  const quit = (): void => link.tell('workers.quit', null)
+  const beside = new Beside({ config, env, gateway, reloader, log, quit })
+  process.on('exit', () => {
+    gateway.abandon()
+    beside.close()
+  })
+  await beside.open()
+  await gateway.start()
+}
+
+/** A terminal sends some to every process; only the supervisor acts on those. One who wants this worker gone may say so. */
+function heedSignals(ending: Ending): void {
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
+  process.on('SIGTERM', () => ending.begin('SIGTERM'))
+}
+
+/** Dates do not survive the way. */
+function refusalOf(body: unknown): Refusal | null {
+  if (body === null) return null
+  const { at, problems } = body as { at: string; problems: string[] }
+  return { at: new Date(at), problems }
+}

@@ -1,0 +1,40 @@
+// What a process that was started as a worker is told by the one that started it.
+
+import type { SendHandle } from 'node:child_process'
+import { Link } from '../base/link.ts'
+import type { WorkerDoor, WorkerId } from './types.ts'
+
+/** A variable of the environment; taken out of it before anybody else could be given it. */
+export const SEAT_VARIABLE = 'GATEWAY_WORKER'
+
+/** A worker's place among the others. */
+export interface WorkerSeat extends WorkerId {
+  /** Private to this gateway's processes. */
+  readonly folder: string
+  /** To the supervisor. */
+  readonly link: Link
+}
+
+/** Null in a process that somebody else started. */
+export function takeSeat(env = process.env): WorkerSeat | null {
+  const text = env[SEAT_VARIABLE]
+  delete env[SEAT_VARIABLE]
+  if (text === undefined || process.send === undefined) return null
+  const { slot, epoch, folder } = JSON.parse(text) as WorkerId & { folder: string }
+  const link = new Link((message, handle) => {
+    // Whoever is gone is told of by `disconnect`.
+    if (process.connected) process.send?.(message, handle, {}, () => {})
+  })
+  process.on('message', (message, handle) => link.hear(message, handle as SendHandle | undefined))
+  process.once('disconnect', () => link.close())
+  return { slot, epoch, folder, link }
+}
+
+/** Where a worker is asked what one process would be asked; nobody but its supervisor can. */
+export function doorOf(
+  { slot, epoch }: WorkerId,
+  folder: string,
+): Pick<WorkerDoor, 'admin' | 'stats'> {
+  const path = `${folder}/${slot}.${epoch}`
+  return { admin: `${path}.admin`, stats: `${path}.stats` }
+}

@@ -1,0 +1,228 @@
+// The ports of a gateway of several workers: each is opened once, by the supervisor, and its connections go to the workers
+// in turn. One that a worker has not taken when it ends, or closes the port, goes to the next.
+
+import type { SendHandle } from 'node:child_process'
+import { createServer } from 'node:net'
+import type { Server } from 'node:net'
+import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
+import type { Link } from '../base/link.ts'
+import type { OpenedPort, OpenPort, PortPlace } from '../base/open-port.ts'
+import { closeHandle, handleOf } from '../base/wire/handle.ts'
+
+/** What a worker is told when it asks for a port; `code` as Node has it when it cannot be had. */
+export type OpenAnswer =
+  { readonly port: number } | { readonly code: string | undefined; readonly message: string }
+
+/** Connections that a worker was given and has not taken yet; one that is so busy gets no more. */
+const MAX_UNTAKEN = 64
+
+/** Connections that wait because every worker is that busy, or none is there; above that they are closed. */
+const MAX_WAITING = 4096
+
+/** Nobody waits longer for a worker. */
+const WAIT_MS = 10_000
+
+interface Waiting {
+  readonly handle: SendHandle
+  readonly until: number
+}
+
+interface Port {
+  readonly key: string
+  readonly opened: OpenedPort
+  /** Who serves it, in turn. */
+  readonly holders: Holder[]
+  turn: number
+  readonly waiting: Waiting[]
+}
+
+interface Holder {
+  readonly link: Link
+  untaken: number
+}
+
+interface Given {
+  readonly port: Port
+  readonly holder: Holder
+  readonly handle: SendHandle
+}
+
+/** What both sides call it. */
+export function keyOf({ host, port }: PortPlace): string {
+  return `${host} ${port}`
+}
+
+export class SharedPorts {
+  readonly #openPort: OpenPort
+  readonly #troubled: (key: string, error: Error) => void
+  /** By host and port; a promise, so that two workers who ask at once open one. */
+  readonly #ports = new Map<string, Promise<Port>>()
+  readonly #open = new Set<Port>()
+  readonly #holders = new Map<Link, Holder>()
+  readonly #given = new Map<number, Given>()
+  #last = 0
+  #timer: NodeJS.Timeout | null = null
+
+  /** `troubled`: a port cannot take a connection just now, for want of file descriptors mostly. */
+  constructor(openPort: OpenPort, troubled: (key: string, error: Error) => void) {
+    this.#openPort = openPort
+    this.#troubled = troubled
+  }
+
+  /** A worker that may ask for ports from now on. */
+  serve(link: Link): void {
+    const holder: Holder = { link, untaken: 0 }
+    this.#holders.set(link, holder)
+    link.on('workers.open', (place) => this.#openFor(holder, place as PortPlace))
+    link.on('workers.close', (key) => void this.#closeFor(holder, String(key)))
+    link.on('workers.taken', (number) => this.#taken(Number(number)))
+    link.on('workers.refused', (number) => this.#takeBack(Number(number)))
+  }
+
+  /** The worker is gone. */
+  forget(link: Link): void {
+    const holder = this.#holders.get(link)
+    if (holder === undefined) return
+    this.#holders.delete(link)
+    for (const port of this.#open) leave(port, holder)
+    for (const [number, given] of this.#given) if (given.holder === holder) this.#takeBack(number)
+  }
+
+  /** Closes what no worker serves any more; for a moment when all of them are there. */
+  prune(): void {
+    for (const port of this.#open) if (port.holders.length === 0) this.#close(port)
+  }
+
+  close(): void {
+    for (const port of this.#open) this.#close(port)
+    for (const { handle } of this.#given.values()) closeHandle(handle)
+    this.#given.clear()
+  }
+
+  async #openFor(holder: Holder, place: PortPlace): Promise<OpenAnswer> {
+    const key = keyOf(place)
+    const opening = this.#ports.get(key) ?? this.#start(key, place)
+    try {
+      const port = await opening
+      if (this.#holders.has(holder.link)) port.holders.push(holder)
+      this.#serveWaiting(port)
+      return { port: port.opened.port }
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      return { code, message }
+    }
+  }
+
+  #start(key: string, place: PortPlace): Promise<Port> {
+    const opening = this.#listen(key, place)
+    this.#ports.set(key, opening)
+    opening.catch(() => this.#ports.delete(key))
+    return opening
+  }
+
+  async #listen(key: string, place: PortPlace): Promise<Port> {
+    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    let port: Port | null = null
+    const server: Server = createServer({ ...tcp, pauseOnConnect: true }, (socket) => {
+      const handle = handleOf(socket)
+      if (handle !== null && port !== null) this.#give(port, handle)
+    })
+    const opened = await this.#openPort(server, place)
+    server.on('error', (error) => this.#troubled(key, error))
+    port = { key, opened, holders: [], turn: 0, waiting: [] }
+    this.#open.add(port)
+    return port
+  }
+
+  async #closeFor(holder: Holder, key: string): Promise<void> {
+    const port = await this.#ports.get(key)?.catch(() => undefined)
+    if (port === undefined) return
+    leave(port, holder)
+    if (port.holders.length === 0) this.#close(port)
+  }
+
+  #close(port: Port): void {
+    this.#open.delete(port)
+    this.#ports.delete(port.key)
+    port.opened.close()
+    for (const { handle } of port.waiting.splice(0)) closeHandle(handle)
+  }
+
+  #give(port: Port, handle: SendHandle): void {
+    const holder = nextOf(port)
+    if (holder === undefined) return this.#await(port, handle)
+    const number = ++this.#last
+    holder.untaken++
+    this.#given.set(number, { port, holder, handle })
+    holder.link.tell('workers.connection', { key: port.key, number }, handle)
+  }
+
+  #taken(number: number): void {
+    const given = this.#forgetGiven(number)
+    if (given === undefined) return
+    closeHandle(given.handle)
+    this.#serveWaiting(given.port)
+  }
+
+  #takeBack(number: number): void {
+    const given = this.#forgetGiven(number)
+    if (given === undefined) return
+    if (this.#open.has(given.port)) this.#give(given.port, given.handle)
+    else closeHandle(given.handle)
+  }
+
+  #forgetGiven(number: number): Given | undefined {
+    const given = this.#given.get(number)
+    if (given === undefined) return undefined
+    this.#given.delete(number)
+    given.holder.untaken--
+    return given
+  }
+
+  #await(port: Port, handle: SendHandle): void {
+    if (port.waiting.length >= MAX_WAITING) return closeHandle(handle)
+    port.waiting.push({ handle, until: performance.now() + WAIT_MS })
+    this.#timer ??= setInterval(() => this.#sweep(), WAIT_MS / 10).unref()
+  }
+
+  #serveWaiting(port: Port): void {
+    while (port.waiting.length > 0 && port.holders.some(isFree)) {
+      const first = port.waiting.shift()
+      if (first !== undefined) this.#give(port, first.handle)
+    }
+  }
+
+  #sweep(): void {
+    const now = performance.now()
+    let left = 0
+    for (const { waiting } of this.#open) {
+      while ((waiting[0]?.until ?? Infinity) < now) {
+        const first = waiting.shift()
+        if (first !== undefined) closeHandle(first.handle)
+      }
+      left += waiting.length
+    }
+    if (left > 0 || this.#timer === null) return
+    clearInterval(this.#timer)
+    this.#timer = null
+  }
+}
+
+function isFree({ untaken }: Holder): boolean {
+  return untaken < MAX_UNTAKEN
+}
+
+function nextOf(port: Port): Holder | undefined {
+  const { holders } = port
+  for (let tries = 0; tries < holders.length; tries++) {
+    port.turn = (port.turn + 1) % holders.length
+    const holder = holders[port.turn]
+    if (holder !== undefined && isFree(holder)) return holder
+  }
+  return undefined
+}
+
+function leave({ holders }: Port, holder: Holder): void {
+  const at = holders.indexOf(holder)
+  if (at >= 0) holders.splice(at, 1)
+}

@@ -1,0 +1,196 @@
+// The worker processes of one gateway: started together, replaced when they die, told to reload, restarted without a
+// moment in which nobody serves, and stopped.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Link } from '../base/link.ts'
+import type { Log } from '../base/log.ts'
+import type { SharedPorts } from './shared-ports.ts'
+import type { WorkerDoor, WorkerId } from './types.ts'
+import { WorkerProcess } from './worker-process.ts'
+import type { Ending, WorkerOptions } from './worker-process.ts'
+
+/** What else the supervisor does for its workers. */
+export interface WorkerService {
+  /** Before the worker has said anything. */
+  born(id: WorkerId, link: Link): void
+  gone(id: WorkerId): void
+}
+
+export interface SupervisorOptions extends WorkerOptions {
+  readonly count: number
+  readonly log: Log
+  readonly ports: SharedPorts
+  readonly services: readonly WorkerService[]
+  /** Milliseconds that a worker has for what still runs when it is told to stop. */
+  readonly deadline: number
+}
+
+/** A worker that ends sooner has died young: its successor waits, longer each time. */
+const YOUNG_MS = 60_000
+const MAX_BACKOFF = 30_000
+
+/** How long a worker may take to load a configuration. */
+const RELOAD_DEADLINE = 60_000
+
+interface Slot {
+  readonly number: number
+  worker: WorkerProcess
+  /** Workers in a row that died young. */
+  falls: number
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #slots: Slot[] = []
+  /** All that live, also those that were replaced and finish what they have. */
+  readonly #workers = new Set<WorkerProcess>()
+  /** The last one of each slot. */
+  readonly #epochs = new Map<number, number>()
+  #state: 'starting' | 'running' | 'stopping' = 'starting'
+  #deadline: number
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+    this.#deadline = options.deadline
+  }
+
+  get readiness(): 'starting' | 'ready' | 'draining' {
+    if (this.#state === 'stopping') return 'draining'
+    if (this.#state === 'starting') return 'starting'
+    return this.#slots.some(({ worker }) => worker.state === 'ready') ? 'ready' : 'starting'
+  }
+
+  /** Of workers that serve or still finish something. */
+  get doors(): WorkerDoor[] {
+    return this.#served.map(({ door }) => door)
+  }
+
+  get links(): { id: WorkerId; link: Link }[] {
+    return this.#served.map(({ id, link }) => ({ id, link }))
+  }
+
+  /** Rejects with what the first one that cannot start has to say; then none is left. */
+  async start(): Promise<void> {
+    try {
+      const workers = this.#fork(this.#options.count)
+      await Promise.all(workers.map(({ ready }) => ready))
+      this.#seat(workers)
+      if (this.#state === 'starting') this.#state = 'running'
+    } catch (error) {
+      this.#state = 'stopping'
+      this.kill()
+      throw error
+    }
+  }
+
+  /** Each loads the configuration; rejects with what one of them has against it. */
+  async reload(): Promise<void> {
+    const told = this.#slots.map(async ({ worker }) => {
+      // One that is starting may have read what was before.
+      await worker.ready.catch(() => {})
+      if (worker.state === 'ready') await worker.link.ask('workers.reload', null, RELOAD_DEADLINE)
+    })
+    const results = await Promise.allSettled(told)
+    const refused = results.find((result) => result.status === 'rejected')
+    if (refused !== undefined) throw refused.reason
+  }
+
+  /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
+  async restart(count: number, deadline: number): Promise<void> {
+    const workers = this.#fork(count)
+    try {
+      await Promise.all(workers.map(({ ready }) => ready))
+    } catch (error) {
+      // They may have connections already.
+      for (const worker of workers) worker.stop('linger', deadline)
+      throw error
+    }
+    if (this.#isStopping) return
+    const before = this.#slots.map(({ worker }) => worker)
+    this.#seat(workers)
+    for (const worker of before) worker.stop('linger', this.#deadline)
+    this.#deadline = deadline
+  }
+
+  /** Resolves when all of them have ended. */
+  async stop(): Promise<void> {
+    this.#state = 'stopping'
+    for (const worker of this.#workers) worker.stop('now', this.#deadline)
+    await Promise.all([...this.#workers].map(({ ended }) => ended))
+  }
+
+  kill(): void {
+    for (const worker of this.#workers) worker.kill()
+  }
+
+  get #isStopping(): boolean {
+    return this.#state === 'stopping'
+  }
+
+  get #served(): WorkerProcess[] {
+    return [...this.#workers].filter(({ state }) => state === 'ready' || state === 'stopping')
+  }
+
+  #fork(count: number): WorkerProcess[] {
+    return Array.from({ length: count }, (_, index) => this.#forkFor(index + 1))
+  }
+
+  #forkFor(slot: number): WorkerProcess {
+    const { ports, services } = this.#options
+    const epoch = (this.#epochs.get(slot) ?? 0) + 1
+    this.#epochs.set(slot, epoch)
+    const worker = new WorkerProcess({ slot, epoch }, this.#options)
+    this.#workers.add(worker)
+    ports.serve(worker.link)
+    for (const service of services) service.born(worker.id, worker.link)
+    void worker.ended.then((how) => this.#ended(worker, how))
+    return worker
+  }
+
+  #seat(workers: readonly WorkerProcess[]): void {
+    this.#slots.length = 0
+    for (const worker of workers) this.#slots.push({ number: worker.id.slot, worker, falls: 0 })
+    this.#prunePorts()
+  }
+
+  #ended(worker: WorkerProcess, how: Ending): void {
+    const { ports, services, log } = this.#options
+    this.#workers.delete(worker)
+    ports.forget(worker.link)
+    for (const service of services) service.gone(worker.id)
+    const slot = this.#slots.find((other) => other.worker === worker)
+    if (this.#state !== 'running' || slot === undefined) return
+    log.line('error', 'gateway', 'worker died', ['worker', slot.number, 'how', how])
+    void this.#replace(slot)
+  }
+
+  async #replace(slot: Slot): Promise<void> {
+    const isYoung = performance.now() - slot.worker.since < YOUNG_MS
+    slot.falls = isYoung ? slot.falls + 1 : 1
+    const { log } = this.#options
+    const before = slot.worker
+    const delay = backoff(slot.falls)
+    if (delay > 0) await wait(delay, undefined, { ref: false })
+    // A restart may have filled the place.
+    if (this.#isStopping || slot.worker !== before || !this.#slots.includes(slot)) return
+    slot.worker = this.#forkFor(slot.number)
+    try {
+      await slot.worker.ready
+      log.line('info', 'gateway', 'worker replaced', ['worker', slot.number])
+      this.#prunePorts()
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      log.line('error', 'gateway', 'worker cannot start', ['worker', slot.number, 'error', reason])
+    }
+  }
+
+  /** A port that a dead worker had and no other has is not known to be unwanted before all are there again. */
+  #prunePorts(): void {
+    if (this.#slots.every(({ worker }) => worker.state === 'ready')) this.#options.ports.prune()
+  }
+}
+
+/** 0, 1, 2, 4 … seconds. */
+function backoff(falls: number): number {
+  return falls <= 1 ? 0 : Math.min(MAX_BACKOFF, 1000 * 2 ** (falls - 2))
+}

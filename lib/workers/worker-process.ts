@@ -1,0 +1,114 @@
+// One worker as the supervisor has it: a process, the link to it, and what became of it.
+
+import { fork } from 'node:child_process'
+import type { ChildProcess, SendHandle } from 'node:child_process'
+import { Link } from '../base/link.ts'
+import { doorOf, SEAT_VARIABLE } from './seat.ts'
+import type { WorkerDoor, WorkerId } from './types.ts'
+
+export interface WorkerOptions {
+  readonly folder: string
+  /** What it finds on standard input; null for nothing. */
+  readonly input: string | null
+  /** Milliseconds until it must serve. */
+  readonly startDeadline?: number
+}
+
+/** As told to those who look after it: `code 1`, `signal SIGKILL`. */
+export type Ending = string
+
+/** A worker that does not serve after this never will. */
+const START_DEADLINE = 60_000
+
+/** What a worker still has after its own deadline before it is ended from outside. */
+const KILL_GRACE = 5_000
+
+export class WorkerProcess {
+  readonly id: WorkerId
+  readonly link: Link
+  /** Rejects when it ends before it serves. */
+  readonly ready: Promise<void>
+  readonly ended: Promise<Ending>
+  readonly since = performance.now()
+  readonly #child: ChildProcess
+  readonly #folder: string
+  #state: 'starting' | 'ready' | 'stopping' | 'gone' = 'starting'
+  #timer: NodeJS.Timeout
+
+  constructor(id: WorkerId, options: WorkerOptions) {
+    const { folder, input, startDeadline = START_DEADLINE } = options
+    this.id = id
+    this.#folder = folder
+    this.#child = forkWorker(JSON.stringify({ ...id, folder }), input)
+    this.link = new Link((message, handle) => {
+      // What cannot be sent is told of when the process has ended.
+      if (this.#child.connected) this.#child.send(message, handle, {}, () => {})
+    })
+    this.#child.on('message', (message, handle) =>
+      this.link.hear(message, handle as SendHandle | undefined),
+    )
+    this.ended = this.#whenEnded()
+    this.ready = this.#whenReady()
+    // Nobody may be waiting when it fails.
+    this.ready.catch(() => {})
+    this.#timer = setTimeout(() => this.kill(), startDeadline).unref()
+  }
+
+  get state(): 'starting' | 'ready' | 'stopping' | 'gone' {
+    return this.#state
+  }
+
+  get door(): WorkerDoor {
+    return { ...this.id, ...doorOf(this.id, this.#folder), pid: this.#child.pid ?? 0 }
+  }
+
+  /** `deadline`: milliseconds it was told to have for what runs. */
+  stop(manner: 'now' | 'linger', deadline: number): void {
+    if (this.#state === 'gone') return
+    this.#state = 'stopping'
+    this.link.tell('workers.stop', manner)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.kill(), deadline + KILL_GRACE)
+  }
+
+  kill(): void {
+    if (this.#state !== 'gone') this.#child.kill('SIGKILL')
+  }
+
+  #whenEnded(): Promise<Ending> {
+    return new Promise((resolve) => {
+      const end = (how: Ending): void => {
+        this.#state = 'gone'
+        clearTimeout(this.#timer)
+        this.link.close()
+        resolve(how)
+      }
+      this.#child.once('error', ({ message }) => end(message))
+      this.#child.once('exit', (code, signal) =>
+        end(signal === null ? `code ${code}` : `signal ${signal}`),
+      )
+    })
+  }
+
+  async #whenReady(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.link.on('workers.ready', () => resolve())
+      this.link.on('workers.failed', (message) => reject(new Error(String(message))))
+      void this.ended.then((how) =>
+        reject(new Error(`worker ${this.id.slot} has ended before it served: ${how}`)),
+      )
+    })
+    clearTimeout(this.#timer)
+    if (this.#state === 'starting') this.#state = 'ready'
+  }
+}
+
+function forkWorker(seat: string, input: string | null): ChildProcess {
+  const [, program = '', ...args] = process.argv
+  const child = fork(program, args, {
+    env: { ...process.env, [SEAT_VARIABLE]: seat },
+    stdio: [input === null ? 'ignore' : 'pipe', 'inherit', 'inherit', 'ipc'],
+  })
+  child.stdin?.on('error', () => {}).end(input)
+  return child
+}
