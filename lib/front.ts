@@ -2,9 +2,8 @@
 
 import { readinessEndpoints } from './admin/readiness.ts'
 import type { Readiness } from './admin/readiness.ts'
-import { AdminServer } from './admin/server.ts'
-import type { Place } from './admin/server.ts'
-import { addressesOf, isPreset } from './base/config/check/process.ts'
+import { AdminServers, READINESS } from './admin/servers.ts'
+import { addressesOf } from './base/config/check/process.ts'
 import type { Refusal } from './base/config/error.ts'
 import type { Config } from './base/config/types.ts'
 import type { Log } from './base/log.ts'
@@ -23,35 +22,23 @@ export interface FrontOptions {
   readonly log: Log
 }
 
-const READINESS: Place = { name: 'readiness', setting: 'config.readinessAddr' }
-
 export class Front {
   readonly #options: FrontOptions
-  readonly #servers: AdminServer[] = []
+  readonly #servers: AdminServers
 
   constructor(options: FrontOptions) {
     this.#options = options
+    this.#servers = new AdminServers(options.log)
   }
 
   /** Throws when an address that somebody wrote cannot be had. */
   async open(): Promise<void> {
-    const { config, env, readiness, log } = this.#options
+    const { config, env, readiness } = this.#options
     const address = addressesOf(config.process, env).readiness
-    const troubled = (message: string): void =>
-      log.line('warn', 'admin', 'cannot accept', ['error', message])
-    const server = new AdminServer(readinessEndpoints(readiness), troubled, READINESS)
-    this.#servers.push(server)
-    try {
-      for (const label of await server.listen(address))
-        log.line('info', 'admin', 'serving readiness', ['address', label])
-    } catch (error) {
-      if (!isPreset(address)) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      log.line('warn', 'admin', 'not serving readiness', ['error', reason])
-    }
+    await this.#servers.tryServe(READINESS, address, readinessEndpoints(readiness))
   }
 
   close(): void {
-    for (const server of this.#servers) server.close()
+    this.#servers.close()
   }
 }
