@@ -13,6 +13,7 @@ import { Refusals } from './base/refusals.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Gate } from './accept/gate.ts'
 import { Identity } from './enforce/identity.ts'
+import { LimitAsker } from './enforce/limit-asker.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
@@ -53,7 +54,7 @@ export class Gateway implements PortsOwner {
   readonly #pools: Pools
   readonly #groups: Groups
   readonly #identity: Identity
-  readonly #limits = new Limits()
+  readonly #limits: Limits
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #metrics = new Metrics()
@@ -72,7 +73,7 @@ export class Gateway implements PortsOwner {
   #ui: UiService | null = null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
-  constructor(config: Config, log: Log, timer: Every = every, { openPort } = ALONE) {
+  constructor(config: Config, log: Log, timer: Every = every, { openPort, worker } = ALONE) {
     const terms = new TraceTermsOf()
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
@@ -82,7 +83,9 @@ export class Gateway implements PortsOwner {
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
+    this.#limits = new Limits(undefined, worker === null ? null : new LimitAsker(worker.link))
     this.#plan = planOf(config, this.#standing, 1)
+    this.#limits.retain(this.#plan.rules)
     this.#gate = new Gate(this.#refusals, new Descriptors())
     const deadline = config.process.terminationDeadline
     this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })

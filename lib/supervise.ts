@@ -13,6 +13,7 @@ import { Reloader } from './reload.ts'
 import type { Reloadable } from './reload.ts'
 import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
+import { LimitOwner } from './workers/limit-owner.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
 import type { WorkerService } from './workers/supervisor.ts'
@@ -28,7 +29,9 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
     log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
   )
   const quit = (): void => ending.begin('/quitquitquit')
+  const limits = new LimitOwner()
   const services: WorkerService[] = [
+    limits,
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]
   const { workers: count, terminationDeadline: deadline } = config.process

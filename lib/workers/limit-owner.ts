@@ -8,6 +8,8 @@ import type { Clock } from '../base/limit/rule.ts'
 import { RuleBuckets } from '../base/limit/rule-buckets.ts'
 import { TokenCharge } from '../base/limit/token-charge.ts'
 import type { Link } from '../base/link.ts'
+import type { WorkerService } from './supervisor.ts'
+import type { WorkerId } from './types.ts'
 
 /** Of one worker: requests whose tokens are not settled yet. One more cannot be asked about. */
 const MAX_OPEN_CHARGES = 262_144
@@ -24,25 +26,25 @@ interface Member {
   state: 'new' | 'heard'
 }
 
-export class LimitOwner {
+export class LimitOwner implements WorkerService {
   readonly #now: Clock
   readonly #limits = new Map<string, RuleBuckets>()
-  readonly #members = new Set<Member>()
+  readonly #members = new Map<string, Member>()
 
   constructor(now: Clock = () => Math.floor(performance.now())) {
     this.#now = now
   }
 
-  /** Answers a worker until what this returns is called: it is gone. */
-  join(link: Link): () => void {
+  born(id: WorkerId, link: Link): void {
     const member: Member = { limits: new Map(), charges: new Map(), state: 'new' }
-    this.#members.add(member)
+    this.#members.set(nameOf(id), member)
     link.on(ASK_LIMITS, (batch) => this.#answer(member, batch as Batch))
     link.on(LOOK_AT_LIMITS, (look) => this.#look(member, look as Look))
-    return () => {
-      this.#members.delete(member)
-      this.#forget()
-    }
+  }
+
+  gone(id: WorkerId): void {
+    this.#members.delete(nameOf(id))
+    this.#forget()
   }
 
   get counts(): { readonly rules: number; readonly buckets: number } {
@@ -134,7 +136,7 @@ export class LimitOwner {
 
   /** What no worker has, unless one is about to say what it has: all may have died at once. */
   #forget(): void {
-    const members = [...this.#members]
+    const members = [...this.#members.values()]
     if (members.every(({ state }) => state === 'new')) return
     const wanted = new Set(members.flatMap(({ limits }) => [...limits.values()]))
     for (const id of this.#limits.keys()) if (!wanted.has(id)) this.#limits.delete(id)
@@ -152,6 +154,10 @@ export class LimitOwner {
     }
     return seen
   }
+}
+
+function nameOf({ slot, epoch }: WorkerId): string {
+  return `${slot}.${epoch}`
 }
 
 function leftOf(bucket: Bucket, now: number): Left {

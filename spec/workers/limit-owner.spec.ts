@@ -30,6 +30,7 @@ class Stage {
   time = 0
   readonly owner = new LimitOwner(() => this.time)
   readonly #entries: readonly string[]
+  #epoch = 0
 
   constructor(...entries: string[]) {
     this.#entries = entries
@@ -38,7 +39,9 @@ class Stage {
   worker(entries = this.#entries): Worker {
     const { here, there, said } = linkPair()
     const limits = new Limits(() => this.time, new LimitAsker(here))
-    return new Worker(limits, entries, { said, leave: this.owner.join(there) })
+    const id = { slot: 1, epoch: ++this.#epoch }
+    this.owner.born(id, there)
+    return new Worker(limits, entries, { said, leave: () => this.owner.gone(id) })
   }
 
   /** One process, that counts for itself. */
@@ -310,7 +313,7 @@ owning('while the owner is silent one request tries for all, until it is heard a
   await soon(Promise.all(tries.slice(1)))
   await turn()
   assert.is(refusals.length, 3, 'one has tried')
-  const leave = new LimitOwner(() => 0).join(there)
+  new LimitOwner(() => 0).born({ slot: 1, epoch: 1 }, there)
   refusals[2]!()
   await tries[0]
   worker.limits.retain(new Set())
@@ -318,7 +321,6 @@ owning('while the owner is silent one request tries for all, until it is heard a
   assert.ok((await worker.ask()).startsWith('200'))
   const answers = await soon(Promise.all([worker.ask(), worker.ask()]))
   assert.ok(answers.every((answer) => answer.startsWith('200')))
-  leave()
 })
 
 owning.run()
