@@ -21,21 +21,18 @@ export class Ending {
   begin(reason: string): void {
     if (this.#state === 'stopping') return
     this.#state = 'stopping'
-    const { log, stop } = this.#options
+    const { log, stop, exit } = this.#options
     log.line('info', 'gateway', 'shutting down', ['signal', reason])
-    void stop().then(() => {
+    void stop().then(async () => {
       log.line('info', 'gateway', 'stopped', [])
-      this.#exit()
+      await log.end()
+      exit(0)
     })
   }
 
   /** A second signal does not wait any longer. */
   signalled(signal: NodeJS.Signals): void {
-    if (this.#state === 'running') this.begin(signal)
-    else this.#exit()
-  }
-
-  #exit(): void {
+    if (this.#state === 'running') return this.begin(signal)
     this.#options.log.flush()
     this.#options.exit(0)
   }

@@ -3,7 +3,7 @@
 
 import { filterOf } from './config/log-filter.ts'
 import type { Filter, Level } from './config/log-filter.ts'
-import { writeOut, writeOutNow, writePieces } from './write-out.ts'
+import { inPieces, standardOut, writeOutNow } from './write-out.ts'
 import type { WriteOut } from './write-out.ts'
 
 export type { Level }
@@ -55,9 +55,13 @@ export interface WrittenLine {
 const FLUSH_MS = 20
 /** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
 const MAX_PENDING = 1_048_576
+/** How long the end of the process waits for what is on its way out, and how often it looks. */
+const END_MS = 1_000
+const LOOK_MS = 5
 
 export class Log {
   readonly #format: 'text' | 'json'
+  readonly #out: WriteOut
   #write: WriteOut
   readonly #first: Filter
   readonly #always: readonly Value[]
@@ -74,7 +78,8 @@ export class Log {
 
   constructor(options: LogOptions) {
     this.#format = options.format
-    this.#write = options.write ?? writeOut
+    this.#out = options.write ?? standardOut()
+    this.#write = this.#out
     this.#always = options.always ?? []
     this.#first = filterOf(options.level)
     this.#filter = this.#first
@@ -98,12 +103,12 @@ export class Log {
 
   /** Other processes write to the same place: lines stay whole. */
   share(): void {
-    if (this.#write === writeOut) this.#write = writePieces
+    this.#write = inPieces(this.#out)
   }
 
   /** They are gone. */
   unshare(): void {
-    if (this.#write === writePieces) this.#write = writeOut
+    this.#write = this.#out
   }
 
   /** True when a line of this level and module would be written. */
@@ -126,15 +131,21 @@ export class Log {
     )
   }
 
-  /** Writes what is pending before it returns; the process calls it before it exits. */
+  /** Writes what is pending before it returns. */
   flush(): void {
     const text = this.#pending
     this.#pending = ''
-    try {
-      writeOutNow(text)
-    } catch {
-      // Nobody reads any more; there is no other place to say so.
+    writeOutNow(text)
+  }
+
+  /** Before the process exits: behind what is on its way out, for which it waits a moment. */
+  async end(): Promise<void> {
+    const until = performance.now() + END_MS
+    while (this.#state === 'writing') {
+      if (performance.now() > until) return
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
     }
+    this.flush()
   }
 
   /** Formatting a date costs more than all the rest of a line; many lines share a millisecond. */
@@ -162,17 +173,21 @@ export class Log {
     const text = this.#pending
     this.#pending = ''
     this.#state = 'writing'
-    this.#write(text, () => this.#sent())
+    this.#write(text, (lost) => this.#sent(lost))
   }
 
-  #sent(): void {
+  /** Lines that were lost are told of once there is a place for it. */
+  #sent(lost = 0): void {
     this.#state = 'idle'
-    if (this.#dropped > 0) {
-      const lines = this.#dropped
-      this.#dropped = 0
-      this.line('warn', 'log', 'log lines dropped: the reader is too slow', ['lines', lines])
-    }
+    if (lost > 0) this.#dropped += lost
+    else if (this.#dropped > 0) this.#tellDropped()
     if (this.#pending !== '' && this.#state === 'idle') this.#gather()
+  }
+
+  #tellDropped(): void {
+    const lines = this.#dropped
+    this.#dropped = 0
+    this.line('warn', 'log', 'log lines dropped: they could not be written', ['lines', lines])
   }
 }
 
