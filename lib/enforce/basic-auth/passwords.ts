@@ -28,7 +28,7 @@ export class Passwords {
   readonly #right = new Map<string, number>()
   readonly #pending = new Map<string, Promise<PasswordCheck>>()
 
-  constructor(slow: Slow = new SlowChecks(), clock: Clock = Date) {
+  constructor(slow: Slow = new SlowChecks(), clock: Clock = performance) {
     this.#slow = slow
     this.#clock = clock
   }

@@ -29,7 +29,7 @@ export class Documents {
   readonly #clock: Clock
   readonly #kept = new Map<string, Kept>()
 
-  constructor(log: Log, fetch: Fetch, clock: Clock = Date) {
+  constructor(log: Log, fetch: Fetch, clock: Clock = performance) {
     this.#log = log
     this.#fetch = fetch
     this.#clock = clock

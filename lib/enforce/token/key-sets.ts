@@ -16,7 +16,7 @@ export class KeySets {
   readonly #clock: Clock
   readonly #remote = new Map<string, RemoteKeys>()
 
-  constructor(log: Log, fetch: Fetch, clock: Clock = Date) {
+  constructor(log: Log, fetch: Fetch, clock: Clock = performance) {
     this.#log = log
     this.#fetch = fetch
     this.#clock = clock
