@@ -8,6 +8,7 @@ import { LINGER_MS } from '../base/limits.ts'
 import { someOf } from '../base/live.ts'
 import type { ConnectionView } from '../base/live.ts'
 import type { Peer } from '../base/types.ts'
+import { Http2Pulse } from '../base/wire/http2-pulse.ts'
 import type { Connection, Door } from './door.ts'
 import { Http2Stream } from './http2-stream.ts'
 
@@ -27,6 +28,7 @@ export class Http2Connection implements Connection {
   readonly #door: Door
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
+  readonly #pulse: Http2Pulse
   readonly #streams = new Set<Http2Stream>()
   readonly #source: Peer
   readonly #id: number
@@ -55,6 +57,7 @@ export class Http2Connection implements Connection {
       },
     })
     this.#session = session
+    this.#pulse = new Http2Pulse(session, socket)
     session.setLocalWindowSize(CONNECTION_WINDOW)
     session.on('error', () => {})
     // A session that ended by itself says goodbye and waits; only the socket's end is the end.
@@ -116,6 +119,7 @@ export class Http2Connection implements Connection {
   }
 
   sweep(now: number): void {
+    if (this.#pulse.isDead()) return void this.#socket.destroy()
     for (const stream of this.#streams) stream.sweep(now)
     if (this.#idleBy === 0 || now <= this.#idleBy) return
     if (this.#isOver) this.#socket.destroy()

@@ -12,6 +12,7 @@ import type { Body, Outcome } from '../../base/types.ts'
 import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import { StreamBody, StreamSink } from '../../base/wire/http2-body.ts'
 import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
+import { Http2Pulse } from '../../base/wire/http2-pulse.ts'
 import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
 import type { StatusHeaders } from '../../base/wire/http2-head.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -34,6 +35,7 @@ export class Http2Backend implements Swept {
   readonly #home: SessionHome
   readonly #socket: TLSSocket
   readonly #session: ClientHttp2Session
+  readonly #pulse: Http2Pulse
   readonly #calls = new Set<Http2Call>()
   /** Without a call: until goodbye is said, then until the backend has gone. 0 with one. */
   #idleBy = 0
@@ -45,6 +47,7 @@ export class Http2Backend implements Swept {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
+    this.#pulse = new Http2Pulse(this.#session, socket)
     this.#session.on('error', () => {})
     // It takes no new calls from now on, but those it has are still to be swept.
     this.#session.on('goaway', () => this.close())
@@ -86,6 +89,7 @@ export class Http2Backend implements Swept {
   }
 
   sweep(now: number): void {
+    if (this.#pulse.isDead()) return void this.#socket.destroy()
     for (const call of this.#calls) call.sweep(now)
     if (this.#idleBy === 0 || now <= this.#idleBy) return
     if (this.#session.closed) this.#socket.destroy()
