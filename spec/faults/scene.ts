@@ -122,7 +122,7 @@ const NOTHING: Leftovers = {
   held: 0,
 }
 
-export function leftovers({ live }: { live: Live }): Leftovers {
+function leftovers({ live }: { live: Live }): Leftovers {
   const { listeners, requests, pools, groups, children, held } = live
   const idle = sum(pools.map((pool) => pool.idle + pool.sessions))
   return {
