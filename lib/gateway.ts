@@ -7,8 +7,10 @@ import { every } from './base/every.ts'
 import type { Every } from './base/every.ts'
 import { Descriptors } from './base/descriptors.ts'
 import type { Exchange } from './base/exchange.ts'
+import { HISTORIES_SHARE } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import { Pending } from './base/pending.ts'
+import { Pressure } from './base/pressure.ts'
 import { Refusals } from './base/refusals.ts'
 import type { Backend, Reply } from './base/types.ts'
 import { Gate } from './accept/gate.ts'
@@ -59,6 +61,7 @@ export class Gateway implements PortsOwner {
   readonly #held: Budget
   readonly #metrics = new Metrics()
   readonly #refusals: Refusals
+  readonly #pressure: Pressure
   /** How each backend has done. */
   readonly backends = new BackendStats()
   readonly #gate: Gate
@@ -79,7 +82,10 @@ export class Gateway implements PortsOwner {
     this.#log = log
     this.#refusals = new Refusals(log, timer)
     this.#pools = new Pools(config.backend, log)
-    this.#groups = new Groups(config.mcp, log, this.#pools)
+    const { maxBytesInFlight } = config.process
+    this.#pressure = new Pressure(maxBytesInFlight)
+    const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
+    this.#groups = new Groups(config.mcp, log, this.#pools, histories)
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
@@ -220,10 +226,16 @@ export class Gateway implements PortsOwner {
   #route(exchange: Exchange, listener: PlannedListener): void {
     exchange.trace?.request('gateway policies')
     const route = routeOf(exchange, listener)
+    if (this.#pressure.isHigh) return this.#shed(exchange, route)
     if (this.#log.allows('debug', 'choose'))
       this.#log.line('debug', 'choose', 'chose route', ['route', route.key])
     if (route.timeout > 0) exchange.limit(route.timeout)
     enforce(exchange, route.policies, () => this.#forward(exchange, route))
+  }
+
+  #shed(exchange: Exchange, route: Route): void {
+    exchange.dialect = route.backends.pick()?.backend.speaks?.(exchange) ?? exchange.dialect
+    exchange.fail(this.#pressure.fault)
   }
 
   #forward(exchange: Exchange, route: Route): void {

@@ -1,6 +1,7 @@
 // Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
 
 import type { Decisions } from './base/limit/decisions.ts'
+import { inFlight } from './base/in-flight.ts'
 import type { ListenerView, Live } from './base/live.ts'
 import { MAX_SHOWN } from './base/live.ts'
 import type { Family, Histogram, Labels, Series as One } from './base/metrics.ts'
@@ -33,6 +34,11 @@ export function measures(sources: MeasureSources): Family[] {
       help: 'From dialling a backend until the connection stands, TLS included',
       series: Object.entries(connects).map(([transport, seconds]) => [{ transport }, seconds]),
     },
+    gauge('buffered_bytes', 'Bytes held for requests', [
+      [{ what: 'unsent' }, inFlight.unsent],
+      [{ what: 'unread' }, inFlight.unread],
+      [{ what: 'kept' }, inFlight.kept],
+    ]),
     gauge('held_bytes', 'Bytes of requests kept for a while', [
       [{ what: 'llm' }, live.held.llm.used],
       [{ what: 'mcp' }, live.held.mcp.used],

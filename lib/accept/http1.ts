@@ -144,6 +144,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#door.connections.delete(this)
     this.#door.carried(this.#source, this.bytesIn, this.bytesOut)
     this.#writer.abort()
+    this.#reader.close()
     const exchange = this.#exchange
     this.#exchange = null
     const hasSaidGoodbye = this.#state === 'tunnel' && !this.#reader.isStarted

@@ -81,6 +81,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
   }
 
   sweep(now: number): void {
+    this.#body.weigh()
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
     if (this.#readBy === 0) return
     if (this.#state === 'open' && this.#mayBeSilent) return this.#awaitBody()

@@ -1,5 +1,7 @@
 // Bytes that many may hold together: each takes its share and gives it back.
 
+import { inFlight } from './in-flight.ts'
+
 export class Budget {
   readonly most: number
   #left: number
@@ -21,10 +23,12 @@ export class Budget {
   take(bytes: number): boolean {
     if (bytes > this.#left) return false
     this.#left -= bytes
+    inFlight.kept += bytes
     return true
   }
 
   give(bytes: number): void {
     this.#left += bytes
+    inFlight.kept -= bytes
   }
 }

@@ -32,6 +32,7 @@ const TABLE = {
   POOL_EXHAUSTED: [503, 'gateway'],
   LIMITS_UNAVAILABLE: [503, 'gateway'],
   OUT_OF_DESCRIPTORS: [503, 'gateway'],
+  OVERLOADED: [503, 'gateway'],
   REQUEST_TIMEOUT: [504, 'gateway'],
   // The backend could not be reached, or did not answer as HTTP.
   UPGRADE_FAILED: [502, 'backend'],

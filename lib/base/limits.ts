@@ -119,6 +119,12 @@ export const TERMINATION_DEADLINE = 30_000
 export const WORKERS = 1
 export const MAX_WORKERS = 64
 
+/** config.maxBytesInFlight: what the process may hold for requests before new ones are refused. */
+export const MAX_BYTES_IN_FLIGHT = 536_870_912
+
+/** Of that, what MCP sessions keep for clients that come back. */
+export const HISTORIES_SHARE = 0.25
+
 /** config.trace.maxBodyBytes: of each body, in a trace. */
 export const TRACED_BODY_BYTES = 2_097_152
 

@@ -13,6 +13,7 @@ const LIMITS = {
   maxHeadBytes: ['frontendPolicies.http.maxHeadBytes', 'counted'],
   http1MaxHeaders: ['frontendPolicies.http.http1MaxHeaders', 'counted'],
   maxBodyBytes: ['frontendPolicies.http.maxBodyBytes', 'counted'],
+  maxBytesInFlight: ['config.maxBytesInFlight', 'told'],
   poolMaxWaiting: ['config.backend.poolMaxWaiting', 'told'],
   maxHeldBytes: ['config.llm.maxHeldBytes', 'counted'],
   maxHeldTogether: ['config.llm.maxHeldTogether', 'told'],

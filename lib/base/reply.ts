@@ -53,6 +53,10 @@ export function replyOf(
   return { head, body: bytes.length === 0 ? EMPTY_BODY : new BytesBody(bytes), tunnel: null }
 }
 
-export function textReply(status: number, text: string): Reply {
-  return replyOf(status, [['content-type', 'text/plain']], text)
+export function textReply(
+  status: number,
+  text: string,
+  fields: readonly (readonly [string, string])[] = [],
+): Reply {
+  return replyOf(status, [['content-type', 'text/plain'], ...fields], text)
 }

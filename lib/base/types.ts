@@ -87,6 +87,8 @@ export interface Attempt {
 export interface Backend {
   /** Where it is, as the log tells it: host:port. */
   readonly endpoint: string
+  /** How its clients want to hear of errors, where the route alone does not tell. */
+  speaks?(exchange: Exchange): Dialect
   /** Ends in `attempt.answer` or `attempt.fail`, now or later. */
   call(exchange: Exchange, attempt: Attempt): void
 }

@@ -1,7 +1,7 @@
 // A backend with policies of its own: they have their word when it is picked, behind those of the route.
 
 import type { Exchange } from '../base/exchange.ts'
-import type { Attempt, Backend, Policy } from '../base/types.ts'
+import type { Attempt, Backend, Dialect, Policy } from '../base/types.ts'
 
 /** Calls `pass` if all of them let the request pass. */
 type Enforce = (exchange: Exchange, policies: readonly Policy[], pass: () => void) => void
@@ -17,6 +17,10 @@ export class PolicedBackend implements Backend {
     this.#backend = backend
     this.#policies = policies
     this.#enforce = enforce
+  }
+
+  speaks(exchange: Exchange): Dialect {
+    return this.#backend.speaks?.(exchange) ?? exchange.dialect
   }
 
   /** A refusal is the exchange's answer, not this attempt's: another try would not be another client. */

@@ -7,7 +7,7 @@ import type { Dialect, Reply } from '../base/types.ts'
 export function refuse(error: GatewayError, dialect: Dialect): Reply {
   switch (dialect) {
     case 'text':
-      return textReply(error.status, error.message)
+      return textReply(error.status, error.message, later(error))
     case 'jsonrpc':
       return jsonReply(error, rpcError(error))
     case 'openai':
@@ -17,8 +17,22 @@ export function refuse(error: GatewayError, dialect: Dialect): Reply {
   }
 }
 
-function jsonReply({ status }: GatewayError, body: object): Reply {
-  return replyOf(status, [['content-type', 'application/json']], JSON.stringify(body))
+function jsonReply(error: GatewayError, body: object): Reply {
+  const fields: Field[] = [['content-type', 'application/json'], ...later(error)]
+  return replyOf(error.status, fields, JSON.stringify(body))
+}
+
+type Field = readonly [name: string, value: string]
+
+/** What is over as soon as others have been served. */
+const SHORT: ReadonlySet<ErrorCode> = new Set([
+  'OVERLOADED',
+  'OUT_OF_DESCRIPTORS',
+  'POOL_EXHAUSTED',
+])
+
+function later({ code }: GatewayError): Field[] {
+  return SHORT.has(code) ? [['retry-after', '1']] : []
 }
 
 /** JSON-RPC: the request could not be used, or the server failed; which request it was, nobody has read. */
@@ -49,7 +63,8 @@ const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
   504: 'timeout_error',
 }
 
-function anthropicError({ status, source, message }: GatewayError): object {
+function anthropicError({ code, status, source, message }: GatewayError): object {
+  if (code === 'OVERLOADED') return { type: 'error', error: { type: 'overloaded_error', message } }
   const other = source === 'client' ? 'invalid_request_error' : 'api_error'
   return { type: 'error', error: { type: ANTHROPIC_TYPES[status] ?? other, message } }
 }

@@ -177,6 +177,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     logging: { level: 'warn,accept=debug', format: 'json' },
     sensitiveHeaders: ['x-mine'],
     trace: { maxBodyBytes: 2_097_152 },
+    maxBytesInFlight: 536_870_912,
     connectionTerminationDeadline: '90s',
     backend: {
       connectTimeout: '10s',

@@ -1,6 +1,7 @@
 // An HTTP/2 stream's two directions, as a body and as a sink.
 
 import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
+import { inFlight } from '../in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
 import { http2Fields, trailersFrom } from './http2-head.ts'
@@ -30,6 +31,8 @@ export class StreamBody implements Body {
   #sink: Sink | null = null
   #trailers: Fields | null = null
   #isStarted = false
+  /** What is counted of it as waiting for somebody. */
+  #unread = 0
   /** All of it had come before the stream was reset. */
   #cameWhole = false
 
@@ -41,11 +44,23 @@ export class StreamBody implements Body {
     // They do not wait for somebody to read what comes before them.
     if (options.framing !== 'none') stream.on('trailers', (headers) => this.#end(headers))
     stream.on('aborted', () => (this.#cameWhole = hasEnded(stream)))
+    stream.once('close', () => this.#weigh(0))
   }
 
   /** Nobody reads it yet, or nobody can go on. */
   get isHeld(): boolean {
     return !this.#isStarted || this.#stream.isPaused()
+  }
+
+  /** Notes what waits here for somebody to take it; nobody tells when more has come. */
+  weigh(): void {
+    if (this.framing === 'none' || this.#stream.destroyed) return
+    this.#weigh(this.isHeld ? this.#stream.readableLength : 0)
+  }
+
+  #weigh(unread: number): void {
+    inFlight.unread += unread - this.#unread
+    this.#unread = unread
   }
 
   start(sink: Sink, _form: Form): void {
@@ -114,6 +129,8 @@ export class StreamSink implements Sink {
   #body: Body | null = null
   #trailers: Fields | null = null
   #written = 0
+  /** What is counted of it as waiting for the peer. */
+  #unsent = 0
 
   constructor(stream: Http2Stream, owner: StreamSinkOwner) {
     this.#stream = stream
@@ -127,7 +144,11 @@ export class StreamSink implements Sink {
   send(body: Body): void {
     this.#body = body
     const stream = this.#stream
-    stream.on('drain', () => this.#body?.resume())
+    stream.on('drain', () => {
+      this.#weigh(0)
+      this.#body?.resume()
+    })
+    stream.once('close', () => this.#weigh(0))
     stream.once('wantTrailers', () => {
       stream.sendTrailers(this.#trailers === null ? {} : http2Fields(this.#trailers))
     })
@@ -144,8 +165,15 @@ export class StreamSink implements Sink {
     this.#written += to - from
     const part = bytes.subarray(from, to)
     const ok = this.#stream.write(isShared(bytes) ? copyOf(part) : part)
-    if (!ok) this.#owner.stalled()
-    return ok
+    if (ok) return true
+    this.#weigh(this.#stream.writableLength)
+    this.#owner.stalled()
+    return false
+  }
+
+  #weigh(unsent: number): void {
+    inFlight.unsent += unsent - this.#unsent
+    this.#unsent = unsent
   }
 
   end(trailers: Fields | null): void {

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert'
 import { GatewayError } from '../errors.ts'
+import { inFlight } from '../in-flight.ts'
 import { LINGER_BYTES, UNREAD_BYTES } from '../limits.ts'
 import type { Body, Form, Framing, Sink } from '../types.ts'
 import { Framer } from './framer.ts'
@@ -92,7 +93,7 @@ export class Reader implements Body {
     if (kept === null) return this.#take(bytes, from, to)
     const fresh = bytes.subarray(from, to)
     const joined = Buffer.concat([kept, fresh])
-    this.#kept = joined
+    this.#keep(joined)
     if (this.#state !== 'head') return this.#hold()
     // A head that comes byte by byte is parsed again only when a line has ended.
     if (fresh.includes(LF) || joined.length >= this.#limits.maxHeadBytes) this.#continue()
@@ -156,7 +157,7 @@ export class Reader implements Body {
     try {
       const end = this.#framer.eat(bytes, from, to)
       if (this.#hand === 'full') this.#from = end
-      else this.#kept = end < to ? bytes.subarray(end) : null
+      else this.#keep(end < to ? bytes.subarray(end) : null)
     } catch {
       // Malformed as it is, it cannot end; the answer that made us skip it stands.
       return false
@@ -190,6 +191,11 @@ export class Reader implements Body {
     return true
   }
 
+  /** The socket is gone: what nobody has taken, nobody will. */
+  close(): void {
+    if (this.#kept !== null) this.#keep(null)
+  }
+
   /** The sink of a body or tunnel under way; whoever takes it must end or cut it. */
   takeSink(): Sink | null {
     const sink = this.#sink
@@ -201,9 +207,14 @@ export class Reader implements Body {
   #continue(): void {
     if (this.#hand === 'full') return this.#run()
     const kept = this.#kept
-    this.#kept = null
-    if (kept !== null) this.#take(kept, 0, kept.length)
-    else this.#hold()
+    if (kept === null) return this.#hold()
+    this.#keep(null)
+    this.#take(kept, 0, kept.length)
+  }
+
+  #keep(bytes: Buffer | null): void {
+    inFlight.unread += (bytes?.length ?? 0) - (this.#kept?.length ?? 0)
+    this.#kept = bytes
   }
 
   #take(bytes: Buffer, from: number, to: number): void {
@@ -213,7 +224,7 @@ export class Reader implements Body {
     this.#hand = 'full'
     this.#run()
     this.#hand = 'empty'
-    if (this.#from < this.#to) this.#kept = copyOf(bytes.subarray(this.#from, this.#to))
+    if (this.#from < this.#to) this.#keep(copyOf(bytes.subarray(this.#from, this.#to)))
     this.#bytes = NOTHING
     this.#from = this.#to
     this.#hold()

@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { inFlight } from '../in-flight.ts'
 import { TCP_KEEPALIVE_MS } from '../limits.ts'
 import { readBuffer } from './memory.ts'
 
@@ -21,6 +22,8 @@ export interface SocketOwner {
 export class Wire {
   readonly socket: Socket
   #error: Error | null = null
+  /** What is counted of it as waiting for the peer. */
+  #unsent = 0
   #wasConnected = false
 
   private constructor(socket: Socket) {
@@ -67,10 +70,16 @@ export class Wire {
   }
 
   #listen(owner: SocketOwner): this {
-    this.socket.on('drain', () => owner.drained())
+    this.socket.on('drain', () => {
+      this.#weigh(0)
+      owner.drained()
+    })
     this.socket.on('end', () => owner.ended())
     this.socket.on('error', (error: Error) => (this.#error = error))
-    this.socket.on('close', () => owner.closed(this.#error))
+    this.socket.on('close', () => {
+      this.#weigh(0)
+      owner.closed(this.#error)
+    })
     return this
   }
 
@@ -96,7 +105,9 @@ export class Wire {
     const { socket } = this
     const ok = typeof part === 'string' ? socket.write(part, 'latin1') : socket.write(part, done)
     // Node says false for every large write; what the kernel took at once needs no wait.
-    return ok || socket.writableLength === 0
+    if (ok || socket.writableLength === 0) return true
+    this.#weigh(socket.writableLength)
+    return false
   }
 
   /** More is waiting to go out than the peer takes; `drained` follows. */
@@ -114,7 +125,10 @@ export class Wire {
 
   /** Says goodbye after what was written; `gone` is called when the kernel has all of it. */
   end(gone: () => void): void {
-    this.socket.end(gone)
+    this.socket.end(() => {
+      this.#weigh(0)
+      gone()
+    })
   }
 
   /** Ends when the kernel has what was written. */
@@ -124,6 +138,11 @@ export class Wire {
 
   destroy(): void {
     this.socket.destroy()
+  }
+
+  #weigh(unsent: number): void {
+    inFlight.unsent += unsent - this.#unsent
+    this.#unsent = unsent
   }
 }
 

@@ -1,6 +1,7 @@
 // The writing half of an HTTP/1 connection: a head and the body behind it, in as few writes as possible,
 // each in the tick in which its bytes came.
 
+import { inFlight } from '../in-flight.ts'
 import { REPLAY_BYTES, STRING_WRITE_BYTES } from '../limits.ts'
 import type { Body, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
@@ -30,6 +31,8 @@ export class Writer implements Sink {
   /** What was written, so that it can be written again elsewhere; null when nobody asked or it grew too long. */
   #memory: (string | Buffer)[] | null = null
   #remembered = 0
+  /** What of it is counted: large parts, which nobody else would have kept. */
+  #weight = 0
   #written = 0
 
   constructor(owner: WriterOwner) {
@@ -47,6 +50,7 @@ export class Writer implements Sink {
 
   /** Starts to keep what goes out, up to REPLAY_BYTES. */
   remember(): void {
+    this.forget()
     this.#memory = []
     this.#remembered = 0
   }
@@ -54,12 +58,15 @@ export class Writer implements Sink {
   /** The whole message as it went out, if it was kept. */
   recall(): readonly (string | Buffer)[] | null {
     const memory = this.#memory
-    this.#memory = null
+    this.forget()
     return this.#body === null ? memory : null
   }
 
   forget(): void {
     this.#memory = null
+    if (this.#weight === 0) return
+    inFlight.kept -= this.#weight
+    this.#weight = 0
   }
 
   /** Another message is to come: nothing of it is written. */
@@ -125,11 +132,18 @@ export class Writer implements Sink {
   abort(): void {
     this.#head = ''
     this.#body = null
-    this.#memory = null
+    this.forget()
   }
 
   drained(): void {
     this.#body?.resume()
+  }
+
+  #remember(part: string | Buffer): void {
+    this.#memory?.push(part)
+    if (typeof part === 'string') return
+    inFlight.kept += part.length
+    this.#weight += part.length
   }
 
   #room(ok: boolean): boolean {
@@ -147,8 +161,8 @@ export class Writer implements Sink {
   #put(part: string | Buffer): boolean {
     if (this.#memory !== null) {
       this.#remembered += part.length
-      if (this.#remembered > REPLAY_BYTES) this.#memory = null
-      else this.#memory.push(part)
+      if (this.#remembered > REPLAY_BYTES) this.forget()
+      else this.#remember(part)
     }
     return this.#wire.put(part)
   }

@@ -149,6 +149,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
     this.#move('closed')
     const parts = wasAsking && this.#isStale ? this.#writer.recall() : null
     this.#writer.abort()
+    this.#reader.close()
     const isOpen = call !== null && !call.isOver
     const isReplayed = isOpen && parts !== null && parts.length > 0
     // Before this connection is counted out, so that nobody takes its place.

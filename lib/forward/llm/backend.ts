@@ -1,7 +1,7 @@
 // A route's LLM backend: what a request asks for, by its path, and who may answer it.
 
 import type { Exchange } from '../../base/exchange.ts'
-import type { Attempt, Backend, Meter } from '../../base/types.ts'
+import type { Attempt, Backend, Dialect, Meter } from '../../base/types.ts'
 import { LlmCall } from './call.ts'
 import type { Catalogue } from './catalogue.ts'
 import { dialectOf, isJsonFormat } from './formats.ts'
@@ -33,12 +33,17 @@ export class LlmBackend implements Backend {
     this.#settings = settings
   }
 
+  speaks({ request, dialect }: Exchange): Dialect {
+    const asked = this.#settings.formats.of(request.path)
+    const isOne = this.#settings.host === 'provider' || isJsonFormat(asked)
+    return isOne ? dialectOf(asked) : dialect
+  }
+
   call(exchange: Exchange, attempt: Attempt): void {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
     const asked = formats.of(request.path)
-    if (this.#settings.host === 'provider' || isJsonFormat(asked))
-      exchange.dialect = dialectOf(asked)
+    exchange.dialect = this.speaks(exchange)
     if (catalogue.models !== null && request.method === 'GET') {
       const known = modelsReply(request, catalogue.models)
       if (known !== null) return attempt.answer(known)

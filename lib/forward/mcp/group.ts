@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly limits: McpLimits
   readonly log: Log
   readonly bodies: Budget
+  /** What sessions keep for clients that come back, over all groups. */
+  readonly histories: Budget
   /** Sessions of all groups together. */
   readonly sessions: Sweeper<Session>
   /** Room for so many more child processes. */
@@ -41,6 +43,7 @@ export class Group implements SessionOwner {
   readonly names: Names
   /** What may be read of clients' messages at a time, over all groups. */
   readonly bodies: Budget
+  readonly histories: Budget
   /** Whether some target is reached by HTTP, and hears headers of the client's. */
   readonly isRemote: boolean
   readonly #around: Surroundings
@@ -56,6 +59,7 @@ export class Group implements SessionOwner {
     this.limits = around.limits
     this.log = around.log
     this.bodies = around.bodies
+    this.histories = around.histories
     this.#around = around
     const names = config.targets.map(({ name }) => name)
     this.names = new Names(config.prefixMode, names)

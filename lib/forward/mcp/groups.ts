@@ -28,13 +28,15 @@ export class Groups implements Surroundings {
   readonly sessions: Sweeper<Session>
   readonly children: Children
   readonly bodies = new Budget(MAX_BODY_BYTES)
+  readonly histories: Budget
   readonly #pools: Pools
   readonly #groups = new Map<string, Group>()
   /** Remote sessions that are being ended, each within its deadline. */
   readonly #leaving = new Set<Promise<void>>()
 
-  constructor(limits: McpLimits, log: Log, pools: Pools) {
+  constructor(limits: McpLimits, log: Log, pools: Pools, histories: Budget) {
     this.limits = limits
+    this.histories = histories
     this.log = log
     this.#pools = pools
     this.children = new Children(limits, log)

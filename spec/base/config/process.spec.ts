@@ -5,6 +5,7 @@ import type { AdminAddress, Config } from '../../../lib/base/config/types.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
+  MAX_BYTES_IN_FLIGHT,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
@@ -42,6 +43,7 @@ settings('have defaults', () => {
     sensitiveHeaders: [],
     terminationDeadline: TERMINATION_DEADLINE,
     maxTracedBytes: TRACED_BODY_BYTES,
+    maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
   })
   assert.equal(backend, BACKEND_LIMITS)
   assert.equal(mcp, MCP_LIMITS)

@@ -3,6 +3,7 @@
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
+  MAX_BYTES_IN_FLIGHT,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
@@ -36,6 +37,7 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     logging: { level: [level].flat().join(','), format },
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
+    maxBytesInFlight: shape.maxBytesInFlight ?? MAX_BYTES_IN_FLIGHT,
     maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }
 }

@@ -8,6 +8,7 @@ import { kindOf } from '../wording.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
+  MAX_BYTES_IN_FLIGHT,
   MAX_WORKERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
@@ -115,6 +116,11 @@ export const PROCESS = z
       TERMINATION_DEADLINE,
       'How long running requests may finish at shutdown',
       duration,
+    ),
+    maxBytesInFlight: amount(
+      MAX_BYTES_IN_FLIGHT,
+      'Bytes held for all requests together; above it new ones get 503',
+      TOGETHER,
     ),
     trace: z
       .strictObject({

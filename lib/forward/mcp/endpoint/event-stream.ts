@@ -1,6 +1,7 @@
 // An event stream towards a client: messages leave in the tick they come, or wait in a bounded queue while the client
 // is slow. The owner watches the queue; the stream itself never drops anything.
 
+import { inFlight } from '../../../base/in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../../../base/types.ts'
 
 export interface StreamOwner {
@@ -23,6 +24,8 @@ export class EventStream implements Body {
   #sink: Sink | null = null
   #queue: Buffer[] = []
   #queued = 0
+  /** What of that is counted. */
+  #weight = 0
   /** What the client's connection has taken over and not got rid of yet. */
   #afloat = 0
   #rest: 'open' | 'last' = 'open'
@@ -105,6 +108,7 @@ export class EventStream implements Body {
       this.pause()
       this.#afloat = event.length
     }
+    this.#weigh()
     if (this.unsent > 0 || this.#state === 'over') return
     if (this.#rest === 'last' && this.#state === 'flowing') this.#finish()
     if (before > 0) this.#owner.drained(this)
@@ -123,6 +127,12 @@ export class EventStream implements Body {
     this.#queued = 0
     this.#afloat = 0
     this.#sink = null
+    this.#weigh()
     return true
+  }
+
+  #weigh(): void {
+    inFlight.unsent += this.#queued - this.#weight
+    this.#weight = this.#queued
   }
 }

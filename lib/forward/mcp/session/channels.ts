@@ -1,5 +1,6 @@
 // The channels of one session: those of its calls and the one that stands alone, who reads them, and how well.
 
+import type { Budget } from '../../../base/budget.ts'
 import type { Attempt } from '../../../base/types.ts'
 import { RESUME_GRACE_MS } from '../bounds.ts'
 import { ALONE, Channel } from './channel.ts'
@@ -20,7 +21,7 @@ export interface ChannelsOwner {
 }
 
 export class Channels implements ChannelOwner {
-  readonly history = new History()
+  readonly history: History
   readonly alone: Channel = new Channel(ALONE, this)
   readonly #owner: ChannelsOwner
   readonly #open = new Map<number, Channel>()
@@ -29,8 +30,9 @@ export class Channels implements ChannelOwner {
   readonly #pressed = new Set<Channel>()
   #last = ALONE
 
-  constructor(owner: ChannelsOwner) {
+  constructor(owner: ChannelsOwner, histories: Budget) {
     this.#owner = owner
+    this.history = new History(histories)
     this.alone.whenSlow = 'cut'
   }
 

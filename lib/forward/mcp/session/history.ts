@@ -1,5 +1,6 @@
 // The latest events of a session, so that a client whose connection broke can have them again (Last-Event-ID).
 
+import type { Budget } from '../../../base/budget.ts'
 import { MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS } from '../bounds.ts'
 
 interface Past {
@@ -10,14 +11,36 @@ interface Past {
 
 export class History {
   readonly #past: Past[] = []
+  /** What all sessions may keep together. */
+  readonly #together: Budget
   #bytes = 0
+  #state: 'open' | 'closed' = 'open'
 
-  /** One that is larger than all of it is not kept. */
+  constructor(together: Budget) {
+    this.#together = together
+  }
+
+  /** One that is larger than all of it is not kept, nor one for which other sessions leave no room. */
   add(channel: number, order: number, event: Buffer): void {
-    if (event.length > MAX_HISTORY_BYTES) return
+    if (event.length > MAX_HISTORY_BYTES || this.#state === 'closed') return
+    while (!this.#together.take(event.length)) if (!this.#drop()) return
     this.#past.push({ channel, order, event })
     this.#bytes += event.length
-    while (this.#isFull) this.#bytes -= this.#past.shift()!.event.length
+    while (this.#isFull) this.#drop()
+  }
+
+  /** Nobody comes back any more. */
+  close(): void {
+    this.#state = 'closed'
+    while (this.#drop()) continue
+  }
+
+  #drop(): boolean {
+    const past = this.#past.shift()
+    if (past === undefined) return false
+    this.#bytes -= past.event.length
+    this.#together.give(past.event.length)
+    return true
   }
 
   /** What is left of what a channel sent behind its event of this order. */

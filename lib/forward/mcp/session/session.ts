@@ -51,7 +51,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   version = ''
   readonly #owner: SessionOwner
   readonly #ear: Ear
-  readonly #channels = new Channels(this)
+  readonly #channels: Channels
   #state: State = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
   /** Why it ends with its last call, or ''. */
@@ -67,6 +67,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.fields = about.fields
     this.principal = about.principal
     this.#owner = owner
+    this.#channels = new Channels(this, group.histories)
     this.#ear = new Ear(this)
     this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner(name)))
   }
@@ -232,6 +233,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     for (const call of this.calls) call.error({ code: CODES.server, message })
     this.alone.close()
     for (const target of this.targets) target.close()
+    this.#channels.history.close()
     this.#owner.ended(this, reason)
   }
 

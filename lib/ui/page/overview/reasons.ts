@@ -146,6 +146,10 @@ const OF_GATEWAY: Readonly<Record<string, Row>> = {
     'The process that counts limits for all workers did not answer.',
     'It is overloaded or has ended; the log says more. Without its word no request passes a limit.',
   ],
+  OVERLOADED: [
+    'The gateway holds as much for other requests as it may.',
+    'Somebody reads slowly or sends much: see buffered_bytes. The bound is "config.maxBytesInFlight".',
+  ],
   OUT_OF_DESCRIPTORS: [
     'The gateway may not open more files and connections.',
     'Raise its limit of open files (ulimit -n, LimitNOFILE), or see who holds so many connections.',
