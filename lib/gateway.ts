@@ -45,6 +45,7 @@ import { Metrics } from './settle/metrics.ts'
 import { ALONE } from './surroundings.ts'
 import { isForUi } from './ui-routes.ts'
 import { factsOf } from './gateway-facts.ts'
+import type { GatewayFacts } from './ui/gateway-facts.ts'
 import { UiService } from './ui/service.ts'
 import { ReadApi } from './ui/read-api.ts'
 
@@ -68,6 +69,7 @@ export class Gateway implements PortsOwner {
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
+  readonly facts: GatewayFacts
   /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
   /** Exchanges that are over but for being counted. */
@@ -95,8 +97,8 @@ export class Gateway implements PortsOwner {
     this.#gate = new Gate(this.#refusals, new Descriptors())
     const deadline = config.process.terminationDeadline
     this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
-    const facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
-    this.readApi = new ReadApi(facts, timer)
+    this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
+    this.readApi = new ReadApi(this.facts, timer)
   }
 
   get #sources(): LiveSources {

@@ -67,16 +67,15 @@ export function measures(sources: MeasureSources): Family[] {
     gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, live.limits.buckets]]),
     gauge('remembered_tokens', 'Tokens that were verified and are remembered', [[{}, live.tokens]]),
     gauge('trace_watchers', 'Who waits to see a request', [[{}, live.watchers]]),
-    gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
     ...processFamilies(),
   ]
 }
 
-function gauge(name: string, help: string, series: Series): Family {
+export function gauge(name: string, help: string, series: Series): Family {
   return { name, kind: 'gauge', help, series }
 }
 
-function counter(name: string, help: string, series: Series): Family {
+export function counter(name: string, help: string, series: Series): Family {
   return { name, kind: 'counter', help, series }
 }
 
@@ -126,11 +125,13 @@ function poolFamilies({ pools }: Live): Family[] {
   ]
 }
 
-function processFamilies(): Family[] {
+/** Of whatever process this is. */
+export function processFamilies(): Family[] {
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   const startedAt = performance.timeOrigin / 1000
   return [
+    gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
     counter('process_cpu_seconds_total', 'Time of the processor', [[{}, (user + system) / 1e6]]),
     gauge('process_resident_memory_bytes', 'Resident memory', [[{}, rss]]),
     gauge('process_start_time_seconds', 'When it was started', [[{}, startedAt]]),
