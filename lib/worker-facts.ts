@@ -79,9 +79,10 @@ const PARTS: { readonly [P in Part]: (gateway: Gateway, query: URLSearchParams) 
 export function factsEndpoints(gateway: Gateway): Endpoints {
   return {
     [FACTS_PATH]: {
-      GET: (_request, response, { searchParams }) => {
+      GET: async (_request, response, { searchParams }) => {
         const asked = (searchParams.get('parts') ?? '').split(',')
         const parts = (Object.keys(PARTS) as Part[]).filter((part) => asked.includes(part))
+        if (parts.includes('limits') || parts.includes('dump')) await gateway.look()
         const facts = parts.map((part) => [part, PARTS[part](gateway, searchParams)])
         answerJson(response, Object.fromEntries(facts))
       },
