@@ -32,7 +32,7 @@ import type { Machine } from './ui/sampler.ts'
 import { askAt } from './workers/front-ask.ts'
 import { keyOf } from './workers/front-crew.ts'
 import type { Crew } from './workers/front-crew.ts'
-import type { WorkerDoor } from './workers/types.ts'
+import type { WorkerDoor, WorkerId } from './workers/types.ts'
 
 /** One that has said nothing in time is left out for so long: the page does not wait for it again and again. */
 const REST_MS = 5_000
@@ -99,10 +99,10 @@ export class FrontFacts implements GatewayFacts {
     return asking
   }
 
-  left(door: WorkerDoor): void {
-    const said = this.#said.get(keyOf(door))
+  left(id: WorkerId): void {
+    const said = this.#said.get(keyOf(id))
     if (said === undefined) return
-    this.#said.delete(keyOf(door))
+    this.#said.delete(keyOf(id))
     const { pulse, traffic, limits } = said.facts
     const { totals, traffic: routes, decisions } = this.#gone
     if (pulse !== undefined) {
@@ -112,8 +112,8 @@ export class FrontFacts implements GatewayFacts {
     addCounts(routes, traffic?.traffic ?? [], MAX_GONE)
     // Of limits that are no longer configured nobody asks.
     const known = (limits ?? []).map((limit) => [limit.id, limit.decisions] as const)
-    for (const id of decisions.keys())
-      if (!known.some(([other]) => other === id)) decisions.delete(id)
+    for (const limit of decisions.keys())
+      if (!known.some(([other]) => other === limit)) decisions.delete(limit)
     addDecisions(decisions, known)
   }
 

@@ -37,7 +37,7 @@ import { FrontMetrics } from './workers/front-metrics.ts'
 import { frontProfiles } from './workers/front-profiles.ts'
 import { FrontTrace } from './workers/front-trace.ts'
 import { togetherEndpoints } from './workers/front-together.ts'
-import type { WorkerDoor } from './workers/types.ts'
+import type { WorkerDoor, WorkerId } from './workers/types.ts'
 
 export interface FrontOptions {
   /** As at the start. */
@@ -46,7 +46,7 @@ export interface FrontOptions {
   /** Of this process. */
   readonly log: Log
   /** How many workers there are to be. */
-  readonly wanted: number
+  readonly wanted: () => number
   /** What the workers run. */
   readonly inForce: () => InForce
   /** Of the last attempt to load another configuration; null when it was taken. */
@@ -101,7 +101,7 @@ export class Front {
     this.#readApi.start({
       addresses: this.#addresses,
       refusal,
-      workers: () => ({ wanted, running: this.#crew.newest.length, only: null }),
+      workers: () => ({ wanted: wanted(), running: this.#crew.newest.length, only: null }),
     })
   }
 
@@ -123,15 +123,14 @@ export class Front {
   joined(door: WorkerDoor): void {
     this.#crew.add(door)
     this.#trace.joined(door)
-    const { log } = this.#options
-    if (log.filter !== log.firstFilter) void this.#tellLevel(filterText(log.filter))
+    void this.#catchUp(door)
   }
 
   /** It is gone. */
-  left(door: WorkerDoor): void {
-    this.#crew.delete(door)
-    this.#metrics.left(door)
-    this.#facts.left(door)
+  left(id: WorkerId): void {
+    this.#crew.delete(id)
+    this.#metrics.left(id)
+    this.#facts.left(id)
   }
 
   /** The files of unix sockets go with it. */
@@ -217,14 +216,23 @@ export class Front {
 
   /** Who could not be told. */
   async #tellLevel(level: string): Promise<string[]> {
-    const path = `/logging?reset&level=${encodeURIComponent(level)}`
-    const said = await this.#crew.all(async ({ admin }) => {
-      const { status } = await askAt(admin, { method: 'POST', path })
-      if (status !== 200) throw new Error(`answered ${status}`)
-    })
+    const said = await this.#crew.all((door) => setLevel(door, level))
     return said.flatMap((one) =>
       'problem' in one ? [`worker ${one.door.slot} could not be told: ${one.problem}`] : [],
     )
+  }
+
+  /** A worker begins with what the configuration says. */
+  async #catchUp(door: WorkerDoor): Promise<void> {
+    const { log } = this.#options
+    if (log.filter === log.firstFilter) return
+    try {
+      await setLevel(door, filterText(log.filter))
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      const fields = ['worker', door.slot, 'error', reason]
+      log.line('warn', 'admin', 'a worker could not be told the log level', fields)
+    }
   }
 
   #ownPage(): string {
@@ -232,7 +240,7 @@ export class Front {
     const running = this.#crew.newest.length
     return metricsText([
       gauge('workers', 'Worker processes', [
-        [{ state: 'wanted' }, wanted],
+        [{ state: 'wanted' }, wanted()],
         [{ state: 'running' }, running],
       ]),
       counter('worker_restarts_total', 'Workers that died and were replaced', [[{}, restarts()]]),
@@ -240,4 +248,10 @@ export class Front {
       ...processFamilies(),
     ])
   }
+}
+
+async function setLevel({ admin }: WorkerDoor, level: string): Promise<void> {
+  const path = `/logging?reset&level=${encodeURIComponent(level)}`
+  const { status } = await askAt(admin, { method: 'POST', path })
+  if (status !== 200) throw new Error(`answered ${status}`)
 }

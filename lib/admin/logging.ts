@@ -35,7 +35,7 @@ export function loggingEndpoints(log: Log, tellOthers: TellOthers = async () => 
         const next = level === null || isWrong ? base : filterOf(text, base)
         if (isWrong || next.size > MAX_DIRECTIVES)
           return answer(response, 400, `Invalid level provided: ${clipped(level ?? '')}\n${USAGE}`)
-        if (next !== log.filter) {
+        if (filterText(next) !== filterText(log.filter)) {
           log.filter = next
           log.line('info', 'admin', 'log level set', ['level', filterText(next)])
           tellOfStrangers(log)

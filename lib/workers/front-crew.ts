@@ -1,6 +1,6 @@
 // The workers that can be asked just now, and questions to all of them at a time.
 
-import type { WorkerDoor } from './types.ts'
+import type { WorkerDoor, WorkerId } from './types.ts'
 
 /** What one of them said, or why it said nothing. */
 export type Said<T> =
@@ -23,16 +23,16 @@ export class Crew {
     return members.filter(({ slot }, at) => members[at - 1]?.slot !== slot)
   }
 
-  has(door: WorkerDoor): boolean {
-    return this.#members.has(keyOf(door))
+  has(id: WorkerId): boolean {
+    return this.#members.has(keyOf(id))
   }
 
   add(door: WorkerDoor): void {
     this.#members.set(keyOf(door), door)
   }
 
-  delete(door: WorkerDoor): void {
-    this.#members.delete(keyOf(door))
+  delete(id: WorkerId): void {
+    this.#members.delete(keyOf(id))
   }
 
   /** In the order of the workers. */
@@ -49,6 +49,6 @@ export class Crew {
   }
 }
 
-export function keyOf({ slot, epoch }: WorkerDoor): string {
+export function keyOf({ slot, epoch }: WorkerId): string {
   return `${slot}.${epoch}`
 }

@@ -5,7 +5,7 @@ import { readAt } from './front-ask.ts'
 import { keyOf } from './front-crew.ts'
 import type { Crew } from './front-crew.ts'
 import { StatsPage } from './front-pages.ts'
-import type { WorkerDoor } from './types.ts'
+import type { WorkerDoor, WorkerId } from './types.ts'
 
 export class FrontMetrics {
   readonly #crew: Crew
@@ -27,8 +27,8 @@ export class FrontMetrics {
     return this.#underWay
   }
 
-  left(door: WorkerDoor): void {
-    const key = keyOf(door)
+  left(id: WorkerId): void {
+    const key = keyOf(id)
     const last = this.#last.get(key)
     this.#last.delete(key)
     if (last !== undefined) this.#gone.add(last, null)

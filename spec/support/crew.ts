@@ -102,7 +102,7 @@ export class CrewStage {
       config: inForce().config,
       env,
       log,
-      wanted: this.#of,
+      wanted: () => this.#of,
       inForce,
       refusal: () => null,
       readiness: () => 'ready',
