@@ -37,7 +37,7 @@ import { Ports } from './ports.ts'
 import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
-import { logAccess } from './settle/access-log.ts'
+import { AccessLog } from './settle/access-log.ts'
 import { BackendStats } from './settle/backend-stats.ts'
 import { settleCharges } from './settle/charges.ts'
 import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
@@ -54,6 +54,7 @@ const SETTLE_DEADLINE = 1_000
 
 export class Gateway implements PortsOwner {
   readonly #log: Log
+  readonly #accessLog: AccessLog
   readonly #pools: Pools
   readonly #groups: Groups
   readonly #identity: Identity
@@ -83,6 +84,7 @@ export class Gateway implements PortsOwner {
     this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
     this.#refusals = new Refusals(log, timer)
+    this.#accessLog = new AccessLog(log)
     this.#pools = new Pools(config.backend, log)
     const { maxBytesInFlight } = config.process
     this.#pressure = new Pressure(maxBytesInFlight)
@@ -298,7 +300,7 @@ export class Gateway implements PortsOwner {
     settleCharges(exchange)
     this.#metrics.count(exchange)
     this.backends.count(exchange)
-    logAccess(this.#log, exchange)
+    this.#accessLog.write(exchange)
     if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
   }
