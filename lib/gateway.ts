@@ -19,6 +19,7 @@ import { LimitAsker } from './enforce/limit-asker.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
+import type { TraceTerms } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
@@ -81,15 +82,16 @@ export class Gateway implements PortsOwner {
 
   constructor(config: Config, log: Log, timer: Every = every, { openPort, worker } = ALONE) {
     const terms = new TraceTermsOf()
-    this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
     this.#refusals = new Refusals(log, timer)
     this.#accessLog = new AccessLog(log)
+    const { maxWatchers, maxBytesInFlight } = config.process
+    const shown = (): TraceTerms => terms.of(this.#plan.config)
+    this.watchers = new Watchers(shown, maxWatchers, this.#refusals)
     this.#pools = new Pools(config.backend, log)
-    const { maxBytesInFlight } = config.process
     this.#pressure = new Pressure(maxBytesInFlight)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
-    this.#groups = new Groups(config.mcp, log, this.#pools, histories)
+    this.#groups = new Groups(config.mcp, log, this.#pools, { histories, refusals: this.#refusals })
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)

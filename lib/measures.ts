@@ -1,5 +1,6 @@
 // Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
 
+import { Descriptors } from './base/descriptors.ts'
 import type { Decisions } from './base/limit/decisions.ts'
 import { inFlight } from './base/in-flight.ts'
 import type { ListenerView, Live } from './base/live.ts'
@@ -127,6 +128,7 @@ function poolFamilies({ pools }: Live): Family[] {
 
 /** Of whatever process this is. */
 export function processFamilies(): Family[] {
+  const { open, limit } = new Descriptors()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   const startedAt = performance.timeOrigin / 1000
@@ -134,6 +136,8 @@ export function processFamilies(): Family[] {
     gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
     counter('process_cpu_seconds_total', 'Time of the processor', [[{}, (user + system) / 1e6]]),
     gauge('process_resident_memory_bytes', 'Resident memory', [[{}, rss]]),
+    ...(open < 0 ? [] : [gauge('process_open_fds', 'Open file descriptors', [[{}, open]])]),
+    gauge('process_max_fds', 'File descriptors that may be open', [[{}, limit]]),
     gauge('process_start_time_seconds', 'When it was started', [[{}, startedAt]]),
     gauge('nodejs_heap_size_used_bytes', 'Heap in use', [[{}, heapUsed]]),
     gauge('nodejs_heap_size_total_bytes', 'Heap', [[{}, heapTotal]]),

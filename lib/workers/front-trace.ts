@@ -3,7 +3,7 @@
 import { compile } from '../base/cel/compile.ts'
 import { CelError } from '../base/cel/errors.ts'
 import type { EventOut } from '../base/event-out.ts'
-import { MAX_WATCHERS } from '../base/trace/watchers.ts'
+import { MAX_WATCHERS } from '../base/limits.ts'
 import type { Watch, Wish } from '../base/trace/watching.ts'
 import { keyOf } from './front-crew.ts'
 import type { Crew } from './front-crew.ts'

@@ -171,12 +171,13 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
   const dump = configDump({ ...sourceOf(text), addresses: { ...ADDRESSES, admin } }) as Shown
   assert.equal(dump['config'], {
     file: 'c.yaml',
+    workers: 1,
     adminAddr: 'unix:/run/a.sock',
     statsAddr: 'localhost:15020',
     readinessAddr: 'off',
     logging: { level: 'warn,accept=debug', format: 'json' },
     sensitiveHeaders: ['x-mine'],
-    trace: { maxBodyBytes: 2_097_152 },
+    trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
     maxBytesInFlight: 536_870_912,
     connectionTerminationDeadline: '90s',
     backend: {
@@ -191,9 +192,11 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       goneTtl: '5m',
       maxSessions: 10000,
       maxChildren: 256,
+      maxChildrenPerClient: 128,
       startTimeout: '30s',
       listTimeout: '10s',
       maxRequestBytes: 4194304,
+      maxReadTogether: 268435456,
       maxMessageBytes: 16777216,
       keepAlive: '15s',
     },
