@@ -156,6 +156,20 @@ dumping('shows policies as they are written, durations too', () => {
   assert.is(at(cors, 'cors', 'maxAge'), '1h')
 })
 
+const MCP_SHOWN = {
+  sessionTtl: '90s',
+  goneTtl: '5m',
+  maxSessions: 10000,
+  maxChildren: 256,
+  maxChildrenPerClient: 128,
+  startTimeout: '30s',
+  listTimeout: '10s',
+  maxRequestBytes: 4194304,
+  maxReadTogether: 268435456,
+  maxMessageBytes: 16777216,
+  keepAlive: '15s',
+}
+
 dumping('shows the settings of the process by the names of the file', () => {
   const text = `config:
   connectionTerminationDeadline: 90s
@@ -187,19 +201,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       poolMaxWaiting: 4096,
       bodyIdleTimeout: '10m',
     },
-    mcp: {
-      sessionTtl: '90s',
-      goneTtl: '5m',
-      maxSessions: 10000,
-      maxChildren: 256,
-      maxChildrenPerClient: 128,
-      startTimeout: '30s',
-      listTimeout: '10s',
-      maxRequestBytes: 4194304,
-      maxReadTogether: 268435456,
-      maxMessageBytes: 16777216,
-      keepAlive: '15s',
-    },
+    mcp: MCP_SHOWN,
     llm: { maxHeldBytes: 9000, maxHeldTogether: 268435456 },
   })
   assert.equal(dump['frontendPolicies'], {
