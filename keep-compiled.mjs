@@ -1,6 +1,7 @@
 // Imported before a program that runs from its bundle: keeps what V8 compiled of it until the program ends.
 import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
 import vm from 'node:vm'
 
 const { Script } = vm
@@ -8,9 +9,11 @@ const { Script } = vm
 vm.Script = class extends Script {
   constructor(code, options) {
     super(code, options)
-    process.on('exit', () =>
-      writeFileSync(new URL(`${options.filename}.cache`), this.createCachedData()),
-    )
+    process.on('exit', () => {
+      // The gateway changes this flag as it begins; what is kept is for a V8 that was told nothing yet.
+      setFlagsFromString('--allocation-site-pretenuring')
+      writeFileSync(new URL(`${options.filename}.cache`), this.createCachedData())
+    })
   }
 }
 syncBuiltinESMExports()
