@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
 
-import { setFlagsFromString } from 'node:v8'
 import sade from 'sade'
 import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { readInput } from '../lib/base/config/inputs.ts'
@@ -12,8 +11,11 @@ import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
+import { run } from '../lib/run.ts'
 import { load } from '../lib/start.ts'
 import type { Start } from '../lib/start.ts'
+import { supervise } from '../lib/supervise.ts'
+import { work } from '../lib/work.ts'
 import { takeSeat } from '../lib/workers/seat.ts'
 
 /** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
@@ -29,10 +31,6 @@ const INLINE_FILE = '<inline>'
 const LONG: Record<string, string> = { '-f': '--file', '-c': '--config', '-V': '--version' }
 
 type Value = string | number | boolean
-
-// V8 takes what outlives its first collections for long-lived, and makes the next of it where only rare ones look. With many
-// requests under way its young space is too small at first, so that all of them seem so: a third more time for collecting.
-setFlagsFromString('--no-allocation-site-pretenuring')
 
 sade('gateway', true)
   .version(VERSION)
@@ -67,12 +65,11 @@ async function begin(options: Options): Promise<void> {
     if (options['print-schema'] === true) return printSchema()
     const start = startOf(options)
     const seat = takeSeat()
-    if (seat !== null) return await (await import('../lib/work.ts')).work(start, seat)
+    if (seat !== null) return await work(start, seat)
     const loaded = load(start)
     if (options['validate-only'] === true) return tellValid(loaded.config)
-    if (loaded.config.process.workers === 1)
-      return await (await import('../lib/run.ts')).run(start, loaded)
-    await (await import('../lib/supervise.ts')).supervise(start, loaded)
+    if (loaded.config.process.workers === 1) return await run(start, loaded)
+    await supervise(start, loaded)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.

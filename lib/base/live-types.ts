@@ -15,8 +15,6 @@ export interface SessionView {
   readonly calls: number
   readonly channels: number
   readonly targets: readonly { readonly name: string; readonly state: string }[]
-  /** Whose it is, where there are several. */
-  readonly worker?: number
 }
 
 /** A child process. */
@@ -29,6 +27,4 @@ export interface ChildState {
   /** Null where the system does not tell. */
   readonly rss: number | null
   readonly lastStderr: readonly string[]
-  /** Whose it is, where there are several. */
-  readonly worker?: number
 }

@@ -6,7 +6,7 @@ import type { Addresses } from '../base/config/shown-parts.ts'
 import type { Config } from '../base/config/types.ts'
 import { every } from '../base/every.ts'
 import type { Every } from '../base/every.ts'
-import type { LimitsView, McpView, Sample, Topic, Workers } from './api.ts'
+import type { LimitsView, McpView, Sample } from './api.ts'
 import type { Ask } from './ask.ts'
 import { configView, configYaml } from './config.ts'
 import type { Shown } from './config.ts'
@@ -33,8 +33,6 @@ export interface Surroundings {
   readonly addresses: Addresses
   /** Of the last attempt to load another configuration; null when it was taken. */
   readonly refusal: () => Refusal | null
-  /** Null, or left out, where one process is all there is. */
-  readonly workers?: () => Workers | null
 }
 
 /** What is made of a configuration once, when it is first wanted. */
@@ -84,7 +82,7 @@ export class ReadApi implements UiSources {
     this.#facts = facts
     this.#every = timer
     this.#lines = new Lines(facts.log)
-    this.#sampler = new Sampler(facts, facts.machine)
+    this.#sampler = new Sampler(facts)
     this.#streams = new LiveStreams({
       lines: this.#lines,
       limits: () => this.limits(),
@@ -119,8 +117,7 @@ export class ReadApi implements UiSources {
 
   readonly runtime: UiSources['runtime'] = ({ query }, place) => {
     const samples = query.get('samples') === '0' ? [] : this.#sampler.samples
-    const workers = this.#around?.workers?.() ?? null
-    return runtimeOf(this.#facts, { place, samples, isRefused: this.#refusal !== null, workers })
+    return runtimeOf(this.#facts, { place, samples, isRefused: this.#refusal !== null })
   }
 
   readonly map: UiSources['map'] = () => this.#current.map.view(this.#facts)
@@ -138,11 +135,6 @@ export class ReadApi implements UiSources {
   readonly trace: UiSources['trace'] = (ask) => traceAnswer(ask, this.#facts.watch)
 
   readonly live = (ask: Ask): ReturnType<LiveStreams['answer']> => this.#streams.answer(ask)
-
-  /** Whether somebody reads it as it comes. */
-  isWanted(topic: Topic): boolean {
-    return this.#streams.isWanted(topic)
-  }
 
   readonly generation = (): number => this.#facts.inForce().generation
 

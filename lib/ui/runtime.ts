@@ -9,10 +9,9 @@ import { VERSION } from '../base/version.ts'
 import type { ListenerState, RouteTraffic, Runtime } from './api.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
 
-type More = Pick<Runtime, 'place' | 'samples' | 'isRefused' | 'workers'>
+type More = Pick<Runtime, 'place' | 'samples' | 'isRefused'>
 
-export function runtimeOf(facts: GatewayFacts, more: More): Runtime {
-  const { place, samples, isRefused, workers } = more
+export function runtimeOf(facts: GatewayFacts, { place, samples, isRefused }: More): Runtime {
   const { config, generation, loadedAt } = facts.inForce()
   const listeners = facts.listeners()
   return {
@@ -28,7 +27,6 @@ export function runtimeOf(facts: GatewayFacts, more: More): Runtime {
     routes: someOf(busiest(config, facts.traffic()), (traffic) => traffic),
     samples,
     isRefused,
-    workers,
   }
 }
 

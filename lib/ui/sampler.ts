@@ -26,8 +26,7 @@ export interface Machine {
   readonly cpu: () => number
 }
 
-/** Of this process. */
-export const MACHINE: Machine = {
+const MACHINE: Machine = {
   now: () => performance.now(),
   time: () => Date.now(),
   rss: () => process.memoryUsage.rss(),
