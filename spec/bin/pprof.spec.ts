@@ -11,6 +11,7 @@ import { goPprof, readProfile } from '../support/pprof.ts'
 import { Program } from '../support/program.ts'
 
 const WAIT_MS = 60_000
+const MOST_TRIES = 5
 
 const pprof = suite('gateway process, profiles')
 const stage = new Stage()
@@ -20,6 +21,17 @@ async function bytesOf(url: string): Promise<Buffer> {
   const response = await deadline(fetch(url), WAIT_MS, url)
   assert.is(response.status, 200)
   return Buffer.from(await deadline(response.arrayBuffer(), WAIT_MS, `the rest of ${url}`))
+}
+
+/** On a busy machine some seconds are not enough to see all that is done in them. */
+async function profileWith(frame: string, admin: number): Promise<Buffer> {
+  const url = `http://127.0.0.1:${admin}/debug/pprof/profile?seconds=2&frequency=1000`
+  for (let tries = 1; ; tries++) {
+    const cpu = await bytesOf(url)
+    const frames = readProfile(cpu).stacks.flatMap((stack) => stack.frames)
+    if (frames.some((one) => one.startsWith(frame))) return cpu
+    assert.ok(tries < MOST_TRIES, `no ${frame} in ${JSON.stringify(frames)}`)
+  }
 }
 
 pprof('show our functions, while requests are answered', async () => {
@@ -42,16 +54,12 @@ routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
     }
   }
   const loads = Promise.all([load(), load(), load()])
-  const cpu = await bytesOf(
-    `http://127.0.0.1:${admin}/debug/pprof/profile?seconds=2&frequency=1000`,
-  )
+  const cpu = await profileWith('head (lib/accept/http1.ts) lib/accept', admin)
   const heap = await bytesOf(`http://127.0.0.1:${admin}/debug/pprof/heap`)
   state = 'taken'
   await deadline(loads, WAIT_MS, 'the last answers')
   assert.ok(answered > 10, `${answered} answers`)
 
-  const names = readProfile(cpu).stacks.flatMap(({ frames }) => frames)
-  assert.ok(names.some((name) => name.startsWith('head (lib/accept/http1.ts) lib/accept')))
   assert.ok(readProfile(heap).stacks.length > 0)
   checkWithGo(cpu, heap)
 })
