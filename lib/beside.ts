@@ -15,6 +15,7 @@ import { watching } from './base/trace/watching.ts'
 import type { Gateway } from './gateway.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
 import { uiOverHttp } from './ui/over-http.ts'
+import { factsEndpoints } from './worker-facts.ts'
 import { playground } from './ui/playground/endpoints.ts'
 import type { Playground } from './ui/playground/endpoints.ts'
 
@@ -26,6 +27,8 @@ export interface BesideOptions {
   readonly log: Log
   /** Begins a graceful shutdown. */
   readonly quit: () => void
+  /** Which of several workers this is; left out where one process is all there is. */
+  readonly worker?: { readonly slot: number; readonly of: number }
 }
 
 export class Beside {
@@ -39,8 +42,13 @@ export class Beside {
     this.#options = options
     this.#servers = new AdminServers(options.log)
     this.#addresses = addressesOf(options.config.process, options.env)
-    const { gateway, reloader } = options
-    gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
+    const { gateway, reloader, worker } = options
+    gateway.readApi.start({
+      addresses: this.#addresses,
+      refusal: () => reloader.refusal,
+      workers: () =>
+        worker === undefined ? null : { wanted: worker.of, running: null, only: worker.slot },
+    })
     const operators = Object.values(this.#addresses)
     this.#playground = playground(() => mcpPlaces(options.gateway.plan.config), operators)
   }
@@ -69,7 +77,7 @@ export class Beside {
   }
 
   async #openAdmin(address: AdminAddress): Promise<void> {
-    const { log, quit, gateway } = this.#options
+    const { log, quit, gateway, worker } = this.#options
     const profiles = new Profilers()
     // §4.2: a heap profile has samples on Linux only.
     if (process.platform === 'linux') await profiles.watchHeap()
@@ -81,7 +89,8 @@ export class Beside {
       profiles,
       quit,
     })
-    const all = { ...endpoints, ...this.#playground.endpoints }
+    const told = worker === undefined ? {} : factsEndpoints(gateway)
+    const all = { ...endpoints, ...told, ...this.#playground.endpoints }
     const page = uiOverHttp(gateway.ui, (error) =>
       log.line('error', 'admin', 'internal error', ['cause', stackOf(error)]),
     )

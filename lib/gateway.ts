@@ -19,6 +19,7 @@ import { LimitAsker } from './enforce/limit-asker.ts'
 import { Limits } from './enforce/limits.ts'
 import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
+import type { TraceTerms } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
@@ -37,7 +38,7 @@ import { Ports } from './ports.ts'
 import type { PortsOwner } from './ports.ts'
 import { refuse } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
-import { logAccess } from './settle/access-log.ts'
+import { AccessLog } from './settle/access-log.ts'
 import { BackendStats } from './settle/backend-stats.ts'
 import { settleCharges } from './settle/charges.ts'
 import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
@@ -45,6 +46,7 @@ import { Metrics } from './settle/metrics.ts'
 import { ALONE } from './surroundings.ts'
 import { isForUi } from './ui-routes.ts'
 import { factsOf } from './gateway-facts.ts'
+import type { GatewayFacts } from './ui/gateway-facts.ts'
 import { UiService } from './ui/service.ts'
 import { ReadApi } from './ui/read-api.ts'
 
@@ -53,6 +55,7 @@ const SETTLE_DEADLINE = 1_000
 
 export class Gateway implements PortsOwner {
   readonly #log: Log
+  readonly #accessLog: AccessLog
   readonly #pools: Pools
   readonly #groups: Groups
   readonly #identity: Identity
@@ -68,6 +71,7 @@ export class Gateway implements PortsOwner {
   readonly #ports: Ports
   /** Who waits to see a request. */
   readonly watchers: Watchers
+  readonly facts: GatewayFacts
   /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
   /** Exchanges that are over but for being counted. */
@@ -78,14 +82,16 @@ export class Gateway implements PortsOwner {
 
   constructor(config: Config, log: Log, timer: Every = every, { openPort, worker } = ALONE) {
     const terms = new TraceTermsOf()
-    this.watchers = new Watchers(() => terms.of(this.#plan.config))
     this.#log = log
     this.#refusals = new Refusals(log, timer)
+    this.#accessLog = new AccessLog(log)
+    const { maxWatchers, maxBytesInFlight } = config.process
+    const shown = (): TraceTerms => terms.of(this.#plan.config)
+    this.watchers = new Watchers(shown, maxWatchers, this.#refusals)
     this.#pools = new Pools(config.backend, log)
-    const { maxBytesInFlight } = config.process
     this.#pressure = new Pressure(maxBytesInFlight)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
-    this.#groups = new Groups(config.mcp, log, this.#pools, histories)
+    this.#groups = new Groups(config.mcp, log, this.#pools, { histories, refusals: this.#refusals })
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
@@ -95,8 +101,8 @@ export class Gateway implements PortsOwner {
     this.#gate = new Gate(this.#refusals, new Descriptors())
     const deadline = config.process.terminationDeadline
     this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
-    const facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
-    this.readApi = new ReadApi(facts, timer)
+    this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
+    this.readApi = new ReadApi(this.facts, timer)
   }
 
   get #sources(): LiveSources {
@@ -296,7 +302,7 @@ export class Gateway implements PortsOwner {
     settleCharges(exchange)
     this.#metrics.count(exchange)
     this.backends.count(exchange)
-    logAccess(this.#log, exchange)
+    this.#accessLog.write(exchange)
     if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
   }

@@ -1,5 +1,6 @@
 // Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
 
+import { Descriptors } from './base/descriptors.ts'
 import type { Decisions } from './base/limit/decisions.ts'
 import { inFlight } from './base/in-flight.ts'
 import type { ListenerView, Live } from './base/live.ts'
@@ -67,16 +68,15 @@ export function measures(sources: MeasureSources): Family[] {
     gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, live.limits.buckets]]),
     gauge('remembered_tokens', 'Tokens that were verified and are remembered', [[{}, live.tokens]]),
     gauge('trace_watchers', 'Who waits to see a request', [[{}, live.watchers]]),
-    gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
     ...processFamilies(),
   ]
 }
 
-function gauge(name: string, help: string, series: Series): Family {
+export function gauge(name: string, help: string, series: Series): Family {
   return { name, kind: 'gauge', help, series }
 }
 
-function counter(name: string, help: string, series: Series): Family {
+export function counter(name: string, help: string, series: Series): Family {
   return { name, kind: 'counter', help, series }
 }
 
@@ -126,13 +126,18 @@ function poolFamilies({ pools }: Live): Family[] {
   ]
 }
 
-function processFamilies(): Family[] {
+/** Of whatever process this is. */
+export function processFamilies(): Family[] {
+  const { open, limit } = new Descriptors()
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   const startedAt = performance.timeOrigin / 1000
   return [
+    gauge('build_info', 'The running version', [[{ tag: VERSION, node: process.version }, 1]]),
     counter('process_cpu_seconds_total', 'Time of the processor', [[{}, (user + system) / 1e6]]),
     gauge('process_resident_memory_bytes', 'Resident memory', [[{}, rss]]),
+    ...(open < 0 ? [] : [gauge('process_open_fds', 'Open file descriptors', [[{}, open]])]),
+    gauge('process_max_fds', 'File descriptors that may be open', [[{}, limit]]),
     gauge('process_start_time_seconds', 'When it was started', [[{}, startedAt]]),
     gauge('nodejs_heap_size_used_bytes', 'Heap in use', [[{}, heapUsed]]),
     gauge('nodejs_heap_size_total_bytes', 'Heap', [[{}, heapTotal]]),

@@ -13,6 +13,7 @@ import { Reloader } from './reload.ts'
 import type { Reloadable } from './reload.ts'
 import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
+import type { InForce } from './ui/gateway-facts.ts'
 import { LimitOwner } from './workers/limit-owner.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
@@ -37,7 +38,8 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
   const { workers: count, terminationDeadline: deadline } = config.process
   const options = { count, deadline, folder, input: start.input(), log, ports, services }
   const supervisor = new Supervisor(options)
-  const reloader = new Reloader(new Workers(config, supervisor), log, start)
+  const workers = new Workers(config, supervisor)
+  const reloader = new Reloader(workers, log, start)
   const stop = async (): Promise<void> => {
     reloader.close()
     await supervisor.stop()
@@ -46,11 +48,19 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
   const front = new Front({
     config,
     env,
-    doors: () => supervisor.doors,
+    wanted: () => workers.plan.config.process.workers,
+    inForce: () => workers.plan,
     readiness: () => supervisor.readiness,
     refusal: () => reloader.refusal,
+    restarts: () => supervisor.replaced,
+    limitCounts: () => limits.counts,
     quit,
     log,
+  })
+  services.push({
+    born: () => {},
+    ready: (door) => front.joined(door),
+    gone: (id) => front.left(id),
   })
   tellLoaded(config, log)
   process.on('exit', () => front.close())
@@ -66,14 +76,14 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
 /** All workers as one thing that takes a configuration. */
 class Workers implements Reloadable {
   readonly #supervisor: Supervisor
-  #plan: Reloadable['plan']
+  #plan: InForce
 
   constructor(config: Config, supervisor: Supervisor) {
     this.#supervisor = supervisor
-    this.#plan = { config, generation: 1 }
+    this.#plan = { config, generation: 1, loadedAt: new Date() }
   }
 
-  get plan(): Reloadable['plan'] {
+  get plan(): InForce {
     return this.#plan
   }
 
@@ -81,6 +91,6 @@ class Workers implements Reloadable {
     await this.#supervisor.reload()
     const { process, backend, mcp, llm } = this.#plan.config
     const config = { ...written, process, backend, mcp, llm }
-    this.#plan = { config, generation: this.#plan.generation + 1 }
+    this.#plan = { config, generation: this.#plan.generation + 1, loadedAt: new Date() }
   }
 }

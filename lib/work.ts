@@ -58,7 +58,8 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     },
   }
   const quit = (): void => link.tell('workers.quit', null)
-  const beside = new Beside({ config, env, gateway, reloader, log, quit })
+  const worker = { slot, of: config.process.workers }
+  const beside = new Beside({ config, env, gateway, reloader, log, quit, worker })
   process.on('exit', () => {
     gateway.abandon()
     beside.close()

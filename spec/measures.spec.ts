@@ -34,6 +34,7 @@ measures('requests, bytes and connections of plain traffic', async () => {
   assert.is(valueIn(gateway, 'response_bytes_total', { route }), 15)
   assert.is(valueIn(gateway, 'upstream_call_duration_seconds_count', { route }), 3)
   assert.is(valueIn(gateway, 'downstream_connections_total'), 3)
+  assert.is(valueIn(gateway, 'refused_total', { limit: 'maxConnections' }), 0)
   assert.is(valueIn(gateway, 'upstream_connections', { state: 'idle' }), 1)
   const text = metricsText(gateway.measures)
   assert.not.match(text, 'planted')

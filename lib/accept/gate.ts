@@ -2,12 +2,12 @@
 // each connection, and told once when it is over.
 
 import type { Socket } from 'node:net'
+import { addressKey } from '../base/address-key.ts'
 import type { Descriptors } from '../base/descriptors.ts'
 import type { PortLimits } from '../base/limits.ts'
 import type { Limit, Refusals } from '../base/refusals.ts'
 import { Shares } from '../base/shares.ts'
 import type { Peer } from '../base/types.ts'
-import { addressKey } from './address-key.ts'
 import { Goodbyes } from './goodbyes.ts'
 import { peerOf } from './peer.ts'
 

@@ -18,20 +18,27 @@ import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
 import type { Door } from './door.ts'
 import { lengthFault } from './length.ts'
 
+/** Heads of frames and the like around a request without a body. */
+const FRAME_BYTES = 64
+
 export class Http2Stream implements Client, StreamSinkOwner {
   readonly #door: Door
   readonly #stream: ServerHttp2Stream
   readonly #exchange: Exchange
   readonly #body: StreamBody
   readonly #sink: StreamSink
+  /** As they were before they were packed. */
+  readonly headBytes: number
   #state: 'open' | 'over' = 'open'
   #received = 0
+  #wasLeft = false
   #readBy = 0
   #writeBy = 0
 
   constructor(door: Door, source: Peer, stream: ServerHttp2Stream, raw: readonly string[]) {
     this.#door = door
     this.#stream = stream
+    this.headBytes = raw.reduce((sum, text) => sum + text.length + 2, FRAME_BYTES)
     const [head, fault] = readHead(raw)
     const { guardedNames } = door.limits
     this.#body = new StreamBody(stream, {
@@ -60,6 +67,16 @@ export class Http2Stream implements Client, StreamSinkOwner {
 
   get written(): number {
     return this.#sink.written
+  }
+
+  /** Of the body, read or dropped. */
+  get received(): number {
+    return this.#received
+  }
+
+  /** It was reset, by the client or for a fault of its, while an answer was being made. */
+  get wasLeft(): boolean {
+    return this.#wasLeft
   }
 
   /** Null when its answer is out, and only the stream is left. */
@@ -123,7 +140,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#writeBy = now + this.#door.limits.responseIdleTimeout
     this.#readBy = this.#body.framing === 'none' ? 0 : now + LINGER_MS
     // What the client still sends of its request has no reader any more.
-    if (!this.#stream.readableEnded) this.#stream.resume()
+    if (!this.#stream.readableEnded) this.#body.drop()
   }
 
   sendCut(outcome: Outcome): void {
@@ -162,7 +179,9 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#readBy = 0
     this.#sink.abort()
     this.#body.takeSink()
-    if (wasOpen) this.#exchange.abandon('client_closed')
+    if (!wasOpen) return
+    this.#wasLeft = true
+    this.#exchange.abandon('client_closed')
   }
 
   #expireWrite(): void {

@@ -10,6 +10,7 @@ import type { ConnectionView } from '../base/live.ts'
 import type { Peer } from '../base/types.ts'
 import { Http2Pulse } from '../base/wire/http2-pulse.ts'
 import type { Connection, Door } from './door.ts'
+import { FloodGauge } from './flood-gauge.ts'
 import { Http2Stream } from './http2-stream.ts'
 
 /**
@@ -20,9 +21,8 @@ const STREAM_WINDOW = 65_535
 /** Not more in flight than this, whatever the streams' windows add up to. */
 const CONNECTION_WINDOW = 1_048_576
 
-/** Streams a client may open and reset: so many at once, then at this rate. */
-const RESET_BURST = 500
-const RESETS_PER_SECOND = 30
+/** A byte of a body may come in a frame and a record of its own, with all that belongs to them. */
+const BYTES_PER_BODY_BYTE = 64
 
 export class Http2Connection implements Connection {
   readonly #door: Door
@@ -36,9 +36,9 @@ export class Http2Connection implements Connection {
   /** Without a stream: until goodbye is said, then until the client has gone. 0 with one. */
   #idleBy: number
   #served = false
-  /** Streams the client may still reset. */
-  #resets = RESET_BURST
-  #resetAt = 0
+  readonly #gauge = new FloodGauge(this.#since)
+  /** Bytes that streams which are over had a use for. */
+  #used = 0
 
   constructor(door: Door, socket: Socket, source: Peer) {
     this.#door = door
@@ -121,6 +121,7 @@ export class Http2Connection implements Connection {
   sweep(now: number): void {
     if (this.#pulse.isDead()) return void this.#socket.destroy()
     for (const stream of this.#streams) stream.sweep(now)
+    if (this.#isNoisy(now)) this.#calm()
     if (this.#idleBy === 0 || now <= this.#idleBy) return
     if (this.#isOver) this.#socket.destroy()
     else this.drain()
@@ -128,17 +129,25 @@ export class Http2Connection implements Connection {
 
   #left(exchange: Http2Stream, reset: number): void {
     this.#streams.delete(exchange)
-    if (reset === constants.NGHTTP2_CANCEL && this.#isFlood()) return void this.#socket.destroy()
+    this.#used += usedBy(exchange)
+    const wasLeft = exchange.wasLeft || reset === constants.NGHTTP2_CANCEL
+    // Above its own bound nghttp2 gives the session up and node does not hear of it: ours is lower.
+    if (wasLeft && this.#gauge.leave(performance.now())) return this.#calm()
     if (this.#streams.size === 0) this.#idle()
   }
 
-  /** Above its own bound nghttp2 gives the session up and node does not hear of it: ours is lower. */
-  #isFlood(): boolean {
-    const now = performance.now()
-    const refilled = this.#resets + ((now - this.#resetAt) / 1000) * RESETS_PER_SECOND
-    this.#resets = Math.min(RESET_BURST, refilled) - 1
-    this.#resetAt = now
-    return this.#resets < 0
+  /** Frames that ask for nothing are answered, or not even that, inside of node: only their bytes are seen. */
+  #isNoisy(now: number): boolean {
+    let used = this.#used + this.bytesOut
+    for (const stream of this.#streams) used += usedBy(stream)
+    return this.#gauge.hear(now, this.bytesIn, used, this.#streams.size * STREAM_WINDOW)
+  }
+
+  /** Tells a flood to stop, if it listens, and reads no more of it. */
+  #calm(): void {
+    if (this.#session.destroyed) return
+    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    this.#session.destroy()
   }
 
   get #isOver(): boolean {
@@ -157,4 +166,8 @@ export class Http2Connection implements Connection {
   #linger(): void {
     this.#idleBy = performance.now() + LINGER_MS
   }
+}
+
+function usedBy({ headBytes, received }: Http2Stream): number {
+  return headBytes + received * BYTES_PER_BODY_BYTE
 }

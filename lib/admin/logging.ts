@@ -19,12 +19,15 @@ const USAGE = `usage:
 levels: off, error, warn, info, debug, trace
 modules: ${MODULES.join(', ')}`
 
-export function loggingEndpoints(log: Log): Endpoints {
+/** Tells other processes what is logged from now on; gives back who could not be told, and why. */
+export type TellOthers = (level: string) => Promise<readonly string[]>
+
+export function loggingEndpoints(log: Log, tellOthers: TellOthers = async () => []): Endpoints {
   const current = (): string => `current log level is ${filterText(log.filter)}`
   return {
     '/logging': {
       GET: (_request, response) => answer(response, 200, current()),
-      POST: (_request, response, { searchParams }) => {
+      POST: async (_request, response, { searchParams }) => {
         const level = searchParams.get('level')
         const base = searchParams.has('reset') ? log.firstFilter : log.filter
         const text = level?.toLowerCase() ?? ''
@@ -32,12 +35,14 @@ export function loggingEndpoints(log: Log): Endpoints {
         const next = level === null || isWrong ? base : filterOf(text, base)
         if (isWrong || next.size > MAX_DIRECTIVES)
           return answer(response, 400, `Invalid level provided: ${clipped(level ?? '')}\n${USAGE}`)
-        if (next !== log.filter) {
+        if (filterText(next) !== filterText(log.filter)) {
           log.filter = next
           log.line('info', 'admin', 'log level set', ['level', filterText(next)])
           tellOfStrangers(log)
         }
-        answer(response, 200, current())
+        // Also when nothing is new here: it may be to one that could not be told the last time.
+        const missed = await tellOthers(filterText(next))
+        answer(response, missed.length === 0 ? 200 : 502, [current(), ...missed].join('\n'))
       },
     },
   }

@@ -12,11 +12,14 @@ export function memoryEndpoints(live: () => Live): Endpoints {
 }
 
 export function memoryOf(live: Live): unknown {
+  return { captured_at_unix_ms: Date.now(), ...memoryOfProcess(), counts: countsOf(live) }
+}
+
+/** Whatever runs in it. */
+export function memoryOfProcess(): object {
   return {
-    captured_at_unix_ms: Date.now(),
     process: process.memoryUsage(),
     v8: { heap: getHeapStatistics(), spaces: getHeapSpaceStatistics() },
-    counts: countsOf(live),
   }
 }
 

@@ -19,12 +19,22 @@ export const PART_LENGTH = 65_536
 /** A reader that takes nothing for so long is gone. */
 const MAX_STALL_MS = 30_000
 
+type Parts = Generator<string, undefined>
+
 export function metricsEndpoints(
   collect: () => readonly Family[],
   maxStallMs = MAX_STALL_MS,
 ): Endpoints {
+  return pagedEndpoints(() => metricsParts(collect()), maxStallMs)
+}
+
+/** The same for a page that somebody else writes. */
+export function pagedEndpoints(
+  page: () => Parts | Promise<Parts>,
+  maxStallMs = MAX_STALL_MS,
+): Endpoints {
   const tell: Handler = async (_request, response) => {
-    const parts = metricsParts(collect())
+    const parts = await page()
     const first = parts.next().value ?? ''
     if (first.length < PART_LENGTH) return writeShort(response, first)
     response.writeHead(200, HEADERS).write(first)

@@ -22,7 +22,6 @@ export function tasksOf(live: Live): unknown {
     pools: pools.shown,
     ...more('pools_more', pools.more),
     trace_watchers: live.watchers,
-    // Timers, sockets and the like, by what Node calls them.
     resources: resources(),
   }
 }
@@ -90,7 +89,8 @@ function childOf(view: ChildView) {
   return { ...child, age_ms: age, rss_bytes: rss, last_stderr: lastStderr }
 }
 
-function resources(): Record<string, number> {
+/** Timers, sockets and the like of this process, by what Node calls them. */
+export function resources(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const name of process.getActiveResourcesInfo()) counts[name] = (counts[name] ?? 0) + 1
   return counts

@@ -76,12 +76,16 @@ export interface McpLimits {
   maxSessions: number
   /** config.mcp.maxChildren: child processes alive, over all routes. */
   maxChildren: number
+  /** config.mcp.maxChildrenPerClient: of these, for the sessions of one principal or, without one, one address. */
+  maxChildrenPerClient: number
   /** config.mcp.startTimeout: from the start of a target to its answer to `initialize`. */
   startTimeout: number
   /** config.mcp.listTimeout: how long one of several targets may hold up what all of them answer together. */
   listTimeout: number
   /** config.mcp.maxRequestBytes: one POST of a client. */
   maxRequestBytes: number
+  /** config.mcp.maxReadTogether: of all POSTs that are not whole yet. */
+  maxReadTogether: number
   /** config.mcp.maxMessageBytes: one message of a target. */
   maxMessageBytes: number
   /** config.mcp.keepAlive: silence on an event stream before a comment is sent; 0 for none. */
@@ -93,9 +97,11 @@ export const MCP_LIMITS: McpLimits = {
   goneTtl: 300_000,
   maxSessions: 10_000,
   maxChildren: 256,
+  maxChildrenPerClient: 128,
   startTimeout: 30_000,
   listTimeout: 10_000,
   maxRequestBytes: 4_194_304,
+  maxReadTogether: 268_435_456,
   maxMessageBytes: 16_777_216,
   keepAlive: 15_000,
 }
@@ -124,6 +130,9 @@ export const MAX_BYTES_IN_FLIGHT = 536_870_912
 
 /** Of that, what MCP sessions keep for clients that come back. */
 export const HISTORIES_SHARE = 0.25
+
+/** config.trace.maxWatchers: who waits to see a request. */
+export const MAX_WATCHERS = 32
 
 /** config.trace.maxBodyBytes: of each body, in a trace. */
 export const TRACED_BODY_BYTES = 2_097_152

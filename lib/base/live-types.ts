@@ -15,6 +15,8 @@ export interface SessionView {
   readonly calls: number
   readonly channels: number
   readonly targets: readonly { readonly name: string; readonly state: string }[]
+  /** Whose it is, where there are several. */
+  readonly worker?: number
 }
 
 /** A child process. */
@@ -27,4 +29,6 @@ export interface ChildState {
   /** Null where the system does not tell. */
   readonly rss: number | null
   readonly lastStderr: readonly string[]
+  /** Whose it is, where there are several. */
+  readonly worker?: number
 }

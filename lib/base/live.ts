@@ -88,6 +88,8 @@ export interface ChildView {
   readonly state: string
   /** So many lines, or all that are kept; without what looks like a credential, which takes a while to look for. */
   readonly lastStderr: (lines?: number) => readonly string[]
+  /** Whose it is, where there are several. */
+  readonly worker?: number
 }
 
 /** Why a target is not there, where it could not be had when it was last wanted. */

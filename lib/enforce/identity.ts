@@ -57,19 +57,27 @@ export class Identity {
   }
 
   /** Why these policies have no keys to check tokens by: one line for each provider. */
-  faultsOf({ jwtAuth, mcpAuthentication: mcp }: TokenPolicies): string[] {
-    const urls = (jwtAuth?.providers ?? []).map((rules): Asked => [rules, derivedUrl(rules.issuer)])
-    if (mcp !== null) urls.push([mcp, providerOf(mcp).keysUrl(mcp.issuer)])
-    return urls.flatMap(([rules, derived]) => {
-      const fault = this.keys.faultAt(keysUrl(rules, derived))
-      return fault === null ? [] : [`cannot fetch the keys of ${rules.issuer}: ${fault}`]
-    })
+  faultsOf(policies: TokenPolicies): string[] {
+    return keyFaults(policies, (url) => this.keys.faultAt(url))
   }
 
   close(): void {
     for (const close of this.#closes) close()
     this.passwords.close()
   }
+}
+
+/** The same for keys that another process fetches: `faultAt` tells why those of a URL are not there. */
+export function keyFaults(
+  { jwtAuth, mcpAuthentication: mcp }: TokenPolicies,
+  faultAt: (url: string) => string | null,
+): string[] {
+  const urls = (jwtAuth?.providers ?? []).map((rules): Asked => [rules, derivedUrl(rules.issuer)])
+  if (mcp !== null) urls.push([mcp, providerOf(mcp).keysUrl(mcp.issuer)])
+  return urls.flatMap(([rules, derived]) => {
+    const fault = faultAt(keysUrl(rules, derived))
+    return fault === null ? [] : [`cannot fetch the keys of ${rules.issuer}: ${fault}`]
+  })
 }
 
 /** '' where they stand in the configuration. */

@@ -3,48 +3,89 @@
 import type { Exchange } from '../base/exchange.ts'
 import type { Facts, McpFacts } from '../base/cel/facts.ts'
 import type { Claims } from '../base/cel/json.ts'
-import type { Log, Value } from '../base/log.ts'
+import type { Log, Opening, Value } from '../base/log.ts'
 
-export function logAccess(log: Log, exchange: Exchange): void {
-  if (!log.allows('info', 'request')) return
-  const { request, source, error } = exchange
-  log.line('info', 'request', 'request', [
-    'gateway',
-    'default/default',
-    'listener',
-    exchange.listener || undefined,
-    'route',
-    exchange.route || undefined,
-    'endpoint',
-    exchange.endpoint || undefined,
-    'src.addr',
-    source.label,
-    'http.method',
-    request.method,
-    'http.host',
-    request.authority || undefined,
-    'http.path',
-    pathOf(exchange.target),
-    'http.version',
-    request.version,
-    'http.status',
-    statusOf(exchange),
-    'protocol',
-    protocolOf(exchange.facts),
-    ...jwtFields(exchange.facts?.jwt),
-    ...mcpFields(exchange.facts?.mcp),
-    ...llmFields(exchange),
-    'outcome',
-    exchange.outcome,
-    'error',
-    error?.message ?? exchange.facts?.mcp?.errorText,
-    'reason',
-    error?.code ?? (exchange.refusal || undefined),
-    'rule',
-    exchange.refusedBy < 0 ? undefined : exchange.refusedBy,
-    'duration',
-    `${Math.round(performance.now() - exchange.started)}ms`,
-  ])
+/** Of so many places where requests went, the beginning of the line is kept. */
+const MAX_OPENINGS = 1_000
+
+export class AccessLog {
+  readonly #log: Log
+  /** By listener, route and backend. */
+  readonly #openings = new Map<string, Map<string, Map<string, Opening>>>()
+  #kept = 0
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  write(exchange: Exchange): void {
+    if (!this.#log.allows('info', 'request')) return
+    const { request, source, error, facts } = exchange
+    const fields: Value[] = [
+      'src.addr',
+      source.label,
+      'http.method',
+      request.method,
+      'http.host',
+      request.authority || undefined,
+      'http.path',
+      pathOf(exchange.target),
+      'http.version',
+      request.version,
+      'http.status',
+      statusOf(exchange),
+      'protocol',
+      protocolOf(facts),
+      'outcome',
+      exchange.outcome,
+      'error',
+      error?.message ?? facts?.mcp?.errorText,
+      'reason',
+      error?.code ?? (exchange.refusal || undefined),
+      'rule',
+      exchange.refusedBy < 0 ? undefined : exchange.refusedBy,
+      'duration',
+      `${Math.round(performance.now() - exchange.started)}ms`,
+    ]
+    if (facts !== null) insertFacts(fields, exchange, facts)
+    this.#log.lineOf(this.#openingOf(exchange), fields)
+  }
+
+  #openingOf({ listener, route, endpoint }: Exchange): Opening {
+    const known = this.#openings.get(listener)?.get(route)?.get(endpoint)
+    if (known !== undefined) return known
+    const opening = this.#log.opening('info', 'request', 'request', [
+      'gateway',
+      'default/default',
+      'listener',
+      listener || undefined,
+      'route',
+      route || undefined,
+      'endpoint',
+      endpoint || undefined,
+    ])
+    // Each reload can bring others.
+    if (this.#kept++ >= MAX_OPENINGS) {
+      this.#openings.clear()
+      this.#kept = 1
+    }
+    mapIn(mapIn(this.#openings, listener), route).set(endpoint, opening)
+    return opening
+  }
+}
+
+function mapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T> {
+  let found = maps.get(key)
+  if (found === undefined) maps.set(key, (found = new Map()))
+  return found
+}
+
+/** Behind `protocol`. */
+const FACTS_AT = 14
+
+function insertFacts(fields: Value[], exchange: Exchange, { jwt, mcp }: Facts): void {
+  const more = [...jwtFields(jwt), ...mcpFields(mcp), ...llmFields(exchange)]
+  fields.splice(FACTS_AT, 0, ...more)
 }
 
 function protocolOf(facts: Facts | null): 'http' | 'mcp' | 'llm' {

@@ -24,6 +24,17 @@ export interface Runtime {
   readonly samples: readonly Sample[]
   /** The last reload was refused. */
   readonly isRefused: boolean
+  /** Null where one process is all there is. */
+  readonly workers: Workers | null
+}
+
+/** Processes that share the ports. */
+export interface Workers {
+  readonly wanted: number
+  /** Null where nobody knows it. */
+  readonly running: number | null
+  /** What is told here is of this one alone; null where it is of all of them. */
+  readonly only: number | null
 }
 
 export interface ListenerState {

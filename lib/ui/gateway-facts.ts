@@ -7,7 +7,7 @@ import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/l
 import type { Log } from '../base/log.ts'
 import type { Counts } from '../base/totals.ts'
 import type { Watch } from '../base/trace/watching.ts'
-import type { SampleSource } from './sampler.ts'
+import type { Machine, SampleSource } from './sampler.ts'
 
 export interface InForce {
   readonly config: Config
@@ -16,6 +16,8 @@ export interface InForce {
 }
 
 export interface GatewayFacts extends SampleSource {
+  /** Of all processes, where there are several. */
+  readonly machine?: Machine
   readonly log: Log
   /** For somebody who wants to see a request. */
   readonly watch: Watch

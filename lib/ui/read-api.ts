@@ -6,7 +6,7 @@ import type { Addresses } from '../base/config/shown-parts.ts'
 import type { Config } from '../base/config/types.ts'
 import { every } from '../base/every.ts'
 import type { Every } from '../base/every.ts'
-import type { LimitsView, McpView, Sample } from './api.ts'
+import type { LimitsView, McpView, Sample, Topic, Workers } from './api.ts'
 import type { Ask } from './ask.ts'
 import { configView, configYaml } from './config.ts'
 import type { Shown } from './config.ts'
@@ -33,6 +33,8 @@ export interface Surroundings {
   readonly addresses: Addresses
   /** Of the last attempt to load another configuration; null when it was taken. */
   readonly refusal: () => Refusal | null
+  /** Null, or left out, where one process is all there is. */
+  readonly workers?: () => Workers | null
 }
 
 /** What is made of a configuration once, when it is first wanted. */
@@ -82,7 +84,7 @@ export class ReadApi implements UiSources {
     this.#facts = facts
     this.#every = timer
     this.#lines = new Lines(facts.log)
-    this.#sampler = new Sampler(facts)
+    this.#sampler = new Sampler(facts, facts.machine)
     this.#streams = new LiveStreams({
       lines: this.#lines,
       limits: () => this.limits(),
@@ -117,7 +119,8 @@ export class ReadApi implements UiSources {
 
   readonly runtime: UiSources['runtime'] = ({ query }, place) => {
     const samples = query.get('samples') === '0' ? [] : this.#sampler.samples
-    return runtimeOf(this.#facts, { place, samples, isRefused: this.#refusal !== null })
+    const workers = this.#around?.workers?.() ?? null
+    return runtimeOf(this.#facts, { place, samples, isRefused: this.#refusal !== null, workers })
   }
 
   readonly map: UiSources['map'] = () => this.#current.map.view(this.#facts)
@@ -135,6 +138,11 @@ export class ReadApi implements UiSources {
   readonly trace: UiSources['trace'] = (ask) => traceAnswer(ask, this.#facts.watch)
 
   readonly live = (ask: Ask): ReturnType<LiveStreams['answer']> => this.#streams.answer(ask)
+
+  /** Whether somebody reads it as it comes. */
+  isWanted(topic: Topic): boolean {
+    return this.#streams.isWanted(topic)
+  }
 
   readonly generation = (): number => this.#facts.inForce().generation
 

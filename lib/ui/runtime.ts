@@ -9,9 +9,10 @@ import { VERSION } from '../base/version.ts'
 import type { ListenerState, RouteTraffic, Runtime } from './api.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
 
-type More = Pick<Runtime, 'place' | 'samples' | 'isRefused'>
+type More = Pick<Runtime, 'place' | 'samples' | 'isRefused' | 'workers'>
 
-export function runtimeOf(facts: GatewayFacts, { place, samples, isRefused }: More): Runtime {
+export function runtimeOf(facts: GatewayFacts, more: More): Runtime {
+  const { place, samples, isRefused, workers } = more
   const { config, generation, loadedAt } = facts.inForce()
   const listeners = facts.listeners()
   return {
@@ -27,6 +28,7 @@ export function runtimeOf(facts: GatewayFacts, { place, samples, isRefused }: Mo
     routes: someOf(busiest(config, facts.traffic()), (traffic) => traffic),
     samples,
     isRefused,
+    workers,
   }
 }
 

@@ -26,7 +26,8 @@ export interface Machine {
   readonly cpu: () => number
 }
 
-const MACHINE: Machine = {
+/** Of this process. */
+export const MACHINE: Machine = {
   now: () => performance.now(),
   time: () => Date.now(),
   rss: () => process.memoryUsage.rss(),

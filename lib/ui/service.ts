@@ -2,7 +2,7 @@
 // stands elsewhere, on the admin interface alone.
 
 import type { EventOut } from '../base/event-out.ts'
-import { MAX_WATCHERS } from '../base/trace/watchers.ts'
+import { MAX_WATCHERS } from '../base/limits.ts'
 import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/ui-paths.ts'
 import type { UiPart } from '../base/ui-paths.ts'
 import { assetAnswer, jsonAnswer, pageAnswer, problem, unkept } from './answers.ts'

@@ -13,6 +13,8 @@ import type { Ending, WorkerOptions } from './worker-process.ts'
 export interface WorkerService {
   /** Before the worker has said anything. */
   born(id: WorkerId, link: Link): void
+  /** It serves. */
+  ready?(door: WorkerDoor): void
   gone(id: WorkerId): void
 }
 
@@ -47,6 +49,7 @@ export class Supervisor {
   /** The last one of each slot. */
   readonly #epochs = new Map<number, number>()
   #state: 'starting' | 'running' | 'stopping' = 'starting'
+  #replaced = 0
   #deadline: number
 
   constructor(options: SupervisorOptions) {
@@ -63,6 +66,11 @@ export class Supervisor {
   /** Of workers that serve or still finish something. */
   get doors(): WorkerDoor[] {
     return this.#served.map(({ door }) => door)
+  }
+
+  /** How many died and were replaced. */
+  get replaced(): number {
+    return this.#replaced
   }
 
   get links(): { id: WorkerId; link: Link }[] {
@@ -143,6 +151,8 @@ export class Supervisor {
     this.#workers.add(worker)
     ports.serve(worker.link)
     for (const service of services) service.born(worker.id, worker.link)
+    const ready = (): void => services.forEach((service) => service.ready?.(worker.door))
+    worker.ready.then(ready, () => {})
     void worker.ended.then((how) => this.#ended(worker, how))
     return worker
   }
@@ -176,6 +186,7 @@ export class Supervisor {
     slot.worker = this.#forkFor(slot.number)
     try {
       await slot.worker.ready
+      this.#replaced++
       log.line('info', 'gateway', 'worker replaced', ['worker', slot.number])
       this.#prunePorts()
     } catch (error) {

@@ -156,6 +156,20 @@ dumping('shows policies as they are written, durations too', () => {
   assert.is(at(cors, 'cors', 'maxAge'), '1h')
 })
 
+const MCP_SHOWN = {
+  sessionTtl: '90s',
+  goneTtl: '5m',
+  maxSessions: 10000,
+  maxChildren: 256,
+  maxChildrenPerClient: 128,
+  startTimeout: '30s',
+  listTimeout: '10s',
+  maxRequestBytes: 4194304,
+  maxReadTogether: 268435456,
+  maxMessageBytes: 16777216,
+  keepAlive: '15s',
+}
+
 dumping('shows the settings of the process by the names of the file', () => {
   const text = `config:
   connectionTerminationDeadline: 90s
@@ -171,12 +185,13 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
   const dump = configDump({ ...sourceOf(text), addresses: { ...ADDRESSES, admin } }) as Shown
   assert.equal(dump['config'], {
     file: 'c.yaml',
+    workers: 1,
     adminAddr: 'unix:/run/a.sock',
     statsAddr: 'localhost:15020',
     readinessAddr: 'off',
     logging: { level: 'warn,accept=debug', format: 'json' },
     sensitiveHeaders: ['x-mine'],
-    trace: { maxBodyBytes: 2_097_152 },
+    trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
     maxBytesInFlight: 536_870_912,
     connectionTerminationDeadline: '90s',
     backend: {
@@ -186,17 +201,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
       poolMaxWaiting: 4096,
       bodyIdleTimeout: '10m',
     },
-    mcp: {
-      sessionTtl: '90s',
-      goneTtl: '5m',
-      maxSessions: 10000,
-      maxChildren: 256,
-      startTimeout: '30s',
-      listTimeout: '10s',
-      maxRequestBytes: 4194304,
-      maxMessageBytes: 16777216,
-      keepAlive: '15s',
-    },
+    mcp: MCP_SHOWN,
     llm: { maxHeldBytes: 9000, maxHeldTogether: 268435456 },
   })
   assert.equal(dump['frontendPolicies'], {

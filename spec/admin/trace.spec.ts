@@ -7,7 +7,7 @@ import { freePort } from '../../conformance/gateway-process.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
 import { traceEndpoints } from '../../lib/admin/trace.ts'
 import type { TraceEvent } from '../../lib/base/trace/events.ts'
-import { MAX_WATCHERS } from '../../lib/base/trace/watchers.ts'
+import { MAX_WATCHERS } from '../../lib/base/limits.ts'
 import { watching } from '../../lib/base/trace/watching.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
@@ -140,7 +140,7 @@ admin('503 when too many wait', async () => {
   for (let count = 0; count < MAX_WATCHERS; count++) await (await watch(scene)).until(/: ready/)
   const text = await (await watch(scene)).untilClosed()
   assert.match(text, /^HTTP\/1\.1 503 /)
-  assert.match(text, `too many watchers: ${MAX_WATCHERS} wait already\n`)
+  assert.match(text, `too many watchers: ${MAX_WATCHERS} wait already (config.trace.maxWatchers)\n`)
 })
 
 admin.run()

@@ -4,6 +4,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkFilter, filterOf, filterText } from '../../lib/base/config/log-filter.ts'
 import { Log, MODULES } from '../../lib/base/log.ts'
+import { deadline } from '../support/deadline.ts'
+
+const WAIT_MS = 5000
 
 function logOf(level: string): Log {
   return new Log({ level, format: 'text', write: (_text, done) => done() })
@@ -68,6 +71,51 @@ log('drops a line that nobody wants before it is made', () => {
   })
   quiet.line('info', 'gateway', 'unheard', [])
   assert.is(written, '')
+})
+
+/** What two lines become that begin alike. */
+async function linesOf(format: 'text' | 'json'): Promise<string> {
+  const written = new Promise<string>((resolve) => {
+    const gathering = new Log({ level: 'info', format, write: (text) => resolve(text) })
+    const opening = gathering.opening('info', 'request', 'said', ['at', 'a b', 'not', undefined])
+    gathering.lineOf(opening, ['status', 200, 'error', undefined, 'word', 'plain'])
+    gathering.lineOf(opening, ['word', '"é"', 'empty', '', 'equal', 'a=b'])
+  })
+  // Without this, nothing but the log's own timer, which holds nobody up, would be left.
+  return deadline(written, WAIT_MS, 'what was gathered')
+}
+
+log(
+  'lines that begin alike are whole, quoted where need be, and without what is not there',
+  async () => {
+    const text = (await linesOf('text')).replace(/^\S+/gm, 'NOW')
+    assert.is(
+      text,
+      'NOW\tinfo\tsaid at="a b" status=200 word=plain\n' +
+        'NOW\tinfo\tsaid at="a b" word="\\"\\u00e9\\"" empty="" equal="a=b"\n',
+    )
+    const objects = (await linesOf('json'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => ({ ...(JSON.parse(line) as object), time: 'NOW' }))
+    const start = { time: 'NOW', level: 'info', message: 'said', at: 'a b' }
+    assert.equal(objects, [
+      { ...start, status: 200, word: 'plain' },
+      { ...start, word: '"é"', empty: '', equal: 'a=b' },
+    ])
+  },
+)
+
+log('whoever listens is told all fields of a line', () => {
+  const heard: unknown[] = []
+  const open = logOf('info')
+  open.tap = ({ level, module, message, fields }) => heard.push([level, module, message, fields])
+  open.lineOf(open.opening('warn', 'llm', 'words', ['a', 1]), ['b', 2])
+  open.line('info', 'mcp', 'more', ['c', 3])
+  assert.equal(heard, [
+    ['warn', 'llm', 'words', ['a', 1, 'b', 2]],
+    ['info', 'mcp', 'more', ['c', 3]],
+  ])
 })
 
 log.run()

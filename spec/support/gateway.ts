@@ -6,7 +6,7 @@ import { parseConfig } from '../../lib/base/config/load.ts'
 import type { Every } from '../../lib/base/every.ts'
 import type { Live } from '../../lib/base/live.ts'
 import { Log } from '../../lib/base/log.ts'
-import type { Level, Module, Value } from '../../lib/base/log.ts'
+import type { Level, Module, Opening, Value } from '../../lib/base/log.ts'
 import type { Family } from '../../lib/base/metrics.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
@@ -32,8 +32,14 @@ export class Ear extends Log {
   }
 
   override line(level: Level, module: Module, message: string, fields: readonly Value[]): void {
-    super.line(level, module, message, fields)
+    this.lineOf(this.opening(level, module, message, fields), [])
+  }
+
+  override lineOf(opening: Opening, more: readonly Value[]): void {
+    const { level, module, message } = opening
+    if (this.allows(level, module)) super.lineOf(opening, more)
     const line: Line = { level, message }
+    const fields = [...opening.fields, ...more]
     for (let i = 0; i < fields.length; i += 2)
       if (fields[i + 1] !== undefined) line[String(fields[i])] = fields[i + 1]
     this.#hear(line)

@@ -5,10 +5,23 @@ import { deadline } from './deadline.ts'
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
-const TYPES = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, update: 8 }
+const TYPES = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  promise: 5,
+  ping: 6,
+  goaway: 7,
+  update: 8,
+  continuation: 9,
+  unknown: 66,
+}
 
 export const END_STREAM = 1
 export const END_HEADERS = 4
+export const PADDED = 8
 
 export function frame(
   type: keyof typeof TYPES,
@@ -31,6 +44,16 @@ export function fieldLines(...fields: readonly (readonly [string, string])[]): B
       `\x00${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`,
   )
   return Buffer.from(text.join(''), 'latin1')
+}
+
+/** Whether there is a GOAWAY among the frames of this text. */
+export function saysGoodbye(text: string): boolean {
+  for (let at = 0; at + 9 <= text.length;) {
+    if (text.charCodeAt(at + 3) === TYPES.goaway) return true
+    const [high = 0, middle = 0, low = 0] = Buffer.from(text.substring(at, at + 3), 'latin1')
+    at += 9 + high * 65_536 + middle * 256 + low
+  }
+  return false
 }
 
 /** Waits until a peer that has shut its side is gone: only what it is sent tells. */

@@ -11,6 +11,13 @@ export interface ProfileSource {
   heap(): Promise<Buffer | null>
 }
 
+/** Tells when nobody waits for the answer any more. */
+export function leaving(response: ServerResponse): AbortSignal {
+  const left = new AbortController()
+  response.once('close', () => left.abort())
+  return left.signal
+}
+
 const SECONDS = { least: 1, most: 300, preset: 10 } as const
 const FREQUENCY = { least: 1, most: 1000, preset: 100 } as const
 
@@ -18,28 +25,26 @@ const FREQUENCY = { least: 1, most: 1000, preset: 100 } as const
 export function pprofEndpoints(source: ProfileSource, platform: NodeJS.Platform): Endpoints {
   const heap: Endpoints = {
     '/debug/pprof/heap': {
-      GET: async (_request, response) => send(response, await source.heap()),
+      GET: async (_request, response) => sendProfile(response, await source.heap()),
     },
   }
   if (platform !== 'linux') return heap
   return {
     '/debug/pprof/profile': {
       GET: async (_request, response, { searchParams }) => {
-        const left = new AbortController()
-        response.once('close', () => left.abort())
         const profile = await source.cpu({
-          seconds: numberIn(searchParams.get('seconds'), SECONDS),
+          seconds: secondsIn(searchParams),
           frequency: numberIn(searchParams.get('frequency'), FREQUENCY),
-          signal: left.signal,
+          signal: leaving(response),
         })
-        send(response, profile)
+        sendProfile(response, profile)
       },
     },
     ...heap,
   }
 }
 
-function send(response: ServerResponse, profile: Buffer | null): void {
+export function sendProfile(response: ServerResponse, profile: Buffer | null): void {
   if (profile === null) return answer(response, 409, 'another profile is being taken: try again')
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
@@ -48,6 +53,11 @@ function send(response: ServerResponse, profile: Buffer | null): void {
     'x-content-type-options': 'nosniff',
   })
   response.end(profile)
+}
+
+/** How long a profile of the processor takes. */
+export function secondsIn(query: URLSearchParams): number {
+  return numberIn(query.get('seconds'), SECONDS)
 }
 
 /** What is not in the range is as if it had not been said (reference.md 7.1). */

@@ -57,7 +57,7 @@ export class ShownParts {
   /** `config`, by the names of the file. */
   process(config: Config, { admin, stats, readiness }: Addresses): Fields {
     const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
-    const { maxTracedBytes, maxBytesInFlight } = config.process
+    const { maxTracedBytes, maxWatchers, maxBytesInFlight } = config.process
     const { backend, mcp, llm } = config
     return this.showing.fields({
       file: config.file,
@@ -67,7 +67,7 @@ export class ShownParts {
       readinessAddr: placeText(readiness),
       logging,
       sensitiveHeaders,
-      trace: { maxBodyBytes: maxTracedBytes, maxBytesInFlight },
+      trace: { maxBodyBytes: maxTracedBytes, maxWatchers },
       maxBytesInFlight,
       connectionTerminationDeadline: terminationDeadline,
       backend,

@@ -66,6 +66,8 @@ export interface ProcessConfig {
   readonly terminationDeadline: number
   /** Of a body, in a trace. */
   readonly maxTracedBytes: number
+  /** Who waits to see a request, at a time. */
+  readonly maxWatchers: number
   /** Held for requests, before new ones are refused. */
   readonly maxBytesInFlight: number
 }

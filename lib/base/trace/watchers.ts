@@ -5,10 +5,9 @@ import { View } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
 import { Trace } from './trace.ts'
 import type { TraceReader } from './trace.ts'
+import { MAX_WATCHERS } from '../limits.ts'
+import type { Refusals } from '../refusals.ts'
 import type { TraceTerms } from './terms.ts'
-
-/** Watchers at a time. */
-export const MAX_WATCHERS = 32
 
 interface Waiting {
   readonly reader: TraceReader
@@ -19,9 +18,13 @@ interface Waiting {
 export class Watchers {
   readonly #terms: () => TraceTerms
   readonly #waiting: Waiting[] = []
+  readonly #most: number
+  readonly #refusals: Refusals | null
 
-  constructor(terms: () => TraceTerms) {
+  constructor(terms: () => TraceTerms, most = MAX_WATCHERS, refusals: Refusals | null = null) {
     this.#terms = terms
+    this.#most = most
+    this.#refusals = refusals
   }
 
   get count(): number {
@@ -29,7 +32,13 @@ export class Watchers {
   }
 
   get isFull(): boolean {
-    return this.#waiting.length >= MAX_WATCHERS
+    return this.#waiting.length >= this.#most
+  }
+
+  /** What one more is told where there are too many. */
+  refuse(): string {
+    this.#refusals?.count('maxWatchers', this.#most)
+    return `too many watchers: ${this.#most} wait already (config.trace.maxWatchers)`
   }
 
   /** What takes it back; null when there are too many already. */

@@ -18,7 +18,7 @@ export type Watch = (source: string | null) => Wish
 export function watching(watchers: Watchers, source: string | null): Wish {
   try {
     const wanted = source === null ? null : compile(source, 'trace')
-    if (watchers.isFull) return refused(503, `too many watchers: ${watchers.count} wait already`)
+    if (watchers.isFull) return refused(503, watchers.refuse())
     const open = (out: EventOut): (() => void) => {
       const stream = new TraceStream(out)
       const leave = watchers.add(stream, wanted)

@@ -97,6 +97,13 @@ export class StreamBody implements Body {
     this.#options.cancel()
   }
 
+  /** What still comes has no reader any more. */
+  drop(): void {
+    if (!this.#isStarted)
+      this.#stream.on('data', (chunk: Buffer) => this.#options.moved(chunk.length))
+    this.#stream.resume()
+  }
+
   /** Whoever takes it must end or cut it. */
   takeSink(): Sink | null {
     const sink = this.#sink

@@ -1,5 +1,6 @@
 // An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
 
+import { addressKey } from '../../base/address-key.ts'
 import type { Rule } from '../../base/config/auth-types.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
@@ -74,7 +75,9 @@ export class McpBackend implements Backend {
   }
 
   about(exchange: Exchange): About {
-    return { principal: principalOf(exchange.facts), fields: this.fieldsOf(exchange) }
+    const principal = principalOf(exchange.facts)
+    const client = principal || addressKey(exchange.source.address)
+    return { principal, client, fields: this.fieldsOf(exchange) }
   }
 
   /** What remote targets may know of the client. */
@@ -207,10 +210,14 @@ export class McpBackend implements Backend {
       tooLarge: (bytes) => {
         const bound = `the limit is ${limit} bytes (config.mcp.maxRequestBytes)`
         const message = `message of ${bytes} bytes or more is too large: ${bound}`
+        this.group.refusals.count('maxRequestBytes', limit)
         attempt.answer(refusal(413, { code: CODES.invalidRequest, message }))
       },
       noRoom: () => {
-        const message = 'too much is being read from other clients: try again later'
+        const { most } = this.group.bodies
+        const bound = `at most ${most} bytes (config.mcp.maxReadTogether)`
+        const message = `too much is being read from other clients, ${bound}: try again later`
+        this.group.refusals.count('maxReadTogether', most)
         attempt.answer(refusal(503, { code: CODES.server, message }))
       },
     })

@@ -41,6 +41,3 @@ export const MAX_CALL_BYTES = 67_108_864
 
 /** Letters of a client's or a target's words in one field of the log. */
 export const MAX_LOGGED = 256
-
-/** What may be read of clients' messages at a time, over all routes. */
-export const MAX_BODY_BYTES = 268_435_456

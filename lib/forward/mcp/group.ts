@@ -8,6 +8,8 @@ import { someOf } from '../../base/live.ts'
 import type { SessionView } from '../../base/live-types.ts'
 import type { GroupView } from '../../base/live.ts'
 import type { Log } from '../../base/log.ts'
+import type { Refusals } from '../../base/refusals.ts'
+import type { Shares } from '../../base/shares.ts'
 import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
 import { Session } from './session/session.ts'
@@ -24,10 +26,19 @@ export interface Surroundings {
   readonly histories: Budget
   /** Sessions of all groups together. */
   readonly sessions: Sweeper<Session>
+  readonly refusals: Refusals
+  /** Children of each client's sessions. */
+  readonly shares: Shares
   /** Room for so many more child processes. */
   childrenLeft(): number
   open(target: McpConfig['targets'][number], owner: LinkOwner): Link | string
 }
+
+const WORDS = {
+  maxSessions: 'sessions are open',
+  maxChildren: 'child processes are alive',
+  maxChildrenPerClient: 'child processes are for one client',
+} as const
 
 const RETIRED = 'its backend was removed or changed'
 
@@ -44,6 +55,7 @@ export class Group implements SessionOwner {
   /** What may be read of clients' messages at a time, over all groups. */
   readonly bodies: Budget
   readonly histories: Budget
+  readonly refusals: Refusals
   /** Whether some target is reached by HTTP, and hears headers of the client's. */
   readonly isRemote: boolean
   readonly #around: Surroundings
@@ -60,6 +72,7 @@ export class Group implements SessionOwner {
     this.log = around.log
     this.bodies = around.bodies
     this.histories = around.histories
+    this.refusals = around.refusals
     this.#around = around
     const names = config.targets.map(({ name }) => name)
     this.names = new Names(config.prefixMode, names)
@@ -104,16 +117,27 @@ export class Group implements SessionOwner {
 
   /** A new session; a text says why there is none. */
   begin(greeting: Message, about: About): Session | string {
-    const { sessions } = this.#around
-    const { maxSessions, maxChildren } = this.limits
-    if (sessions.members.size >= maxSessions)
-      return `${maxSessions} sessions are open (config.mcp.maxSessions): try again later`
-    if (this.#children > this.#around.childrenLeft())
-      return `${maxChildren} child processes are alive (config.mcp.maxChildren): try again later`
+    const { sessions, shares } = this.#around
+    const reached = this.#reachedBy(about.client)
+    if (reached !== null) {
+      const most = this.limits[reached]
+      this.refusals.count(reached, most)
+      return `${most} ${WORDS[reached]} (config.mcp.${reached}): try again later`
+    }
     const session = new Session(this, greeting, about, this)
     this.#sessions.set(session.id, session)
     sessions.add(session)
+    shares.take(session.client, this.#children)
     return session
+  }
+
+  #reachedBy(client: string): keyof typeof WORDS | null {
+    const { sessions, shares } = this.#around
+    const { maxSessions, maxChildrenPerClient } = this.limits
+    if (sessions.members.size >= maxSessions) return 'maxSessions'
+    if (this.#children > this.#around.childrenLeft()) return 'maxChildren'
+    const wanted = shares.of(client) + this.#children
+    return this.#children > 0 && wanted > maxChildrenPerClient ? 'maxChildrenPerClient' : null
   }
 
   open(name: string, owner: LinkOwner): Link | string {
@@ -124,6 +148,7 @@ export class Group implements SessionOwner {
   ended(session: Session, reason: string): void {
     this.#sessions.delete(session.id)
     this.#around.sessions.delete(session)
+    this.#around.shares.give(session.client, this.#children)
     this.log.line(reason === ONE_REQUEST ? 'debug' : 'info', 'mcp', 'session ended', [
       'mcp.session.id',
       session.label,

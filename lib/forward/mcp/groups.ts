@@ -8,10 +8,12 @@ import { Secret } from '../../base/config/secret.ts'
 import type { McpLimits } from '../../base/limits.ts'
 import type { GroupView } from '../../base/live.ts'
 import type { Log } from '../../base/log.ts'
+import type { Refusals } from '../../base/refusals.ts'
+import { Shares } from '../../base/shares.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import { originOf } from '../http/origin.ts'
 import type { Pools } from '../http/pools.ts'
-import { HEAD_DELAY_MS, MAX_BODY_BYTES } from './bounds.ts'
+import { HEAD_DELAY_MS } from './bounds.ts'
 import { Group } from './group.ts'
 import type { Surroundings } from './group.ts'
 import { LegacyLink } from './remote/legacy.ts'
@@ -22,21 +24,33 @@ import type { Link, LinkOwner } from './types.ts'
 
 const STOPPING = 'the gateway is stopping'
 
+/** What is not MCP's alone. */
+interface Shared {
+  /** What sessions may keep together for clients that come back. */
+  readonly histories: Budget
+  readonly refusals: Refusals
+}
+
 export class Groups implements Surroundings {
   readonly limits: McpLimits
   readonly log: Log
   readonly sessions: Sweeper<Session>
   readonly children: Children
-  readonly bodies = new Budget(MAX_BODY_BYTES)
+  readonly bodies: Budget
+  readonly refusals: Refusals
+  /** Children of each client's sessions. */
+  readonly shares = new Shares()
   readonly histories: Budget
   readonly #pools: Pools
   readonly #groups = new Map<string, Group>()
   /** Remote sessions that are being ended, each within its deadline. */
   readonly #leaving = new Set<Promise<void>>()
 
-  constructor(limits: McpLimits, log: Log, pools: Pools, histories: Budget) {
+  constructor(limits: McpLimits, log: Log, pools: Pools, { histories, refusals }: Shared) {
     this.limits = limits
     this.histories = histories
+    this.refusals = refusals
+    this.bodies = new Budget(limits.maxReadTogether)
     this.log = log
     this.#pools = pools
     this.children = new Children(limits, log)
@@ -77,7 +91,10 @@ export class Groups implements Surroundings {
   }
 
   open(target: McpTarget, owner: LinkOwner): Link | string {
-    if (target.kind === 'stdio') return this.children.open(target, owner)
+    if (target.kind === 'stdio') {
+      if (this.childrenLeft() <= 0) this.refusals.count('maxChildren', this.limits.maxChildren)
+      return this.children.open(target, owner)
+    }
     const { host, port, tls } = target
     const pool = this.#pools.of(originOf({ kind: 'tcp', host, port }, tls))
     const leaving = (over: Promise<void>): void => this.#see(over)

@@ -6,6 +6,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_WATCHERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
@@ -44,6 +45,7 @@ settings('have defaults', () => {
     terminationDeadline: TERMINATION_DEADLINE,
     maxTracedBytes: TRACED_BODY_BYTES,
     maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
+    maxWatchers: MAX_WATCHERS,
   })
   assert.equal(backend, BACKEND_LIMITS)
   assert.equal(mcp, MCP_LIMITS)

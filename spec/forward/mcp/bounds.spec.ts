@@ -26,6 +26,10 @@ function say(id: number | string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"say"}}`
 }
 
+const INITIALIZE =
+  '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},' +
+  '"clientInfo":{"name":"a","version":"1"}}}'
+
 bounds('calls beyond the bound are refused, and the others wait on', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] }, { version: '2025-03-26' })
   const waiting: Answer[] = []
@@ -83,6 +87,31 @@ bounds('a session whose targets are too many children is refused until others en
   await McpClient.open(stage, gateway)
 })
 
+bounds('one client has not all the children, whatever its sessions; another has some', async () => {
+  const targets = [server('one'), server('two')]
+  const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
+  const second = await new McpClient(stage, gateway).initialize()
+  const message =
+    '3 child processes are for one client (config.mcp.maxChildrenPerClient): try again later'
+  assert.equal(await refusal(second), [503, -32000, message])
+  const other = await stage.client({
+    port: gateway.port,
+    host: '127.0.0.1',
+    localAddress: '127.0.0.2',
+  })
+  const body = INITIALIZE
+  other.send(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await other.until(/"serverInfo"/)
+  await client.delete()
+  await McpClient.open(stage, gateway)
+  const refused = gateway.measures.find(({ name }) => name === 'refused_total')
+  const told = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
+  assert.is(told?.[1], 1)
+})
+
 bounds('a request above its bound is refused, whether or not it says its length', async () => {
   const [, client] = await begin(stage, { limits: 'maxRequestBytes: 1024' })
   const body = say(`"${'x'.repeat(1000)}"`)
@@ -117,7 +146,8 @@ bounds(
     await until(() => bodies.left === all - 3_000, 'half of it')
     bodies.take(bodies.left - 1_000)
     const other = await client.post(body)
-    const message = 'too much is being read from other clients: try again later'
+    const bound = 'at most 268435456 bytes (config.mcp.maxReadTogether)'
+    const message = `too much is being read from other clients, ${bound}: try again later`
     assert.equal(await refusal(other), [503, -32000, message])
     bodies.give(all - 3_000 - 1_000)
     assert.is(bodies.left, all - 3_000)

@@ -4,6 +4,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_WATCHERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
@@ -38,6 +39,7 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
     maxBytesInFlight: shape.maxBytesInFlight ?? MAX_BYTES_IN_FLIGHT,
+    maxWatchers: shape.trace?.maxWatchers ?? MAX_WATCHERS,
     maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }
 }

@@ -9,6 +9,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_WATCHERS,
   MAX_WORKERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
@@ -125,6 +126,7 @@ export const PROCESS = z
     trace: z
       .strictObject({
         maxBodyBytes: amount(TRACED_BODY_BYTES, 'Of each body that a trace shows', BYTES),
+        maxWatchers: amount(MAX_WATCHERS, 'Who waits to see a request, at a time', COUNT),
       })
       .optional(),
     mcp: z
@@ -133,12 +135,22 @@ export const PROCESS = z
         goneTtl: time(MCP.goneTtl, 'The same, after the client closed its GET stream'),
         maxSessions: amount(MCP.maxSessions, 'Open sessions, over all routes', COUNT),
         maxChildren: amount(MCP.maxChildren, 'Child processes alive, over all routes', COUNT),
+        maxChildrenPerClient: amount(
+          MCP.maxChildrenPerClient,
+          'Of these, for one principal or, where nobody is authenticated, one address',
+          COUNT,
+        ),
         startTimeout: time(MCP.startTimeout, 'Until a target has answered `initialize`'),
         listTimeout: time(
           MCP.listTimeout,
           'How long one of several targets may hold up what all answer together',
         ),
         maxRequestBytes: amount(MCP.maxRequestBytes, "A client's message, else 413", BYTES),
+        maxReadTogether: amount(
+          MCP.maxReadTogether,
+          "All clients' messages that are not whole yet, else 503",
+          TOGETHER,
+        ),
         maxMessageBytes: amount(MCP.maxMessageBytes, "A target's message", BYTES),
         keepAlive: time(
           MCP.keepAlive,

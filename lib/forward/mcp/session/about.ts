@@ -5,6 +5,8 @@ import type { Session } from './session.ts'
 
 export interface About {
   readonly principal: string
+  /** The same or, where nobody is authenticated, where it comes from. */
+  readonly client: string
   readonly fields: FieldsFor
 }
 

@@ -45,6 +45,8 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   readonly started = performance.now()
   /** Who may use it: see principal.ts. */
   readonly principal: string
+  /** Whose share of child processes it has. */
+  readonly client: string
   /** What remote targets hear of the client's latest request. */
   fields: About['fields']
   /** As targets and client agreed. */
@@ -66,6 +68,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.greeting = greeting
     this.fields = about.fields
     this.principal = about.principal
+    this.client = about.client
     this.#owner = owner
     this.#channels = new Channels(this, group.histories)
     this.#ear = new Ear(this)

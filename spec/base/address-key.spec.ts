@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { addressKey } from '../../lib/accept/address-key.ts'
+import { addressKey } from '../../lib/base/address-key.ts'
 
-const keys = suite('accept/address key')
+const keys = suite('base/address key')
 
 keys('takes an IPv4 address for one client', () => {
   assert.is(addressKey('192.0.2.7'), '192.0.2.7')

@@ -1,0 +1,141 @@
+// The page of several workers: it shows all of them, and never half the traffic as if it were the whole.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LimitsView, Logs, MapView, Runtime } from '../lib/ui/api.ts'
+import { CrewStage, frontOf } from './support/crew.ts'
+import type { Asked, Worker } from './support/crew.ts'
+import { Stage } from './support/gateway.ts'
+
+const page = suite('front-page')
+const stage = new Stage()
+page.after.each(() => stage.clear())
+
+const TEXT = `routes:
+  - name: all
+    policies:
+      rateLimit: { local: [{ requests: 100, unit: Minutes, key: 'request.headers["x-user"]' }] }
+      directResponse: { status: 200, body: hi }
+`
+
+interface Scene extends Asked {
+  readonly crew: CrewStage
+  readonly one: Worker
+  readonly two: Worker
+}
+
+async function scene(): Promise<Scene> {
+  const crew = new CrewStage(stage, TEXT)
+  const one = await crew.worker(1)
+  const two = await crew.worker(2)
+  return { crew, one, two, ...(await frontOf(crew, one, two)) }
+}
+
+async function told<T>({ admin }: Asked, path: string): Promise<T> {
+  const { status, text } = await admin(`GET ${path}`)
+  assert.is(status, 200, `${path}: ${text}`)
+  return JSON.parse(text) as T
+}
+
+async function busy({ one, two }: Scene): Promise<void> {
+  for (const get of [one.get, two.get, two.get]) await get('/seen')
+}
+
+page('listeners and routes have what all workers have', async () => {
+  const all = await scene()
+  await busy(all)
+  const { workers, listeners, routes, readiness } = await told<Runtime>(all, '/api/runtime')
+  assert.equal(workers, { wanted: 2, running: 2, only: null })
+  assert.is(readiness, 'ready')
+  // Here each worker has a port of its own; the page knows the one of the configuration.
+  assert.is(listeners[0]?.state, 'open')
+  assert.is(routes.shown[0]?.requests, 3)
+  const { gateways } = await told<MapView>(all, '/api/map')
+  assert.is(gateways[0]?.listeners[0]?.routes[0]?.traffic.requests, 3)
+})
+
+page('what a worker counted stays when it is gone', async () => {
+  const all = await scene()
+  await busy(all)
+  await told<Runtime>(all, '/api/runtime')
+  all.front.left(all.two.door)
+  const { workers, routes } = await told<Runtime>(all, '/api/runtime')
+  assert.equal(workers, { wanted: 2, running: 1, only: null })
+  assert.is(routes.shown[0]?.requests, 3)
+})
+
+page('samples are sums, and times those of all requests', async () => {
+  const all = await scene()
+  const live = await stage.client({ port: all.port, host: '127.0.0.1' })
+  live.send('GET /api/live?topics=runtime,limits HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await live.until(/text\/event-stream/)
+  await busy(all)
+  all.timer.turn()
+  await live.until(/event: runtime\ndata: .*\n\n/)
+  const { samples } = await told<Runtime>(all, '/api/runtime')
+  assert.is(samples.length, 1)
+  assert.is(samples[0]?.requests, 3)
+  assert.ok(samples[0]!.p50! > 0 && samples[0]!.p99! >= samples[0]!.p50!)
+  assert.ok(samples[0]!.rss > process.memoryUsage.rss())
+})
+
+page('lines of all workers stand in one list, and say whose they are', async () => {
+  const all = await scene()
+  await busy(all)
+  const first = await told<Logs>(all, '/api/logs')
+  const seen = first.lines.filter(({ message }) => message === 'request')
+  const workers = seen.map(({ fields }) => fields.find(([name]) => name === 'worker')?.[1])
+  assert.equal(workers.map(String).toSorted(), ['1', '2', '2'])
+  const last = first.lines.at(-1)!.number
+  await all.two.get('/more')
+  const more = await told<Logs>(all, `/api/logs?after=${last}`)
+  assert.equal(
+    more.lines.map(({ fields }) => fields.find(([name]) => name === 'http.path')?.[1]),
+    ['/more'],
+  )
+})
+
+page('a worker that logged more than it keeps leaves a line that says so', async () => {
+  const all = await scene()
+  all.two.log.line('info', 'gateway', 'first', [])
+  await told<Logs>(all, '/api/logs')
+  for (let left = 600; left > 0; left--) all.two.log.line('info', 'gateway', 'many', [])
+  const { lines } = await told<Logs>(all, '/api/logs')
+  const gap = lines.find(({ message }) => message === 'more was logged than is shown here')
+  assert.equal(gap?.fields, [
+    ['lines', 100],
+    ['worker', 2],
+  ])
+})
+
+page('limits are told once, with what all of them decided', async () => {
+  const all = await scene()
+  await busy(all)
+  const { rules } = await told<LimitsView>(all, '/api/limits')
+  assert.is(rules.shown.length, 1)
+  assert.is(rules.shown[0]?.key, 'request.headers["x-user"]')
+  assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
+})
+
+page(
+  'the page itself, its configuration and its refusals are there as with one process',
+  async () => {
+    const all = await scene()
+    assert.match((await all.admin('GET /ui')).text, '<!doctype html>')
+    const { yaml } = await told<{ yaml: string }>(all, '/api/config')
+    assert.match(yaml, `adminAddr: 127.0.0.1:${all.port}`)
+    assert.is((await all.admin('GET /api/nothing')).status, 404)
+    assert.is((await all.admin('POST /api/runtime')).status, 405)
+    assert.is((await all.admin('GET /api/live')).status, 400)
+    assert.is((await all.admin('GET /worker/facts?parts=pulse')).status, 404)
+  },
+)
+
+page('a page that a worker serves says that it is of this one alone', async () => {
+  const { one } = await scene()
+  const ask = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch: undefined }
+  const { workers } = one.gateway.readApi.runtime(ask, 'listener')
+  assert.equal(workers, { wanted: 2, running: null, only: 1 })
+})
+
+page.run()

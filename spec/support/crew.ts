@@ -1,0 +1,146 @@
+// Workers in this process: gateways with their interfaces on private sockets, scripted ones that are no gateways, and the
+// front that asks them all.
+
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { parseConfig } from '../../lib/base/config/load.ts'
+import { Beside } from '../../lib/beside.ts'
+import { Front } from '../../lib/front.ts'
+import type { FrontOptions } from '../../lib/front.ts'
+import { Gateway } from '../../lib/gateway.ts'
+import { Reloader } from '../../lib/reload.ts'
+import type { WorkerDoor } from '../../lib/workers/types.ts'
+import { askingAt } from './admin.ts'
+import type { Asking } from './admin.ts'
+import { ask } from './ask.ts'
+import { deadline } from './deadline.ts'
+import { Folder } from './folder.ts'
+import { Ear } from './gateway.ts'
+import type { Line, Stage } from './gateway.ts'
+import { HandTimer } from './hand-timer.ts'
+
+const WAIT_MS = 5_000
+
+const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
+
+export interface Worker {
+  readonly door: WorkerDoor
+  readonly gateway: Gateway
+  readonly log: Ear
+  readonly port: number
+  /** One request, and the status of its answer. */
+  readonly get: (path?: string) => Promise<number>
+}
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void
+
+export class CrewStage {
+  readonly #stage: Stage
+  readonly #folder: Folder
+  readonly #text: string
+  readonly #of: number
+
+  /** `text` without `gateways`, or with `${PORT}` in them. */
+  constructor(stage: Stage, text: string, count = 2) {
+    this.#stage = stage
+    this.#folder = stage.add(new Folder())
+    this.#text = /^gateways:/m.test(text) ? text : GATEWAYS + text
+    this.#of = count
+  }
+
+  async worker(slot: number, epoch = 1): Promise<Worker> {
+    const port = await freePort()
+    const config = parseConfig(this.#text, { file: 'c.yaml', env: { PORT: String(port) } })
+    const log = new Ear(() => {})
+    const gateway = new Gateway(config, log)
+    const reloader = new Reloader(gateway, log, { load: () => config })
+    const door = this.#door(slot, epoch)
+    const env = {
+      ADMIN_ADDR: `unix:${door.admin}`,
+      STATS_ADDR: `unix:${door.stats}`,
+      READINESS_ADDR: 'off',
+    }
+    const worker = { slot, of: this.#of }
+    const beside = new Beside({ config, env, gateway, reloader, log, quit: () => {}, worker })
+    await deadline(beside.open(), WAIT_MS, 'the private sockets')
+    await deadline(gateway.start(), WAIT_MS, 'the worker to listen')
+    this.#stage.add({ close: () => gateway.stop() })
+    this.#stage.add(beside)
+    const get = async (path = '/'): Promise<number> =>
+      (await ask({ port }, `GET ${path} HTTP/1.1`)).status
+    return { door, gateway, log, port, get }
+  }
+
+  /** One that answers whatever it is asked, on both sockets, as it is told to. */
+  async scripted(slot: number, serve: Serve): Promise<WorkerDoor> {
+    const door = this.#door(slot, 1)
+    for (const path of [door.admin, door.stats]) {
+      const server = createServer(serve)
+      await deadline(listening(server, path), WAIT_MS, 'a scripted worker')
+      this.#stage.add({
+        close: () => {
+          server.close()
+          server.closeAllConnections()
+        },
+      })
+    }
+    return door
+  }
+
+  async front(inForce: FrontOptions['inForce'], more: Partial<FrontOptions> = {}): Promise<Asked> {
+    const ports = { admin: await freePort(), stats: await freePort(), readiness: await freePort() }
+    const lines: Line[] = []
+    const log = new Ear((line) => lines.push(line))
+    const timer = new HandTimer()
+    const env = {
+      ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
+      STATS_ADDR: `127.0.0.1:${ports.stats}`,
+      READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
+    }
+    const options: FrontOptions = {
+      config: inForce().config,
+      env,
+      log,
+      wanted: () => this.#of,
+      inForce,
+      refusal: () => null,
+      readiness: () => 'ready',
+      restarts: () => 0,
+      limitCounts: () => ({ rules: 0, buckets: 0 }),
+      quit: () => {},
+      ...more,
+    }
+    const front = this.#stage.add(new Front(options, timer.every))
+    await deadline(front.open(), WAIT_MS, 'the front')
+    const [admin, stats, readiness] = Object.values(ports).map(askingAt) as [Asking, Asking, Asking]
+    return { front, admin, stats, readiness, port: ports.admin, log, timer }
+  }
+
+  #door(slot: number, epoch: number): WorkerDoor {
+    const at = (what: string): string => this.#folder.at(`${slot}.${epoch}.${what}`)
+    return { slot, epoch, pid: process.pid, admin: at('admin'), stats: at('stats') }
+  }
+}
+
+export interface Asked {
+  readonly front: Front
+  readonly admin: Asking
+  readonly stats: Asking
+  readonly readiness: Asking
+  /** Of the admin interface. */
+  readonly port: number
+  readonly log: Ear
+  readonly timer: HandTimer
+}
+
+/** A front of these, all of which have joined. */
+export async function frontOf(crew: CrewStage, ...workers: Worker[]): Promise<Asked> {
+  const asked = await crew.front(() => workers[0]!.gateway.plan)
+  for (const { door } of workers) asked.front.joined(door)
+  return asked
+}
+
+function listening(server: Server, path: string): Promise<void> {
+  return new Promise((resolve) => server.listen({ path }, resolve))
+}
