@@ -27,8 +27,8 @@ export interface BesideOptions {
   readonly log: Log
   /** Begins a graceful shutdown. */
   readonly quit: () => void
-  /** Which of several workers this is; left out where one process is all there is. */
-  readonly worker?: { readonly slot: number; readonly of: number }
+  /** `worker`: one of several, and what it says of itself is asked by their supervisor. */
+  readonly role?: 'alone' | 'worker'
 }
 
 export class Beside {
@@ -42,13 +42,8 @@ export class Beside {
     this.#options = options
     this.#servers = new AdminServers(options.log)
     this.#addresses = addressesOf(options.config.process, options.env)
-    const { gateway, reloader, worker } = options
-    gateway.readApi.start({
-      addresses: this.#addresses,
-      refusal: () => reloader.refusal,
-      workers: () =>
-        worker === undefined ? null : { wanted: worker.of, running: null, only: worker.slot },
-    })
+    const { gateway, reloader } = options
+    gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
     const operators = Object.values(this.#addresses)
     this.#playground = playground(() => mcpPlaces(options.gateway.plan.config), operators)
   }
@@ -77,7 +72,7 @@ export class Beside {
   }
 
   async #openAdmin(address: AdminAddress): Promise<void> {
-    const { log, quit, gateway, worker } = this.#options
+    const { log, quit, gateway, role } = this.#options
     const profiles = new Profilers()
     // §4.2: a heap profile has samples on Linux only.
     if (process.platform === 'linux') await profiles.watchHeap()
@@ -89,7 +84,7 @@ export class Beside {
       profiles,
       quit,
     })
-    const told = worker === undefined ? {} : factsEndpoints(gateway)
+    const told = role === 'worker' ? factsEndpoints(gateway) : {}
     const all = { ...endpoints, ...told, ...this.#playground.endpoints }
     const page = uiOverHttp(gateway.ui, (error) =>
       log.line('error', 'admin', 'internal error', ['cause', stackOf(error)]),

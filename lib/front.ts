@@ -18,12 +18,13 @@ import { pageEndpoints, quitEndpoints } from './admin/pages.ts'
 import { Profilers } from './admin/pprof/profiler.ts'
 import { readinessEndpoints } from './admin/readiness.ts'
 import type { Readiness } from './admin/readiness.ts'
-import { answerJson } from './admin/server.ts'
+import { AdminServer, answerJson } from './admin/server.ts'
 import { ADMIN, AdminServers, READINESS, STATS } from './admin/servers.ts'
 import { traceEndpoints } from './admin/trace.ts'
 import { FrontFacts } from './front-facts.ts'
 import { counter, gauge, processFamilies } from './measures.ts'
 import type { Part } from './worker-facts.ts'
+import type { Place } from './ui/api.ts'
 import type { InForce } from './ui/gateway-facts.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
 import { uiOverHttp } from './ui/over-http.ts'
@@ -58,7 +59,11 @@ export interface FrontOptions {
   readonly limitCounts: () => { readonly rules: number; readonly buckets: number }
   /** Begins a graceful shutdown of all. */
   readonly quit: () => void
+  /** The private socket on which workers ask for the page, when one of theirs shows it. */
+  readonly pages: string
 }
+
+const PAGES = { name: 'the page of workers', setting: 'config.workers' }
 
 /** What has to be asked for before each part of the page can be told. */
 const NEEDS: Readonly<Record<string, readonly Part[]>> = {
@@ -73,6 +78,7 @@ export class Front {
   readonly #options: FrontOptions
   readonly #addresses: DumpSource['addresses']
   readonly #servers: AdminServers
+  readonly #pages: AdminServer
   readonly #crew = new Crew()
   readonly #trace: FrontTrace
   readonly #facts: FrontFacts
@@ -97,21 +103,23 @@ export class Front {
     this.#metrics = new FrontMetrics(this.#crew, () => this.#ownPage())
     this.#readApi = new ReadApi(this.#facts, (ms, act) => this.#beatEvery(ms, act))
     this.#ui = new UiService(this.#readApi)
+    this.#pages = new AdminServer({}, () => {}, PAGES, this.#page('listener'))
     this.#playground = playground(() => mcpPlaces(inForce().config), Object.values(this.#addresses))
     this.#readApi.start({
       addresses: this.#addresses,
       refusal,
-      workers: () => ({ wanted: wanted(), running: this.#crew.newest.length, only: null }),
+      workers: () => ({ wanted: wanted(), running: this.#crew.newest.length }),
     })
   }
 
   /** Throws when an address that somebody wrote cannot be had. */
   async open(): Promise<void> {
     const { admin, stats, readiness } = this.#addresses
+    await this.#pages.listen({ kind: 'unix', path: this.#options.pages })
     if (admin.kind !== 'off') {
       const profiles = new Profilers()
       if (process.platform === 'linux') await profiles.watchHeap()
-      await this.#servers.serve(ADMIN, admin, this.#endpoints(profiles), this.#page())
+      await this.#servers.serve(ADMIN, admin, this.#endpoints(profiles), this.#page('admin'))
     }
     const page = pagedEndpoints(async () => (await this.#metrics.page()).parts())
     await this.#servers.tryServe(STATS, stats, page)
@@ -136,6 +144,7 @@ export class Front {
   /** The files of unix sockets go with it. */
   close(): void {
     this.#servers.close()
+    this.#pages.close()
     this.#playground.close()
     this.#readApi.stop()
   }
@@ -167,11 +176,11 @@ export class Front {
   }
 
   /** Whoever is asked knows what the workers said just now. */
-  #page(): Fallback {
+  #page(place: Place): Fallback {
     const { log } = this.#options
-    const tell = uiOverHttp(this.#ui, (error) =>
-      log.line('error', 'admin', 'internal error', ['cause', stackOf(error)]),
-    )
+    const troubled = (error: unknown): void =>
+      log.line('error', 'admin', 'internal error', ['cause', stackOf(error)])
+    const tell = uiOverHttp(this.#ui, troubled, place)
     return (request, response, url) => {
       const needs = NEEDS[url.pathname]
       if (needs === undefined) return tell(request, response, url)

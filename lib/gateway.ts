@@ -47,7 +47,9 @@ import { ALONE } from './surroundings.ts'
 import { isForUi } from './ui-routes.ts'
 import { factsOf } from './gateway-facts.ts'
 import type { GatewayFacts } from './ui/gateway-facts.ts'
+import { RemoteUi } from './ui/remote.ts'
 import { UiService } from './ui/service.ts'
+import { frontSocket } from './workers/seat.ts'
 import { ReadApi } from './ui/read-api.ts'
 
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
@@ -74,10 +76,12 @@ export class Gateway implements PortsOwner {
   readonly facts: GatewayFacts
   /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
+  readonly ui: UiService
   /** Exchanges that are over but for being counted. */
   readonly #counting = new Pending()
   #plan: Plan
-  #ui: UiService | null = null
+  /** Who knows of all workers, where this is one of them. */
+  readonly #allUi: RemoteUi | null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
   constructor(config: Config, log: Log, timer: Every = every, { openPort, worker } = ALONE) {
@@ -96,6 +100,7 @@ export class Gateway implements PortsOwner {
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
     this.#limits = new Limits(undefined, worker === null ? null : new LimitAsker(worker.link))
+    this.#allUi = worker === null ? null : new RemoteUi(frontSocket(worker.folder))
     this.#plan = planOf(config, this.#standing, 1)
     this.#limits.retain(this.#plan.rules)
     this.#gate = new Gate(this.#refusals, new Descriptors())
@@ -103,6 +108,7 @@ export class Gateway implements PortsOwner {
     this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
     this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(this.facts, timer)
+    this.ui = new UiService(this.readApi)
   }
 
   get #sources(): LiveSources {
@@ -118,7 +124,7 @@ export class Gateway implements PortsOwner {
       services: this.#services,
       held: this.#held,
       log: this.#log,
-      ui: () => this.ui,
+      ui: () => this.#allUi ?? this.ui,
     }
   }
 
@@ -151,11 +157,6 @@ export class Gateway implements PortsOwner {
     return this.#identity.keys.status
   }
 
-  /** The server of the web UI. */
-  get ui(): UiService {
-    return (this.#ui ??= new UiService(this.readApi))
-  }
-
   /** Has `limits` tell what is left now, wherever it is counted. */
   look(): Promise<void> {
     return this.#limits.look()
@@ -183,7 +184,7 @@ export class Gateway implements PortsOwner {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
       // Who may read them may be others now.
-      this.#ui?.endListeners()
+      this.#endPages()
       this.readApi.follow()
     } finally {
       this.#pools.retain(this.#plan.origins)
@@ -199,7 +200,7 @@ export class Gateway implements PortsOwner {
   async stop(manner: Manner = 'now'): Promise<void> {
     this.#readiness = 'draining'
     this.#groups.drain()
-    this.#ui?.endListeners()
+    this.#endPages()
     await within(this.#plan.config.process.terminationDeadline, this.#ports.drain(manner))
     this.#ports.cut()
     await this.#groups.close()
@@ -290,6 +291,11 @@ export class Gateway implements PortsOwner {
       this.#close(exchange)
       this.#counting.end()
     })
+  }
+
+  #endPages(): void {
+    this.ui.endListeners()
+    this.#allUi?.endListeners()
   }
 
   /** Every line is written, and every charge told. */

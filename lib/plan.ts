@@ -47,7 +47,7 @@ import { LlmPlanner } from './llm-plan.ts'
 import type { Ways } from './llm-plan.ts'
 import { doorFor, uiEntry, uiKey } from './ui-routes.ts'
 import { UiBackend } from './ui/backend.ts'
-import type { UiService } from './ui/service.ts'
+import type { Pages } from './ui/backend.ts'
 
 export interface Route {
   readonly key: string
@@ -113,7 +113,7 @@ export interface Standing {
   readonly held: Budget
   readonly log: Log
   /** The server of the web UI, made when it is first asked. */
-  readonly ui: () => UiService
+  readonly ui: () => Pages
 }
 
 export function planOf(config: Config, standing: Standing, generation: number): Plan {

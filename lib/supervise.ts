@@ -15,6 +15,7 @@ import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
 import type { InForce } from './ui/gateway-facts.ts'
 import { LimitOwner } from './workers/limit-owner.ts'
+import { frontSocket } from './workers/seat.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
 import type { WorkerService } from './workers/supervisor.ts'
@@ -54,6 +55,7 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
     refusal: () => reloader.refusal,
     restarts: () => supervisor.replaced,
     limitCounts: () => limits.counts,
+    pages: frontSocket(supervisor.folder),
     quit,
     log,
   })

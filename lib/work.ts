@@ -58,8 +58,7 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     },
   }
   const quit = (): void => link.tell('workers.quit', null)
-  const worker = { slot, of: config.process.workers }
-  const beside = new Beside({ config, env, gateway, reloader, log, quit, worker })
+  const beside = new Beside({ config, env, gateway, reloader, log, quit, role: 'worker' })
   process.on('exit', () => {
     gateway.abandon()
     beside.close()

@@ -1,15 +1,22 @@
 // The page of several workers: it shows all of them, and never half the traffic as if it were the whole.
 
+import { dirname } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LimitsView, Logs, MapView, Runtime } from '../lib/ui/api.ts'
+import type { EventOut } from '../lib/base/event-out.ts'
+import { RemoteUi } from '../lib/ui/remote.ts'
+import { frontSocket } from '../lib/workers/seat.ts'
 import { CrewStage, frontOf } from './support/crew.ts'
 import type { Asked, Worker } from './support/crew.ts'
+import { deadline } from './support/deadline.ts'
 import { Stage } from './support/gateway.ts'
 
 const page = suite('front-page')
 const stage = new Stage()
 page.after.each(() => stage.clear())
+
+const WAIT_MS = 5000
 
 const TEXT = `routes:
   - name: all
@@ -41,11 +48,37 @@ async function busy({ one, two }: Scene): Promise<void> {
   for (const get of [one.get, two.get, two.get]) await get('/seen')
 }
 
+/** A reader that keeps what comes first. */
+class HeldOut implements EventOut {
+  readonly isFull = false
+  state: 'open' | 'ended' | 'destroyed' = 'open'
+  readonly first: Promise<string>
+  #resolve: (text: string) => void = () => {}
+
+  constructor() {
+    this.first = new Promise((resolve) => (this.#resolve = resolve))
+  }
+
+  write(text: string): void {
+    this.#resolve(text)
+  }
+
+  onRoom(): void {}
+
+  end(): void {
+    this.state = 'ended'
+  }
+
+  destroy(): void {
+    this.state = 'destroyed'
+  }
+}
+
 page('listeners and routes have what all workers have', async () => {
   const all = await scene()
   await busy(all)
   const { workers, listeners, routes, readiness } = await told<Runtime>(all, '/api/runtime')
-  assert.equal(workers, { wanted: 2, running: 2, only: null })
+  assert.equal(workers, { wanted: 2, running: 2 })
   assert.is(readiness, 'ready')
   // Here each worker has a port of its own; the page knows the one of the configuration.
   assert.is(listeners[0]?.state, 'open')
@@ -60,7 +93,7 @@ page('what a worker counted stays when it is gone', async () => {
   await told<Runtime>(all, '/api/runtime')
   all.front.left(all.two.door)
   const { workers, routes } = await told<Runtime>(all, '/api/runtime')
-  assert.equal(workers, { wanted: 2, running: 1, only: null })
+  assert.equal(workers, { wanted: 2, running: 1 })
   assert.is(routes.shown[0]?.requests, 3)
 })
 
@@ -131,11 +164,64 @@ page(
   },
 )
 
-page('a page that a worker serves says that it is of this one alone', async () => {
+/** What a worker says to somebody who opened the page on its listener. */
+async function listened(worker: Worker, path: string): Promise<{ status: number; body: string }> {
+  const remote = new RemoteUi(frontSocket(dirname(worker.door.admin)))
+  const { pathname, searchParams } = new URL(path, 'http://a')
+  const ask = { method: 'GET', path: pathname, query: searchParams, ifNoneMatch: undefined }
+  const answer = await deadline(remote.answer(ask), WAIT_MS, path)
+  assert.is(answer.kind, 'whole')
+  return answer.kind === 'whole'
+    ? { status: answer.status, body: answer.content.toString() }
+    : { status: 0, body: '' }
+}
+
+page('a page on a listener of a worker shows all of them', async () => {
+  const all = await scene()
+  await busy(all)
+  const { status, body } = await listened(all.one, '/api/runtime?samples=0')
+  assert.is(status, 200)
+  const { place, routes } = JSON.parse(body) as Runtime
+  assert.is(place, 'listener')
+  assert.is(routes.shown[0]?.requests, 3)
+  assert.is((await listened(all.one, '/api/nothing')).status, 404)
+  // What is for operators only is not there.
+  for (const path of ['/config_dump', '/quitquitquit', '/ui/signed-in'])
+    assert.is((await listened(all.one, path)).status, 404)
+})
+
+page('a stream on a listener of a worker is of all of them, and ends with it', async () => {
+  const all = await scene()
+  const remote = new RemoteUi(frontSocket(dirname(all.one.door.admin)))
+  const query = new URLSearchParams({ topics: 'runtime' })
+  const ask = { method: 'GET', path: '/api/live', query, ifNoneMatch: undefined }
+  const answer = await deadline(remote.answer(ask), WAIT_MS, 'the stream')
+  assert.is(answer.kind, 'events')
+  if (answer.kind !== 'events') return
+  const out = new HeldOut()
+  const leave = answer.open(out)
+  await busy(all)
+  all.timer.turn()
+  assert.match(
+    await deadline(out.first, WAIT_MS, 'an event'),
+    /^event: runtime\ndata: .*"requests":3/,
+  )
+  remote.endListeners()
+  assert.is(out.state, 'ended')
+  leave()
+})
+
+page('a supervisor that is not there is told of', async () => {
   const { one } = await scene()
-  const ask = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch: undefined }
-  const { workers } = one.gateway.readApi.runtime(ask, 'listener')
-  assert.equal(workers, { wanted: 2, running: null, only: 1 })
+  const remote = new RemoteUi(`${one.door.admin}.none`)
+  const ask = {
+    method: 'GET',
+    path: '/api/map',
+    query: new URLSearchParams(),
+    ifNoneMatch: undefined,
+  }
+  const answer = await deadline(remote.answer(ask), WAIT_MS, 'the problem')
+  assert.is(answer.kind === 'whole' && answer.status, 502)
 })
 
 page.run()

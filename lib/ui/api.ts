@@ -28,13 +28,10 @@ export interface Runtime {
   readonly workers: Workers | null
 }
 
-/** Processes that share the ports. */
+/** Processes that share the ports; what is told is of all of them together. */
 export interface Workers {
   readonly wanted: number
-  /** Null where nobody knows it. */
-  readonly running: number | null
-  /** What is told here is of this one alone; null where it is of all of them. */
-  readonly only: number | null
+  readonly running: number
 }
 
 export interface ListenerState {

@@ -11,15 +11,20 @@ import type { Attempt, Backend, Reply } from '../base/types.ts'
 import { UI_ENDPOINT, UI_PATH } from '../base/ui-paths.ts'
 import type { RequestHead } from '../base/wire/head.ts'
 import { problem } from './answers.ts'
-import type { Answer, Fields } from './ask.ts'
+import type { Place } from './api.ts'
+import type { Answer, Ask, Fields } from './ask.ts'
 import { EventBody } from './event-body.ts'
-import type { UiService } from './service.ts'
 
 /** A browser would keep it for good otherwise. */
 const TO_PAGE: Fields = [
   ['location', UI_PATH],
   ['cache-control', 'no-store'],
 ]
+
+/** The page's server, here or in another process. Null for a path that is not one of its own. */
+export interface Pages {
+  answer(ask: Ask, place: Place): Answer | null | Promise<Answer>
+}
 
 /** `loopback`: a web page could reach it by a name of its own that it points there, and nobody is asked who they are. */
 export type Hosts = 'any' | 'loopback'
@@ -36,10 +41,10 @@ const FOREIGN =
 
 export class UiBackend implements Backend {
   readonly endpoint = UI_ENDPOINT
-  readonly #ui: () => UiService
+  readonly #ui: () => Pages
   readonly #door: Door
 
-  constructor(ui: () => UiService, door: Door) {
+  constructor(ui: () => Pages, door: Door) {
     this.#ui = ui
     this.#door = door
   }
@@ -51,7 +56,9 @@ export class UiBackend implements Backend {
     if (path === '/') return attempt.answer(replyOf(308, TO_PAGE))
     const ifNoneMatch = request.all('if-none-match').join(', ') || undefined
     const ask = { method, path, query: new URLSearchParams(query), ifNoneMatch }
-    attempt.answer(replyTo(this.#ui().answer(ask, 'listener') ?? problem(404, 'not found')))
+    const answer = this.#ui().answer(ask, 'listener')
+    if (answer instanceof Promise) void answer.then((told) => attempt.answer(replyTo(told)))
+    else attempt.answer(replyTo(answer ?? problem(404, 'not found')))
   }
 }
 

@@ -6,17 +6,22 @@ import { EVENT_FIELDS } from '../base/event-out.ts'
 import { USUAL_PACE } from '../base/kept-out.ts'
 import { streamEvents } from '../base/response-out.ts'
 import { problem } from './answers.ts'
+import type { Place } from './api.ts'
 import type { Answer, Fields } from './ask.ts'
 import type { UiService } from './service.ts'
 
 /** `troubled` is told of a fault of ours; who asked hears no more than that there was one. */
-export function uiOverHttp(ui: UiService, troubled: (error: unknown) => void): Fallback {
+export function uiOverHttp(
+  ui: UiService,
+  troubled: (error: unknown) => void,
+  place: Place = 'admin',
+): Fallback {
   return (request, response, { pathname: path, searchParams: query }) => {
     const { method = '', headers } = request
     try {
       const answer = ui.answer(
         { method, path, query, ifNoneMatch: headers['if-none-match'] },
-        'admin',
+        place,
       )
       if (answer === null) return false
       request.resume()

@@ -2,11 +2,7 @@
 
 import { request } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-
-/** Of an event that has not come whole. */
-const MAX_HELD = 67_108_864
-
-const END = '\n\n'
+import { EventCutter } from '../base/event-cutter.ts'
 
 export interface TraceOwner {
   ready(): void
@@ -65,7 +61,7 @@ export class WorkerTrace {
   #take(text: string): void {
     if (this.#state === 'over') return
     const whole = this.#cutter.push(text)
-    if (this.#cutter.held > MAX_HELD) return this.#over()
+    if (whole === null) return this.#over()
     if (whole === '') return
     if (this.#state === 'asking') {
       this.#state = 'watching'
@@ -89,37 +85,5 @@ export class WorkerTrace {
     this.close()
     if (before === 'telling') this.#owner.cut()
     else this.#owner.failed()
-  }
-}
-
-/** Keeps back what is not whole: a comment that somebody writes in between would break it. */
-class EventCutter {
-  #parts: string[] = []
-  held = 0
-
-  push(text: string): string {
-    const end = this.#endIn(text)
-    if (end === 0) {
-      this.#keep(text)
-      return ''
-    }
-    const whole = [...this.#parts, text.slice(0, end)].join('')
-    this.#parts = []
-    this.held = 0
-    this.#keep(text.slice(end))
-    return whole
-  }
-
-  /** Behind the last whole event; 0 when there is none. */
-  #endIn(text: string): number {
-    const at = text.lastIndexOf(END)
-    if (at >= 0) return at + END.length
-    return text.startsWith('\n') && this.#parts.at(-1)?.endsWith('\n') === true ? 1 : 0
-  }
-
-  #keep(text: string): void {
-    if (text === '') return
-    this.#parts.push(text)
-    this.held += text.length
   }
 }

@@ -38,3 +38,8 @@ export function doorOf(
   const path = `${folder}/${slot}.${epoch}`
   return { admin: `${path}.admin`, stats: `${path}.stats` }
 }
+
+/** Where the supervisor answers for all workers, to each of them. */
+export function frontSocket(folder: string): string {
+  return `${folder}/front`
+}

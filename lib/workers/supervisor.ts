@@ -63,6 +63,11 @@ export class Supervisor {
     return this.#slots.some(({ worker }) => worker.state === 'ready') ? 'ready' : 'starting'
   }
 
+  /** Private to this process and its workers. */
+  get folder(): string {
+    return this.#options.folder
+  }
+
   /** Of workers that serve or still finish something. */
   get doors(): WorkerDoor[] {
     return this.#served.map(({ door }) => door)

@@ -10,6 +10,7 @@ import { Front } from '../../lib/front.ts'
 import type { FrontOptions } from '../../lib/front.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import { Reloader } from '../../lib/reload.ts'
+import { frontSocket } from '../../lib/workers/seat.ts'
 import type { WorkerDoor } from '../../lib/workers/types.ts'
 import { askingAt } from './admin.ts'
 import type { Asking } from './admin.ts'
@@ -61,8 +62,8 @@ export class CrewStage {
       STATS_ADDR: `unix:${door.stats}`,
       READINESS_ADDR: 'off',
     }
-    const worker = { slot, of: this.#of }
-    const beside = new Beside({ config, env, gateway, reloader, log, quit: () => {}, worker })
+    const role = 'worker'
+    const beside = new Beside({ config, env, gateway, reloader, log, quit: () => {}, role })
     await deadline(beside.open(), WAIT_MS, 'the private sockets')
     await deadline(gateway.start(), WAIT_MS, 'the worker to listen')
     this.#stage.add({ close: () => gateway.stop() })
@@ -109,6 +110,7 @@ export class CrewStage {
       restarts: () => 0,
       limitCounts: () => ({ rules: 0, buckets: 0 }),
       quit: () => {},
+      pages: frontSocket(this.#folder.path),
       ...more,
     }
     const front = this.#stage.add(new Front(options, timer.every))

@@ -64,12 +64,14 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VN
         <p>One begins when a client connects, also that of the playground.</p>
       <//>
     `
+  const hasWorkers = shown.some(({ worker }) => worker !== undefined)
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label="Sessions">
       <table>
         <thead>
           <tr>
             <th scope="col">Session</th>
+            ${hasWorkers && html`<th scope="col" class="number">Worker</th>`}
             <th scope="col">State</th>
             <th scope="col" class="number">Age</th>
             <th scope="col" class="number">Idle</th>
@@ -83,6 +85,7 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VN
             (one) => html`
               <tr key=${one.id}>
                 <td><code>${one.id}</code></td>
+                ${hasWorkers && html`<td class="number">${one.worker}</td>`}
                 <td><${State} of=${one.state} /></td>
                 <td class="number">${spanText(one.age + since)}</td>
                 <td class="number">${spanText(one.calls > 0 ? one.idle : one.idle + since)}</td>
@@ -134,6 +137,15 @@ export function Children(props: Ageing & { readonly of: Some<ChildState> }): VNo
                   <dt>memory</dt>
                   <dd>${one.rss === null ? 'unknown' : bytesText(one.rss)}</dd>
                 </div>
+                ${
+                  one.worker !== undefined &&
+                  html`
+                    <div>
+                      <dt>worker</dt>
+                      <dd>${one.worker}</dd>
+                    </div>
+                  `
+                }
                 <div>
                   <dt>session</dt>
                   <dd><code>${one.session}</code></dd>

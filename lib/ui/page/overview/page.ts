@@ -70,10 +70,18 @@ function Body(props: {
 }
 
 function Facts(props: { readonly runtime: Runtime }): VNode {
-  const { readiness, startedAt, generation, loadedAt, file, node } = props.runtime
+  const { readiness, startedAt, generation, loadedAt, file, node, workers } = props.runtime
   return html`
     <p class="facts dim">
       <${Badge} tone=${readiness === 'ready' ? 'good' : 'warn'}>${readiness}<//>
+      ${
+        workers !== null &&
+        html`
+          <${Badge} tone=${workers.running < workers.wanted ? 'warn' : 'plain'}>
+            ${workers.running} of ${workers.wanted} workers
+          <//>
+        `
+      }
       <span title=${dateText(startedAt)}>up ${spanText(Date.now() - startedAt)}</span>
       <a href="#/config" title=${`${file}, loaded ${dateText(loadedAt)}`}>
         configuration ${generation}

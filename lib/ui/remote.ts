@@ -1,0 +1,134 @@
+// The page's server where several processes serve the page: the one that knows of all of them is asked, over a private
+// socket, for whoever asks here.
+
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { EventCutter } from '../base/event-cutter.ts'
+import type { EventOut } from '../base/event-out.ts'
+import { problem } from './answers.ts'
+import type { Answer, Ask } from './ask.ts'
+
+/** For the head of an answer, and for all of one that is no stream. */
+const ANSWER_MS = 5_000
+
+/** Of an answer that is no stream: the map is bounded below that. */
+const MAX_ANSWER_BYTES = 33_554_432
+
+/** A stream that nobody has begun to read by then is given up. */
+const UNREAD_MS = 5_000
+
+/** What is between the two processes only. */
+const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
+
+export class RemoteUi {
+  readonly #socket: string
+  readonly #readers = new Set<EventOut>()
+
+  constructor(socket: string) {
+    this.#socket = socket
+  }
+
+  /** Never rejects: one who is not there is told of. */
+  async answer(ask: Ask): Promise<Answer> {
+    try {
+      const response = await this.#open(ask)
+      if (response.headers['content-type'] === 'text/event-stream' && ask.method === 'GET')
+        return this.#events(response)
+      const content = await wholeOf(response)
+      return {
+        kind: 'whole',
+        status: response.statusCode ?? 502,
+        fields: fieldsOf(response),
+        content,
+      }
+    } catch {
+      return problem(502, 'the process that knows of all workers does not answer')
+    }
+  }
+
+  /** Ends what is read here, as `UiService.endListeners` does. */
+  endListeners(): void {
+    for (const reader of this.#readers)
+      if (reader.isFull) reader.destroy()
+      else reader.end()
+  }
+
+  #open({ method, path, query, ifNoneMatch }: Ask): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const asking = request({
+        socketPath: this.#socket,
+        method,
+        path: `${path}?${query.toString()}`,
+        agent: false,
+        ...(ifNoneMatch !== undefined && { headers: { 'if-none-match': ifNoneMatch } }),
+      })
+      const late = setTimeout(() => asking.destroy(new Error('no answer in time')), ANSWER_MS)
+      asking.on('error', reject)
+      asking.once('close', () => clearTimeout(late))
+      asking.once('response', (response) => {
+        clearTimeout(late)
+        resolve(response)
+      })
+      asking.end()
+    })
+  }
+
+  #events(response: IncomingMessage): Answer {
+    const unread = setTimeout(() => response.destroy(), UNREAD_MS)
+    response.on('error', () => {})
+    return {
+      kind: 'events',
+      open: (out) => {
+        clearTimeout(unread)
+        this.#readers.add(out)
+        passOn(response, out)
+        return () => {
+          this.#readers.delete(out)
+          response.destroy()
+        }
+      },
+    }
+  }
+}
+
+function passOn(response: IncomingMessage, out: EventOut): void {
+  const cutter = new EventCutter()
+  response.setEncoding('utf8')
+  response.on('data', (text: string) => {
+    const whole = cutter.push(text)
+    if (whole === null) {
+      response.destroy()
+      return
+    }
+    if (whole !== '') out.write(whole)
+    if (out.isFull) response.pause()
+  })
+  out.onRoom(() => response.resume())
+  response.once('end', () => out.end())
+  // Not the whole: it must not look like it.
+  response.once('close', () => {
+    if (!response.complete) out.destroy()
+  })
+}
+
+async function wholeOf(response: IncomingMessage): Promise<Buffer> {
+  const late = setTimeout(() => response.destroy(new Error('it broke off')), ANSWER_MS)
+  try {
+    const parts: Buffer[] = []
+    let length = 0
+    for await (const part of response as AsyncIterable<Buffer>) {
+      length += part.length
+      if (length > MAX_ANSWER_BYTES) throw new Error('the answer is too long')
+      parts.push(part)
+    }
+    return Buffer.concat(parts)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+function fieldsOf({ headers }: IncomingMessage): [string, string][] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    HOP.has(name) || value === undefined ? [] : [[name, String(value)] as [string, string]],
+  )
+}
