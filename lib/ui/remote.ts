@@ -32,15 +32,12 @@ export class RemoteUi {
   async answer(ask: Ask): Promise<Answer> {
     try {
       const response = await this.#open(ask)
-      if (response.headers['content-type'] === 'text/event-stream' && ask.method === 'GET')
-        return this.#events(response)
-      const content = await wholeOf(response)
-      return {
-        kind: 'whole',
-        status: response.statusCode ?? 502,
-        fields: fieldsOf(response),
-        content,
-      }
+      const isStream = response.headers['content-type'] === 'text/event-stream'
+      if (isStream && ask.method !== 'HEAD') return this.#events(response)
+      if (isStream) response.destroy()
+      const content = isStream ? '' : await wholeOf(response)
+      const status = response.statusCode ?? 502
+      return { kind: 'whole', status, fields: fieldsOf(response), content }
     } catch {
       return problem(502, 'the process that knows of all workers does not answer')
     }
@@ -57,7 +54,8 @@ export class RemoteUi {
     return new Promise((resolve, reject) => {
       const asking = request({
         socketPath: this.#socket,
-        method,
+        // The length of an answer is told without it, too.
+        method: method === 'HEAD' ? 'GET' : method,
         path: `${path}?${query.toString()}`,
         agent: false,
         ...(ifNoneMatch !== undefined && { headers: { 'if-none-match': ifNoneMatch } }),
