@@ -8,7 +8,7 @@ import { askingAt } from '../support/admin.ts'
 import type { Asking } from '../support/admin.ts'
 import { Backend } from '../support/backend.ts'
 import { END_HEADERS, END_STREAM, PADDED, PREFACE } from '../support/http2-frames.ts'
-import { fieldLines, frame, saysGoodbye } from '../support/http2-frames.ts'
+import { fieldLines, frame, framesOf } from '../support/http2-frames.ts'
 import { Program } from '../support/program.ts'
 import { RawClient } from '../support/raw-client.ts'
 
@@ -62,7 +62,7 @@ type Batch = (n: number) => readonly Buffer[]
  */
 async function pour(client: RawClient, batch: Batch): Promise<void> {
   let sent = 0
-  const hasEnough = (): boolean => saysGoodbye(client.text)
+  const hasEnough = (): boolean => framesOf(client.text).some(({ type }) => type === 'goaway')
   const over = client.settled(hasEnough, WAIT_MS, 'the end of a flood')
   for (let n = 0; client.end === 'open' && !hasEnough() && sent < MOST_BYTES; n++) {
     const bytes = Buffer.concat(batch(n))

@@ -46,14 +46,15 @@ export function fieldLines(...fields: readonly (readonly [string, string])[]): B
   return Buffer.from(text.join(''), 'latin1')
 }
 
-/** Whether there is a GOAWAY among the frames of this text. */
-export function saysGoodbye(text: string): boolean {
-  for (let at = 0; at + 9 <= text.length;) {
-    if (text.charCodeAt(at + 3) === TYPES.goaway) return true
-    const [high = 0, middle = 0, low = 0] = Buffer.from(text.substring(at, at + 3), 'latin1')
-    at += 9 + high * 65_536 + middle * 256 + low
+/** What came, frame by frame: type and stream. */
+export function framesOf(text: string): { type: keyof typeof TYPES | ''; stream: number }[] {
+  const bytes = Buffer.from(text, 'latin1')
+  const found: ReturnType<typeof framesOf> = []
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    const [name = ''] = Object.entries(TYPES).find(([, code]) => code === bytes[at + 3]) ?? []
+    found.push({ type: name as keyof typeof TYPES, stream: bytes.readUInt32BE(at + 5) })
   }
-  return false
+  return found
 }
 
 /** Waits until a peer that has shut its side is gone: only what it is sent tells. */

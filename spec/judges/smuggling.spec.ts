@@ -1,0 +1,114 @@
+// Requests that one reader takes for one and another for two, through the gateway alone and in chains with nginx and haproxy:
+// what is seen at the end is what was answered to whoever sent it, and nobody else's next request is touched.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Stage, routeTo } from '../support/gateway.ts'
+import { RawClient } from '../support/raw-client.ts'
+import { Proxy, isInstalled } from '../support/smuggling/proxies.ts'
+import type { ProxyName } from '../support/smuggling/proxies.ts'
+import { Recorder } from '../support/smuggling/recorder.ts'
+import { VECTORS } from '../support/smuggling/vectors.ts'
+
+const judge = suite('judges/smuggling')
+const stage = new Stage()
+judge.after.each(() => stage.clear())
+
+const TIMES = 'frontendPolicies: { http: { bodyIdleTimeout: 500ms, headTimeout: 500ms } }\n'
+const GOODBYE = 'GET /last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
+
+interface Chain {
+  /** Where clients come in. */
+  readonly port: number
+  readonly backend: Recorder
+}
+
+async function gatewayAlone(): Promise<Chain> {
+  const backend = stage.add(await Recorder.start())
+  const { port } = await stage.gateway(TIMES + routeTo(backend))
+  return { port, backend }
+}
+
+async function behind(name: ProxyName): Promise<Chain> {
+  const { port, backend } = await gatewayAlone()
+  return { port: stage.add(await Proxy.start(name, port)).port, backend }
+}
+
+async function before(name: ProxyName): Promise<Chain> {
+  const backend = stage.add(await Recorder.start())
+  const proxy = stage.add(await Proxy.start(name, backend.port))
+  const { port } = await stage.gateway(TIMES + routeTo(proxy))
+  return { port, backend }
+}
+
+/** Statuses of all that came, and the numbers of those answers that the backend gave. */
+function read(text: string): { statuses: number[]; numbers: number[] } {
+  const statuses = [...text.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status))
+  const numbers = [...text.matchAll(/^seen (\d+) /gm)].map(([, number]) => Number(number))
+  return { statuses, numbers }
+}
+
+/** Sends it with a last request behind it, so that the connection ends in any case, and says what was answered. */
+async function attack(port: number, bytes: string): Promise<ReturnType<typeof read>> {
+  const client = await RawClient.connect(port)
+  client.send(bytes + GOODBYE)
+  const text = await client.untilClosed()
+  client.destroy()
+  return read(text)
+}
+
+async function ask(port: number, target: string): Promise<string> {
+  const client = await RawClient.connect(port)
+  client.send(`GET ${target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
+  const text = await client.untilClosed()
+  client.destroy()
+  return text
+}
+
+/** One after the other on the same connections to the backend, with somebody else's request behind each. */
+async function tryAll({ port, backend }: Chain, check: Check): Promise<void> {
+  for (const [i, [name, { bytes, status }]] of VECTORS.entries()) {
+    const from = backend.seen.length
+    const { statuses, numbers } = await attack(port, bytes)
+    const answer = await ask(port, `/other${i}`)
+    assert.match(answer, new RegExp(`^seen \\d+ /other${i}$`, 'm'), `${name}: the next client`)
+    const seen = backend.seen.slice(from).filter(({ target }) => target !== `/other${i}`)
+    const stray = seen.filter(({ number }) => !numbers.includes(number))
+    assert.equal(stray, [], `${name}: seen, but not answered to who sent it`)
+    check(
+      name,
+      statuses,
+      status,
+      seen.map(({ target }) => target),
+    )
+  }
+}
+
+type Check = (name: string, statuses: number[], expected: number, targets: string[]) => void
+
+judge('the gateway refuses what could be read as another request, or as two', async () => {
+  const chain = await gatewayAlone()
+  await tryAll(chain, (name, [status], expected, targets) => {
+    assert.is(status, expected, name)
+    assert.equal(targets, expected < 300 ? ['/first', '/last'] : [], name)
+  })
+  assert.equal(chain.backend.dirty, [])
+})
+
+for (const name of ['nginx', 'haproxy'] as const)
+  if (isInstalled(name)) {
+    judge(`agrees with ${name} in front of it on where each request ends`, async () => {
+      const chain = await behind(name)
+      await tryAll(chain, () => {})
+      assert.equal(chain.backend.dirty, [])
+    })
+
+    judge(`gives ${name} behind it nothing to read as another request`, async () => {
+      await tryAll(await before(name), (vector, [status], expected, targets) => {
+        assert.is(status, expected, vector)
+        assert.equal(targets, expected < 300 ? ['/first', '/last'] : [], vector)
+      })
+    })
+  } else judge.skip(`${name} is not installed: no chain with it is tried`, () => {})
+
+judge.run()
