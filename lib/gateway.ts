@@ -21,6 +21,7 @@ import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
 import type { TraceTerms } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
+import { within } from './base/within.ts'
 import { enforce } from './enforce/enforce.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
@@ -342,12 +343,4 @@ function pick(exchange: Exchange, route: Route): Backend {
   exchange.backend = picked.facts
   exchange.trace?.policies('backend', picked.shown())
   return picked.backend
-}
-
-/** Waits for the work, or for so long. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
-  await Promise.race([work, deadline])
-  clearTimeout(timer)
 }
