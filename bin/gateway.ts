@@ -12,6 +12,7 @@ import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
+import { takeOver } from '../lib/handover.ts'
 import { run } from '../lib/run.ts'
 import { load } from '../lib/start.ts'
 import type { Start } from '../lib/start.ts'
@@ -69,12 +70,12 @@ async function begin(options: Options): Promise<void> {
   try {
     if (options['print-schema'] === true) return printSchema()
     const start = startOf(options)
-    const seat = takeSeat()
+    const [seat, predecessor] = [takeSeat(), takeOver()]
     if (seat !== null) return await work(start, seat)
     const loaded = load(start)
     if (options['validate-only'] === true) return tellValid(loaded.config)
-    if (loaded.config.process.workers === 1) return await run(start, loaded)
-    await supervise(start, loaded)
+    if (loaded.config.process.workers === 1) return await run(start, loaded, predecessor)
+    await supervise(start, loaded, predecessor)
   } catch (error) {
     process.stderr.write(`Error: ${messageOf(error)}\n`)
     // Some of the ports may be open already.

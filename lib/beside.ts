@@ -11,6 +11,7 @@ import type { AdminAddress, Config } from './base/config/types.ts'
 import type { Refusal } from './base/config/error.ts'
 import { stackOf } from './base/errors.ts'
 import type { Log } from './base/log.ts'
+import type { Sockets } from './base/sockets.ts'
 import { watching } from './base/trace/watching.ts'
 import type { Gateway } from './gateway.ts'
 import { mcpPlaces } from './ui/mcp-places.ts'
@@ -25,6 +26,7 @@ export interface BesideOptions {
   readonly gateway: Gateway
   readonly reloader: { readonly refusal: Refusal | null }
   readonly log: Log
+  readonly sockets?: Sockets
   /** Begins a graceful shutdown. */
   readonly quit: () => void
   /** `worker`: one of several, and what it says of itself is asked by their supervisor. */
@@ -40,7 +42,7 @@ export class Beside {
   /** Throws for an address of the environment that is none. */
   constructor(options: BesideOptions) {
     this.#options = options
-    this.#servers = new AdminServers(options.log)
+    this.#servers = new AdminServers(options.log, options.sockets)
     this.#addresses = addressesOf(options.config.process, options.env)
     const { gateway, reloader } = options
     gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
@@ -63,6 +65,11 @@ export class Beside {
       readiness,
       readinessEndpoints(() => gateway.readiness),
     )
+  }
+
+  /** A successor answers from now on. */
+  leave(): void {
+    this.#servers.leave()
   }
 
   /** The files of unix sockets go with it. */

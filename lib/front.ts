@@ -10,6 +10,7 @@ import { stackOf } from './base/errors.ts'
 import { every } from './base/every.ts'
 import type { Every } from './base/every.ts'
 import type { Log } from './base/log.ts'
+import type { Sockets } from './base/sockets.ts'
 import { configDump } from './admin/config-dump.ts'
 import type { DumpSource } from './admin/config-dump.ts'
 import { loggingEndpoints } from './admin/logging.ts'
@@ -46,6 +47,7 @@ export interface FrontOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Of this process. */
   readonly log: Log
+  readonly sockets?: Sockets
   /** How many workers there are to be. */
   readonly wanted: () => number
   /** What the workers run. */
@@ -96,7 +98,7 @@ export class Front {
     this.#options = options
     this.#every = timer
     this.#addresses = addressesOf(config.process, env)
-    this.#servers = new AdminServers(log)
+    this.#servers = new AdminServers(log, options.sockets)
     this.#trace = new FrontTrace(this.#crew)
     const { watch } = this.#trace
     this.#facts = new FrontFacts(this.#crew, { log, inForce, readiness, watch })

@@ -21,6 +21,8 @@ export interface Reloadable {
 export interface ReloadOptions {
   /** Reads the configuration again. */
   readonly load: () => Config
+  /** Hears of every refusal, and with null that it is over. */
+  readonly refused?: (refusal: Refusal | null) => void
   /** Milliseconds between two looks at the files. */
   readonly interval?: number
 }
@@ -35,6 +37,7 @@ export class Reloader {
   readonly #load: () => Config
   readonly #watch: FileWatch
   readonly #interval: number
+  readonly #refused: (refusal: Refusal | null) => void
   #state: 'idle' | 'loading' | 'again' | 'closed' = 'idle'
   #reason = ''
   #refusal: Refusal | null = null
@@ -44,6 +47,7 @@ export class Reloader {
     this.#gateway = gateway
     this.#log = log
     this.#load = options.load
+    this.#refused = options.refused ?? (() => {})
     this.#interval = options.interval ?? LOOK_MS
     this.#watch = new FileWatch(() => this.reload('file change'), this.#interval)
   }
@@ -105,7 +109,7 @@ export class Reloader {
     this.#warnOfRestart(config)
     await this.#gateway.reload(config)
     await this.#watch.watch(filesOf(config), readAt)
-    this.#refusal = null
+    this.#refuseWith(null)
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
@@ -118,13 +122,18 @@ export class Reloader {
     if (error instanceof ConfigError)
       this.#timer = setTimeout(() => this.reload(ANOTHER_TRY), PATIENCE * this.#interval).unref()
     if (reason === ANOTHER_TRY && isDeepStrictEqual(this.refusal?.problems, problems)) return
-    this.#refusal = { at: new Date(), problems }
+    this.#refuseWith({ at: new Date(), problems })
     this.#log.line('error', 'config', 'Failed to reload config', [
       'kept',
       this.#gateway.plan.generation,
     ])
     for (const problem of problems)
       this.#log.line('error', 'config', 'refused', ['problem', problem])
+  }
+
+  #refuseWith(refusal: Refusal | null): void {
+    this.#refusal = refusal
+    this.#refused(refusal)
   }
 
   /** Compared with what is in force, so that it is told as long as it holds. */

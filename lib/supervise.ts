@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from './base/config/types.ts'
 import { Log } from './base/log.ts'
-import { openAlone } from './base/open-port.ts'
+import { Sockets } from './base/sockets.ts'
 import { Ending, outlive } from './ending.ts'
 import { Front } from './front.ts'
+import type { Predecessor } from './handover.ts'
 import { Reloader } from './reload.ts'
 import type { Reloadable } from './reload.ts'
+import { Restarts } from './restarts.ts'
 import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
 import type { InForce } from './ui/gateway-facts.ts'
@@ -20,28 +22,29 @@ import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
 import type { WorkerService } from './workers/supervisor.ts'
 
-export async function supervise(start: Start, { config, readAt }: Loaded): Promise<void> {
+export async function supervise(
+  start: Start,
+  { config, readAt }: Loaded,
+  predecessor: Predecessor | null,
+): Promise<void> {
   const { env, exit } = start
   const log = new Log(config.process.logging)
   log.share()
   outlive(log)
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const ports = new SharedPorts(openAlone, (key, { message }) =>
-    log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
-  )
+  const sockets = predecessor?.sockets ?? new Sockets()
   const quit = (): void => ending.begin('/quitquitquit')
   const limits = new LimitOwner()
   const services: WorkerService[] = [
     limits,
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]
-  const { workers: count, terminationDeadline: deadline } = config.process
-  const options = { count, deadline, folder, input: start.input(), log, ports, services }
-  const supervisor = new Supervisor(options)
+  const supervisor = supervisorOf(start, config, { log, sockets, services })
   const workers = new Workers(config, supervisor)
-  const reloader = new Reloader(workers, log, start)
+  const refused = (refusal: unknown): void => supervisor.tellAll('workers.refusal', refusal)
+  const reloader = new Reloader(workers, log, { ...start, refused })
+  const restarts = new Restarts(log, () => restart(start, workers, log))
   const stop = async (): Promise<void> => {
+    restarts.close()
     reloader.close()
     await supervisor.stop()
   }
@@ -58,6 +61,7 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
     pages: frontSocket(supervisor.folder),
     quit,
     log,
+    sockets,
   })
   services.push({
     born: () => {},
@@ -66,13 +70,56 @@ export async function supervise(start: Start, { config, readAt }: Loaded): Promi
   })
   tellLoaded(config, log)
   process.on('exit', () => front.close())
-  await front.open()
-  await supervisor.start()
+  await open(supervisor, front, predecessor)
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
+  restarts.heed()
   if (start.mayChange) reloader.keepUp(readAt)
-  log.line('info', 'gateway', 'started workers', ['workers', count])
+  log.line('info', 'gateway', 'started workers', ['workers', config.process.workers])
   tellHints(config, log)
+}
+
+interface Means {
+  readonly log: Log
+  readonly sockets: Sockets
+  readonly services: readonly WorkerService[]
+}
+
+function supervisorOf(start: Start, config: Config, { log, sockets, services }: Means): Supervisor {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const ports = new SharedPorts(sockets.open, (key, { message }) =>
+    log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
+  )
+  const { workers: count, terminationDeadline: deadline } = config.process
+  return new Supervisor({ count, deadline, folder, input: start.input(), log, ports, services })
+}
+
+async function open(
+  supervisor: Supervisor,
+  front: Front,
+  predecessor: Predecessor | null,
+): Promise<void> {
+  if (predecessor === null) {
+    await front.open()
+    return supervisor.start()
+  }
+  // Nobody who asks whether this gateway is ready may hear that it is not.
+  await supervisor.start('linger')
+  try {
+    await front.open()
+  } catch (error) {
+    await supervisor.stop('linger')
+    throw error
+  }
+  predecessor.served(() => {})
+}
+
+/** New processes, with the code that is there now and all of the configuration. */
+async function restart(start: Start, workers: Workers, log: Log): Promise<void> {
+  const config = start.load()
+  await workers.restart(config)
+  log.line('info', 'gateway', 'restarted workers', ['workers', config.process.workers])
 }
 
 /** All workers as one thing that takes a configuration. */
@@ -92,7 +139,18 @@ class Workers implements Reloadable {
   async reload(written: Config): Promise<void> {
     await this.#supervisor.reload()
     const { process, backend, mcp, llm } = this.#plan.config
-    const config = { ...written, process, backend, mcp, llm }
+    this.#take({ ...written, process, backend, mcp, llm })
+  }
+
+  /** What is this process's own stays as it was. */
+  async restart(written: Config): Promise<void> {
+    const { workers, terminationDeadline } = written.process
+    await this.#supervisor.restart(workers, terminationDeadline)
+    const { admin, stats, readiness, logging } = this.#plan.config.process
+    this.#take({ ...written, process: { ...written.process, admin, stats, readiness, logging } })
+  }
+
+  #take(config: Config): void {
     this.#plan = { config, generation: this.#plan.generation + 1, loadedAt: new Date() }
   }
 }

@@ -4,7 +4,9 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AdminAddress } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
+import type { OpenedPort, PathPlace, PortPlace } from '../base/open-port.ts'
 import { isLoopback } from '../base/loopback.ts'
+import { Sockets } from '../base/sockets.ts'
 import { refusalOf } from './guard.ts'
 import type { Exposure } from './guard.ts'
 import { clearSocket } from './unix-socket.ts'
@@ -43,7 +45,7 @@ export class AdminServer {
   readonly #troubled: (message: string) => void
   readonly #place: Place
   readonly #fallback: Fallback
-  readonly #servers: Server[] = []
+  readonly #servers: [Server, OpenedPort][] = []
 
   /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
   constructor(
@@ -59,12 +61,13 @@ export class AdminServer {
   }
 
   /** Where it listens, for the log; nowhere when it is off. Throws when it cannot, and listens nowhere. */
-  async listen(address: AdminAddress): Promise<string[]> {
+  async listen(address: AdminAddress, sockets = new Sockets()): Promise<string[]> {
     const labels: string[] = []
     for (const bind of bindsOf(address)) {
       try {
-        if (bind.path !== undefined) await clearSocket(bind.path)
-        await this.#open(bind)
+        const place = placeOf(bind)
+        if ('path' in place && !sockets.isGiven(place)) await clearSocket(place.path)
+        await this.#open(bind, (server) => sockets.open(server, place))
         labels.push(bind.label)
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException
@@ -78,14 +81,19 @@ export class AdminServer {
     return labels
   }
 
+  /** No more connections come; what is being answered goes on until `close`. */
+  leave(): void {
+    for (const [, opened] of this.#servers) opened.close()
+  }
+
   close(): void {
-    for (const server of this.#servers.splice(0)) {
-      server.close()
+    for (const [server, opened] of this.#servers.splice(0)) {
+      if (server.listening) opened.close()
       server.closeAllConnections()
     }
   }
 
-  #open({ host, port, path, exposure }: Bind): Promise<void> {
+  async #open({ exposure }: Bind, open: (server: Server) => Promise<OpenedPort>): Promise<void> {
     const server = createServer(
       {
         requestTimeout: REQUEST_TIMEOUT,
@@ -95,16 +103,8 @@ export class AdminServer {
       (request, response) => void this.#serve(request, response, exposure),
     )
     server.maxConnections = MAX_CONNECTIONS
-    return new Promise((resolve, reject) => {
-      server.once('error', reject)
-      // Not all in one: with a port that is undefined, Node passes over the path and opens a port to everyone.
-      server.listen(path === undefined ? { host, port } : { path }, () => {
-        server.off('error', reject)
-        server.on('error', ({ message }) => this.#troubled(message))
-        this.#servers.push(server)
-        resolve()
-      })
-    })
+    this.#servers.push([server, await open(server)])
+    server.on('error', ({ message }) => this.#troubled(message))
   }
 
   async #serve(
@@ -174,6 +174,11 @@ function send(response: ServerResponse, status: number, type: string, text: stri
 function urlOf(request: IncomingMessage): URL | null {
   const target = request.url ?? '/'
   return URL.canParse(target, 'http://admin') ? new URL(target, 'http://admin') : null
+}
+
+/** Not all in one: with a port that is undefined, Node passes over the path and opens a port to everyone. */
+function placeOf({ host = '', port = 0, path }: Bind): PortPlace | PathPlace {
+  return path === undefined ? { host, port } : { path }
 }
 
 function bindsOf(address: AdminAddress): Bind[] {

@@ -4,6 +4,7 @@ import { isPreset } from '../base/config/check/process.ts'
 import type { AdminAddress } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
 import type { Log } from '../base/log.ts'
+import { Sockets } from '../base/sockets.ts'
 import { UI_PATH } from '../base/ui-paths.ts'
 import { AdminServer } from './server.ts'
 import type { Place } from './server.ts'
@@ -14,10 +15,12 @@ export const READINESS: Place = { name: 'readiness', setting: 'config.readinessA
 
 export class AdminServers {
   readonly #log: Log
+  readonly #sockets: Sockets
   readonly #servers: AdminServer[] = []
 
-  constructor(log: Log) {
+  constructor(log: Log, sockets = new Sockets()) {
     this.#log = log
+    this.#sockets = sockets
   }
 
   /** Two gateways on one machine are no mistake: what nobody asked for may be missing. */
@@ -42,13 +45,18 @@ export class AdminServers {
       log.line('warn', 'admin', 'cannot accept', ['error', message])
     const server = new AdminServer(endpoints, troubled, place, fallback)
     this.#servers.push(server)
-    for (const label of await server.listen(address))
+    for (const label of await server.listen(address, this.#sockets))
       log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, [
         'address',
         label,
         'ui',
         fallback === undefined ? undefined : pageUrl(label),
       ])
+  }
+
+  /** A successor has them, too: no more connections come. */
+  leave(): void {
+    for (const server of this.#servers) server.leave()
   }
 
   /** The files of unix sockets go with it. */

@@ -8,6 +8,11 @@ export interface PortPlace {
   readonly port: number
 }
 
+/** A file in place of a port. */
+export interface PathPlace {
+  readonly path: string
+}
+
 export interface OpenedPort {
   /** The one the system chose, where 0 was asked for. */
   readonly port: number
@@ -21,23 +26,18 @@ export type OpenPort = (server: Server, place: PortPlace) => Promise<OpenedPort>
 /** Connections the kernel holds for us while we are busy. */
 const BACKLOG = 4096
 
-export const openAlone: OpenPort = (server, { host, port }) =>
-  listen(server, { host, port, backlog: BACKLOG })
-
-async function listen(
+export async function openAlone(
   server: Server,
-  where: { host: string; port: number; backlog: number } | { path: string } | { fd: number },
+  place: PortPlace | PathPlace | { readonly fd: number },
 ): Promise<OpenedPort> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(where, () => {
+    server.listen({ ...place, backlog: BACKLOG }, () => {
       server.off('error', reject)
       resolve()
     })
   })
-  const address = server.address() as AddressInfo | string
-  return {
-    port: typeof address === 'string' ? 0 : address.port,
-    close: () => server.close(),
-  }
+  const address = server.address() as AddressInfo | string | null
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  return { port, close: () => void server.close() }
 }

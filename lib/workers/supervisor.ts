@@ -51,6 +51,7 @@ export class Supervisor {
   #state: 'starting' | 'running' | 'stopping' = 'starting'
   #replaced = 0
   #deadline: number
+  #turn: Promise<void> = Promise.resolve()
 
   constructor(options: SupervisorOptions) {
     this.#options = options
@@ -82,22 +83,53 @@ export class Supervisor {
     return this.#served.map(({ id, link }) => ({ id, link }))
   }
 
-  /** Rejects with what the first one that cannot start has to say; then none is left. */
-  async start(): Promise<void> {
+  tellAll(kind: string, body: unknown): void {
+    for (const { link } of this.#served) link.tell(kind, body)
+  }
+
+  /** Rejects with what the first one that cannot start has to say; then none is left, or none for long. */
+  async start(manner: 'now' | 'linger' = 'now'): Promise<void> {
     try {
       const workers = this.#fork(this.#options.count)
       await Promise.all(workers.map(({ ready }) => ready))
       this.#seat(workers)
       if (this.#state === 'starting') this.#state = 'running'
     } catch (error) {
-      this.#state = 'stopping'
-      this.kill()
+      if (manner === 'now') this.#kill()
+      await this.stop(manner)
       throw error
     }
   }
 
   /** Each loads the configuration; rejects with what one of them has against it. */
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    return this.#inTurn(() => this.#reload())
+  }
+
+  /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
+  restart(count: number, deadline: number): Promise<void> {
+    return this.#inTurn(() => this.#restart(count, deadline))
+  }
+
+  /** Resolves when all of them have ended. */
+  async stop(manner: 'now' | 'linger' = 'now'): Promise<void> {
+    this.#state = 'stopping'
+    for (const worker of this.#workers) worker.stop(manner, this.#deadline)
+    await Promise.all([...this.#workers].map(({ ended }) => ended))
+  }
+
+  #kill(): void {
+    for (const worker of this.#workers) worker.kill()
+  }
+
+  /** A new worker must not miss a configuration that comes while it starts. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  async #reload(): Promise<void> {
     const told = this.#slots.map(async ({ worker }) => {
       // One that is starting may have read what was before.
       await worker.ready.catch(() => {})
@@ -108,8 +140,8 @@ export class Supervisor {
     if (refused !== undefined) throw refused.reason
   }
 
-  /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
-  async restart(count: number, deadline: number): Promise<void> {
+  async #restart(count: number, deadline: number): Promise<void> {
+    if (this.#isStopping) return
     const workers = this.#fork(count)
     try {
       await Promise.all(workers.map(({ ready }) => ready))
@@ -123,17 +155,6 @@ export class Supervisor {
     this.#seat(workers)
     for (const worker of before) worker.stop('linger', this.#deadline)
     this.#deadline = deadline
-  }
-
-  /** Resolves when all of them have ended. */
-  async stop(): Promise<void> {
-    this.#state = 'stopping'
-    for (const worker of this.#workers) worker.stop('now', this.#deadline)
-    await Promise.all([...this.#workers].map(({ ended }) => ended))
-  }
-
-  kill(): void {
-    for (const worker of this.#workers) worker.kill()
   }
 
   get #isStopping(): boolean {

@@ -1,0 +1,47 @@
+// Restarts on SIGUSR2: one at a time; what comes meanwhile is one more.
+
+import type { Log } from './base/log.ts'
+import { shownTarget } from './base/redact.ts'
+
+export class Restarts {
+  readonly #log: Log
+  readonly #restart: () => Promise<void>
+  #state: 'idle' | 'busy' | 'again' | 'over' = 'idle'
+
+  /** `restart` rejects when it comes to nothing. */
+  constructor(log: Log, restart: () => Promise<void>) {
+    this.#log = log
+    this.#restart = restart
+  }
+
+  /** From now on. */
+  heed(): void {
+    process.on('SIGUSR2', () => this.#begin())
+  }
+
+  /** The process is leaving. */
+  close(): void {
+    this.#state = 'over'
+  }
+
+  #begin(): void {
+    if (this.#state === 'over') return
+    const isBusy = this.#state !== 'idle'
+    this.#state = isBusy ? 'again' : 'busy'
+    if (!isBusy) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#log.line('info', 'gateway', 'restarting', ['signal', 'SIGUSR2'])
+    try {
+      await this.#restart()
+    } catch (error) {
+      const reason = shownTarget(error instanceof Error ? error.message : String(error))
+      this.#log.line('error', 'gateway', 'restart failed', ['error', reason])
+    }
+    if (this.#state === 'over') return
+    const isWanted = this.#state === 'again'
+    this.#state = 'idle'
+    if (isWanted) this.#begin()
+  }
+}
