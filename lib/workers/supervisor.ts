@@ -177,9 +177,8 @@ export class Supervisor {
     this.#workers.add(worker)
     ports.serve(worker.link)
     for (const service of services) service.born(worker.id, worker.link)
-    const ready = (): void => services.forEach((service) => service.ready?.(worker.door))
-    worker.ready.then(ready, () => {})
     void worker.ended.then((how) => this.#ended(worker, how))
+    void this.#await(worker)
     return worker
   }
 
@@ -203,21 +202,30 @@ export class Supervisor {
   async #replace(slot: Slot): Promise<void> {
     const isYoung = performance.now() - slot.worker.since < YOUNG_MS
     slot.falls = isYoung ? slot.falls + 1 : 1
-    const { log } = this.#options
     const before = slot.worker
     const delay = backoff(slot.falls)
     if (delay > 0) await wait(delay, undefined, { ref: false })
     // A restart may have filled the place.
     if (this.#isStopping || slot.worker !== before || !this.#slots.includes(slot)) return
     slot.worker = this.#forkFor(slot.number)
-    try {
-      await slot.worker.ready
+    const replaced = (): void => {
       this.#replaced++
-      log.line('info', 'gateway', 'worker replaced', ['worker', slot.number])
       this.#prunePorts()
+    }
+    await slot.worker.ready.then(replaced, () => {})
+  }
+
+  async #await({ id, ready, door }: WorkerProcess): Promise<void> {
+    const { log, services } = this.#options
+    try {
+      await ready
+      for (const service of services) service.ready?.(door)
+      log.line('info', 'gateway', 'worker started', ['worker', id.slot, 'pid', door.pid])
     } catch (error) {
+      // At the first start it is the whole gateway that cannot, and that is told once.
+      if (this.#state !== 'running') return
       const reason = error instanceof Error ? error.message : String(error)
-      log.line('error', 'gateway', 'worker cannot start', ['worker', slot.number, 'error', reason])
+      log.line('error', 'gateway', 'worker cannot start', ['worker', id.slot, 'error', reason])
     }
   }
 

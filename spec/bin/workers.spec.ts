@@ -1,0 +1,197 @@
+// The built gateway as several processes: who serves, what happens when one dies, and how all of them end.
+
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { askingAt } from '../support/admin.ts'
+import type { Backend } from '../support/backend.ts'
+import { deadline } from '../support/deadline.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
+import { isAlive, untilGone, workersOf } from '../support/processes.ts'
+import { Program } from '../support/program.ts'
+import type { RawClient } from '../support/raw-client.ts'
+
+const WAIT_MS = 15_000
+const WORKERS = 2
+
+const workers = suite('gateway process, several workers')
+const stage = new Stage()
+workers.after.each(() => stage.clear())
+
+const HEAD =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+
+interface Started {
+  readonly program: Program
+  readonly port: number
+  readonly folder: Folder
+  readonly backend: Backend
+  /** Of the configuration; the body that /direct answers with is the first thing a spec would change. */
+  readonly text: (body: string) => string
+}
+
+/** `more` is YAML of routes. Streams of the backend end with its `release`. */
+async function start(
+  more = '',
+  env: Record<string, string> = {},
+  script = [
+    { wait: /\r\n\r\n/ },
+    { send: `${HEAD}3\r\none\r\n` },
+    { hold: true } as const,
+    { send: '3\r\ntwo\r\n0\r\n\r\n' },
+  ],
+): Promise<Started> {
+  const port = await freePort()
+  const folder = stage.add(new Folder())
+  const backend = await stage.backend(script)
+  const text = (body: string): string => `config: { workers: ${WORKERS} }
+gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes:
+- matches: [{ path: { exact: /direct } }]
+  policies: { directResponse: { status: 200, body: ${body} } }
+${more}
+- backends: [{ host: 127.0.0.1:${backend.port} }]
+`
+  const program = new Program('gateway', ['-f', folder.write('c.yaml', text('hi'))], env)
+  stage.add({ close: () => program.kill() })
+  await program.prints(/started workers/)
+  return { program, port, folder, backend, text }
+}
+
+async function ask(port: number): Promise<string> {
+  const client = await stage.client({ host: '127.0.0.1', port })
+  client.send('GET /direct HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+  return (await client.untilClosed()).split('\r\n\r\n')[1] ?? ''
+}
+
+/** A stream that has begun. */
+async function stream(port: number): Promise<RawClient> {
+  const client = await stage.client({ host: '127.0.0.1', port })
+  client.send('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
+  await client.until(/one/, WAIT_MS)
+  return client
+}
+
+workers('connections go to all of them in turn, and each says which it is', async () => {
+  const { program, port } = await start()
+  assert.equal([...workersOf(program).keys()].toSorted(), [1, 2])
+  for (let i = 0; i < 20; i++) assert.is(await ask(port), 'hi')
+  const lines = /(info\trequest .*http\.path=\/direct .*worker=\d+\n[^]*){20}/
+  await program.prints(lines)
+  const served = [...program.stdout.matchAll(/info\trequest .* worker=(\d)\n/g)]
+  const first = served.filter(([, slot]) => slot === '1').length
+  assert.equal([first, served.length], [10, 20])
+})
+
+workers('one that is killed costs its own streams, and another takes its place', async () => {
+  const { program, port, backend } = await start()
+  const streams = [await stream(port), await stream(port)]
+  const before = workersOf(program)
+  process.kill(before.get(1)!, 'SIGKILL')
+  await program.prints(/error\tworker died worker=1 how="signal SIGKILL"/)
+  await program.prints(() => workersOf(program).get(1) !== before.get(1))
+  assert.is(workersOf(program).get(2), before.get(2))
+  // Each worker had one of them.
+  await deadline(
+    Promise.race(streams.map((client) => client.untilClosed(WAIT_MS))),
+    WAIT_MS,
+    'the stream of the dead to end',
+  )
+  const left = streams.filter(({ end }) => end === 'open')
+  assert.is(left.length, 1)
+  backend.release()
+  backend.release()
+  await left[0]!.until(/two\r\n0\r\n\r\n$/)
+  for (let i = 0; i < 4; i++) assert.is(await ask(port), 'hi')
+})
+
+workers('a change of the file is loaded by all, and one that is refused by none', async () => {
+  const { program, port, folder, text } = await start()
+  folder.write('c.yaml', text('changed'))
+  await program.prints(/reloaded config reason="file change" generation=2/)
+  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
+  folder.write('c.yaml', text('{}'))
+  await program.prints(/Failed to reload config kept=2/)
+  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
+  folder.write('c.yaml', text('third').replace('workers: 2', 'workers: 3'))
+  await program.prints(/restart to apply its change\n[^]*generation=3/)
+  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'third')
+  assert.is(program.stdout.match(/reloaded config/g)?.length, 2)
+})
+
+workers('SIGTERM lets all of them finish, then nothing is left and the code is 0', async () => {
+  const probe = await freePort()
+  const { program, port, backend } = await start('', { READINESS_ADDR: `127.0.0.1:${probe}` })
+  const ready = askingAt(probe)
+  assert.is((await ready('GET /healthz/ready')).status, 200)
+  const streams = [await stream(port), await stream(port)]
+  program.signal('SIGTERM')
+  await program.prints(/shutting down signal=SIGTERM\n/)
+  const drains = await ready('GET /healthz/ready')
+  assert.equal([drains.status, drains.text], [503, 'not ready: draining\n'])
+  for (const client of streams) {
+    backend.release()
+    assert.is(client.end, 'open')
+  }
+  for (const client of streams) await client.until(/two\r\n0\r\n\r\n$/)
+  assert.is(await program.exit(), 0)
+  await untilGone(workersOf(program).values())
+  assert.is(program.stderr, '')
+})
+
+workers('a second signal waits for nobody', async () => {
+  const { program, port } = await start()
+  await stream(port)
+  program.signal('SIGINT')
+  await program.prints(/shutting down signal=SIGINT\n/)
+  program.signal('SIGINT')
+  assert.is(await program.exit(), 0)
+  await untilGone(workersOf(program).values())
+})
+
+workers('none outlives the one that looks after them, nor do its children', async () => {
+  const { program, port } = await start(`- matches: [{ path: { exact: /mcp } }]
+  backends: [{ mcp: { targets: [{ name: a, stdio: { cmd: node, args: [-e, 'setInterval(() => {}, 1e6)'] } }] } }]`)
+  const client = await stage.client({ host: '127.0.0.1', port })
+  const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`
+  client.send(
+    `POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await program.prints(/started child/)
+  const pid = Number(/started child .*pid=(\d+)/.exec(program.stdout)?.[1])
+  assert.ok(isAlive(pid))
+  program.signal('SIGKILL')
+  await untilGone([...workersOf(program).values(), pid])
+})
+
+workers('a port that is taken is told once, and ends all', async () => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  stage.add({ close: () => holder.close() })
+  await deadline(once(holder, 'listening'), WAIT_MS, 'a port')
+  const { port } = holder.address() as AddressInfo
+  const text = `config: { workers: 3 }
+gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes: [{ policies: { directResponse: { status: 204 } } }]`
+  const program = new Program('gateway', ['-c', text])
+  stage.add({ close: () => program.kill() })
+  assert.is(await program.exit(), 1)
+  const message = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`
+  assert.is(program.stderr, `Error: ${message}\n`)
+})
+
+workers('a configuration from standard input reaches all of them', async () => {
+  const port = await freePort()
+  const text = `config: { workers: 2 }
+gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes: [{ policies: { directResponse: { status: 200, body: piped } } }]`
+  const program = new Program('gateway', ['-f', '-'], {}, text)
+  stage.add({ close: () => program.kill() })
+  await program.prints(/started workers/)
+  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'piped')
+})
+
+workers.run()

@@ -1,0 +1,37 @@
+// Processes that a spec did not start itself: which they are, by what the log says, and that they are gone.
+
+import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Program } from './program.ts'
+
+const WAIT_MS = 15_000
+const LOOK_MS = 20
+
+/** The latest process of each slot. */
+export function workersOf({ stdout }: Program): Map<number, number> {
+  const found = stdout.matchAll(/worker started worker=(\d+) pid=(\d+)/g)
+  return new Map([...found].map(([, slot, pid]) => [Number(slot), Number(pid)]))
+}
+
+/** Those to whom it handed over, one after the other. */
+export function successorsOf({ stdout }: Program): number[] {
+  return [...stdout.matchAll(/handed over pid=(\d+)/g)].map(([, pid]) => Number(pid))
+}
+
+/** One that nobody has asked about yet is as good as gone. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+export async function untilGone(pids: Iterable<number>): Promise<void> {
+  const until = performance.now() + WAIT_MS
+  for (const pid of pids)
+    while (isAlive(pid)) {
+      if (performance.now() > until) throw new Error(`process ${pid} is still there`)
+      await wait(LOOK_MS)
+    }
+}
