@@ -78,7 +78,10 @@ async function stream(port: number): Promise<RawClient> {
 
 workers('connections go to all of them in turn, and each says which it is', async () => {
   const { program, port } = await start()
-  assert.equal([...workersOf(program).keys()].toSorted(), [1, 2])
+  assert.equal(
+    [...workersOf(program).keys()].toSorted((a, b) => a - b),
+    [1, 2],
+  )
   for (let i = 0; i < 20; i++) assert.is(await ask(port), 'hi')
   const lines = /(info\trequest .*http\.path=\/direct .*worker=\d+\n[^]*){20}/
   await program.prints(lines)
