@@ -233,10 +233,14 @@ export class Log {
     if (this.#pending !== '' && this.#state === 'idle') this.#gather()
   }
 
+  /** Behind those that wait, however many do: it must not be dropped itself. */
   #tellDropped(): void {
     const lines = this.#dropped
+    const waiting = this.#pending
     this.#dropped = 0
+    this.#pending = ''
     this.line('warn', 'log', 'log lines dropped: they could not be written', ['lines', lines])
+    this.#pending = waiting + this.#pending
   }
 }
 

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CERT, KEY, OTHER_CERT, OTHER_KEY } from './tls-pair.ts'
+import { CERT, EXPIRED_CERT, KEY, OTHER_CERT, OTHER_KEY } from './tls-pair.ts'
 
 /** Removes the folder when closed. */
 export class PemFiles {
@@ -12,6 +12,7 @@ export class PemFiles {
   readonly key = this.#write('key.pem', KEY)
   readonly otherCert = this.#write('other-cert.pem', OTHER_CERT)
   readonly otherKey = this.#write('other-key.pem', OTHER_KEY)
+  readonly expiredCert = this.#write('expired-cert.pem', EXPIRED_CERT)
 
   close(): void {
     rmSync(this.#folder, { recursive: true })

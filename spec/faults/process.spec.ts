@@ -1,0 +1,184 @@
+// SIGTERM while requests stand in every phase: those that can finish do, all others are cut at the deadline, and the process
+// leaves nothing behind, neither a child nor a line.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { McpClient, server } from '../forward/mcp/mcp-client.ts'
+import type { Answer } from '../forward/mcp/mcp-client.ts'
+import { isRunning } from '../forward/mcp/stdio/owner.ts'
+import type { Backend, Step } from '../support/backend.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
+import { chatEventsOf, LlmBackend, LlmStream } from '../support/llm-backend.ts'
+import { CHAT, chatAsking } from '../support/llm/asking.ts'
+import { Program } from '../support/program.ts'
+import type { RawClient } from '../support/raw-client.ts'
+import { HEAD, OK, seenIn, textOf, until } from './scene.ts'
+
+const faults = suite('SIGTERM in every phase')
+const stage = new Stage()
+faults.after.each(() => stage.clear())
+
+const UPLOAD = `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\npart`
+const BEGUN = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n'
+const EVENTS = `${BEGUN}content-type: text/event-stream\r\n\r\n9\r\ndata: 1\n\n\r\n`
+
+const SCRIPTS: Record<string, Step[]> = {
+  upload: [{ wait: /part/ }, { wait: /rest/ }, { send: OK }],
+  waiting: [{ wait: HEAD }, { hold: true }, { send: OK }],
+  answer: [
+    { wait: HEAD },
+    { send: `${BEGUN}\r\n4\r\nsome\r\n` },
+    { hold: true },
+    { send: '4\r\nmore\r\n0\r\n\r\n' },
+  ],
+  events: [{ wait: HEAD }, { send: EVENTS }, { hold: true }, { send: '0\r\n\r\n' }],
+}
+
+interface Crowd {
+  readonly program: Program
+  readonly backends: Record<string, Backend>
+  readonly clients: Record<string, RawClient>
+  readonly stream: LlmStream
+  readonly call: Answer
+  readonly child: number
+}
+
+async function started(
+  deadline: string,
+): Promise<[Program, number, Record<string, Backend>, LlmStream]> {
+  const folder = stage.add(new Folder())
+  const port = await freePort()
+  const backends: Record<string, Backend> = {}
+  for (const [name, script] of Object.entries(SCRIPTS)) backends[name] = await stage.backend(script)
+  const stream = new LlmStream()
+  const llm = stage.add(await LlmBackend.start(stream.answer))
+  const routes = Object.entries(backends).map(
+    ([name, backend]) =>
+      `- { matches: [{ path: { exact: /${name} } }], backends: [{ host: 127.0.0.1:${backend.port} }] }`,
+  )
+  const ai = `{ name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${llm.port}" }`
+  const file = folder.write(
+    'config.yaml',
+    `config: { connectionTerminationDeadline: ${deadline} }
+gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes:
+${routes.join('\n')}
+- { matches: [{ path: { exact: /mcp } }], backends: [{ mcp: { targets: [${server('one')}] } }] }
+- matches: [{ path: { pathPrefix: /v1 } }]
+  backends: [{ ai: ${ai} }]
+  policies: { rateLimit: { local: [{ tokens: 1000, unit: Hours }] } }
+`,
+  )
+  const program = new Program('gateway', ['-f', file])
+  stage.add({ close: () => program.kill() })
+  await program.prints(/started bind/)
+  return [program, port, backends, stream]
+}
+
+/** One request in each phase; each is known to be there. */
+async function gather(deadline: string): Promise<Crowd> {
+  const [program, port, backends, stream] = await started(deadline)
+  const clients: Record<string, RawClient> = {}
+  const send = async (name: string, text: string): Promise<RawClient> => {
+    const client = await stage.client({ port, host: '127.0.0.1' })
+    if (text !== '') client.send(text)
+    return (clients[name] = client)
+  }
+  const mcp = await McpClient.open(stage, { port })
+  const child = Number(await mcp.textOf('pid'))
+  const call = await mcp.call('slow', { ms: deadline === '20s' ? 500 : 60_000 })
+  await send('silent', '')
+  await send('head', 'GET /waiting HTTP/1.1\r\nho')
+  await send('upload', UPLOAD)
+  await send('waiting', textOf({ path: '/waiting' }))
+  await (await send('answer', textOf({ path: '/answer' }))).until(/some\r\n$/)
+  await (await send('events', textOf({ path: '/events' }))).until(/data: 1/)
+  const llm = await send('llm', textOf({ path: CHAT, body: chatAsking({ stream: true }) }))
+  await stream.opened()
+  await stream.send(chatEventsOf(30, 12)[1]!)
+  await llm.until(/"content"/)
+  await backends['upload']!.until((text) => text.endsWith('part'))
+  await backends['waiting']!.until((text) => HEAD.test(text))
+  return { program, backends, clients, stream, call, child }
+}
+
+/** Path, status and outcome of every request that was logged, in the order of their names. */
+function logged({ stdout }: Program): string[] {
+  const lines = stdout.split('\n').filter((line) => line.includes('\trequest '))
+  const field = (line: string, name: string): string =>
+    new RegExp(` ${name}=(\\S+)`).exec(line)?.[1] ?? '-'
+  return lines
+    .map((line) =>
+      ['http.path', 'http.status', 'outcome'].map((name) => field(line, name)).join(' '),
+    )
+    .sort()
+}
+
+/** Those that end at once: they have asked for nothing yet. */
+async function bareOnesEnd({ clients }: Crowd): Promise<void> {
+  for (const name of ['silent', 'head']) assert.is(await clients[name]!.untilClosed(), '')
+}
+
+const MCP_LINES = ['/mcp 200 complete', '/mcp 200 complete', '/mcp 202 complete']
+
+faults('lets finish what can', async () => {
+  const crowd = await gather('20s')
+  const { program, backends, clients, stream, call, child } = crowd
+  program.signal('SIGTERM')
+  await program.prints(/shutting down/)
+  await bareOnesEnd(crowd)
+  clients['upload']!.send('rest')
+  for (const name of ['waiting', 'answer', 'events']) backends[name]!.release()
+  for (const event of chatEventsOf(30, 12).slice(2)) await stream.send(event)
+  stream.end()
+  for (const name of ['upload', 'waiting', 'answer', 'events', 'llm']) {
+    const seen = seenIn(await clients[name]!.untilClosed())
+    assert.equal([name, seen.status, seen.end], [name, 200, 'whole'])
+    clients[name]!.destroy()
+  }
+  await call.whole()
+  call.raw.destroy()
+  assert.is(await program.exit(), 0)
+  assert.not(isRunning(child))
+  const paths = ['/answer', '/events', '/upload', `${CHAT}`, '/waiting']
+  assert.equal(
+    logged(program),
+    [...paths.map((path) => `${path} 200 complete`), ...MCP_LINES, '/mcp 200 complete'].sort(),
+  )
+  assert.match(program.stdout, / gen_ai\.usage\.output_tokens=12 /)
+  assert.match(program.stdout, /stopped\n$/)
+  assert.is(program.stderr, '')
+})
+
+faults('cuts all the rest at the deadline', async () => {
+  const crowd = await gather('200ms')
+  const { program, backends, clients, stream, call, child } = crowd
+  program.signal('SIGTERM')
+  await bareOnesEnd(crowd)
+  for (const name of ['upload', 'waiting', 'answer', 'events', 'llm'])
+    assert.is(seenIn(await clients[name]!.untilClosed()).end, 'cut', name)
+  await call.raw.untilClosed()
+  assert.is(await program.exit(), 0)
+  for (const { connections } of Object.values(backends)) await connections[0]!.untilClosed()
+  await until(() => stream.state === 'left', 'the provider to be told')
+  await until(() => !isRunning(child), 'the child to end')
+  assert.equal(
+    logged(program),
+    [
+      ...MCP_LINES,
+      '/mcp 200 shutdown',
+      '/answer 200 shutdown',
+      '/events 200 shutdown',
+      '/upload - shutdown',
+      `${CHAT} 200 shutdown`,
+      '/waiting - shutdown',
+    ].sort(),
+  )
+  // What it has cost is told all the same.
+  assert.match(program.stdout, /chat\/completions .* gen_ai\.usage\.estimated=\d+ .*=shutdown/)
+  assert.match(program.stdout, /stopped\n$/)
+})
+
+faults.run()
