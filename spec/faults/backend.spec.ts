@@ -8,11 +8,12 @@ import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import { END_HEADERS, END_STREAM, fieldLines, frame } from '../support/http2-frames.ts'
 import { CERT, KEY } from '../support/tls-pair.ts'
-import { HEAD, OK, PROTOCOLS, ask, leaves, logs, until } from './scene.ts'
+import { HEAD, OK, PROTOCOLS, ask, leaves, logs, until, leavesNoHandle } from './scene.ts'
 import type { Seen } from './scene.ts'
 
 const faults = suite('faults of backends')
 const stage = new Stage()
+leavesNoHandle(faults)
 faults.after.each(() => stage.clear())
 
 /** Of what must pass only: whatever else is asked has time, however busy the machine is. */

@@ -9,10 +9,11 @@ import type { RunningGateway } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
 import { PREFACE, fieldLines, frame, END_HEADERS, END_STREAM } from '../support/http2-frames.ts'
 import type { RawClient } from '../support/raw-client.ts'
-import { HEAD, OK, leaves, logs, seenIn, textOf, until } from './scene.ts'
+import { HEAD, OK, leaves, logs, seenIn, textOf, until, leavesNoHandle } from './scene.ts'
 
 const faults = suite('faults of clients')
 const stage = new Stage()
+leavesNoHandle(faults)
 faults.after.each(() => stage.clear())
 
 const GET = textOf()

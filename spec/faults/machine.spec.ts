@@ -11,10 +11,11 @@ import { Stage } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
 import { ROOT } from '../support/root.ts'
 import { Signer } from '../support/signer.ts'
-import { HEAD, OK, ask, leaves, logs, textOf, until } from './scene.ts'
+import { HEAD, OK, ask, leaves, logs, textOf, until, leavesNoHandle } from './scene.ts'
 
 const faults = suite('faults of the machine')
 const stage = new Stage()
+leavesNoHandle(faults)
 
 /** The wall clock as the gateway reads it. */
 const now = Date.now.bind(Date)

@@ -11,10 +11,11 @@ import { deadline } from '../support/deadline.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import { PemFiles } from '../support/pem-files.ts'
 import { EXPIRED_CERT, EXPIRED_KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
-import { HEAD, OK, ask, leaves, logs, until } from './scene.ts'
+import { HEAD, OK, ask, leaves, logs, until, leavesNoHandle } from './scene.ts'
 
 const faults = suite('faults of the network')
 const stage = new Stage()
+leavesNoHandle(faults)
 
 /** Names as a spec wants them; an error is told instead of an address, and null is silence. */
 const names = new Map<string, string | Error | null>()

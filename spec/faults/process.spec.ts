@@ -14,10 +14,11 @@ import { chatEventsOf, LlmBackend, LlmStream } from '../support/llm-backend.ts'
 import { CHAT, chatAsking } from '../support/llm/asking.ts'
 import { Program } from '../support/program.ts'
 import type { RawClient } from '../support/raw-client.ts'
-import { HEAD, OK, seenIn, textOf, until } from './scene.ts'
+import { HEAD, OK, seenIn, textOf, until, leavesNoHandle } from './scene.ts'
 
 const faults = suite('SIGTERM in every phase')
 const stage = new Stage()
+leavesNoHandle(faults)
 faults.after.each(() => stage.clear())
 
 const UPLOAD = `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\npart`

@@ -1,5 +1,6 @@
 // What the fault specs share: one request over either protocol as its client sees it, and what it leaves behind.
 
+import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Live } from '../../lib/base/live.ts'
 import { deadline } from '../support/deadline.ts'
@@ -171,6 +172,23 @@ export async function logs(gateway: RunningGateway, ...wanted: string[]): Promis
     wanted,
   )
   return lines
+}
+
+/** What keeps a process alive; what the runner itself has is there before. */
+const HANDLES = ['TCPSocketWrap', 'TCPServerWrap', 'TLSWrap', 'PipeWrap', 'ProcessWrap', 'Timeout']
+
+/** Holds a suite to that no socket, child or timer outlives it. */
+export function leavesNoHandle(faults: Test): void {
+  const countOf = (kind: string): number =>
+    process.getActiveResourcesInfo().filter((name) => name === kind).length
+  const before = new Map<string, number>()
+  faults.before(() => {
+    for (const kind of HANDLES) before.set(kind, countOf(kind))
+  })
+  faults.after(async () => {
+    for (const kind of HANDLES)
+      await until(() => countOf(kind) <= before.get(kind)!, `every ${kind} to be gone`)
+  })
 }
 
 function sum(numbers: readonly number[]): number {
