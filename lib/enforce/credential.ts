@@ -45,12 +45,10 @@ export function removeCredential(
     location.kind === 'expression'
       ? placesOf(request, location.expression.source, value)
       : [location]
-  exchange.credentials = [
-    ...exchange.credentials,
-    ...places.flatMap(({ kind, name }) =>
-      takers[kind](request, name).map((text): Credential => ({ kind, name, text })),
-    ),
-  ]
+  const taken = [...exchange.credentials]
+  for (const { kind, name } of places)
+    for (const text of takers[kind](request, name)) taken.push({ kind, name, text })
+  exchange.credentials = taken
 }
 
 /** For a backend that is to have what the client showed. */
@@ -143,7 +141,8 @@ function only(values: readonly (string | null)[]): Found {
 
 /** The scheme's case does not matter (RFC 9110 11.1). Another scheme is no credential of this kind. */
 function behindPrefix(value: string, prefix: string): string | null {
-  if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return null
+  const isSame = value.startsWith(prefix)
+  if (!isSame && value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return null
   return value.slice(prefix.length).trim()
 }
 

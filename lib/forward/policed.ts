@@ -25,7 +25,7 @@ export class PolicedBackend implements Backend {
 
   /** A refusal is the exchange's answer, not this attempt's: another try would not be another client. */
   call(exchange: Exchange, attempt: Attempt): void {
-    exchange.policies = [...exchange.policies, ...this.#policies]
+    if (this.#policies.length > 0) exchange.policies = exchange.policies.concat(this.#policies)
     this.#enforce(exchange, this.#policies, () => this.#backend.call(exchange, attempt))
   }
 }

@@ -44,9 +44,11 @@ export class LlmMetrics {
   count(llm: LlmFacts, seconds: number): void {
     const model = this.#modelOf(llm)
     const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens } = llm
-    const counts = [inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens]
-    for (const [at, count] of counts.entries())
-      if (count !== undefined) model.tokens[at]!.add(count)
+    const { tokens } = model
+    if (inputTokens !== undefined) tokens[0]!.add(inputTokens)
+    if (outputTokens !== undefined) tokens[1]!.add(outputTokens)
+    if (cachedInputTokens !== undefined) tokens[2]!.add(cachedInputTokens)
+    if (cacheCreationInputTokens !== undefined) tokens[3]!.add(cacheCreationInputTokens)
     model.whole.add(seconds)
     if (llm.timeToFirstToken !== undefined) model.first.add(parseFloat(llm.timeToFirstToken))
     if (llm.timePerOutputToken !== undefined) model.each.add(parseFloat(llm.timePerOutputToken))

@@ -17,7 +17,8 @@ const EVERY_ITEM = '[]'
  */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   if (edits.length === 0) return bytes
-  const inOrder = edits.toSorted((a, b) => a.from - b.from || a.to - b.to)
+  const inOrder =
+    edits.length === 1 ? edits : edits.toSorted((a, b) => a.from - b.from || a.to - b.to)
   let length = bytes.length
   let last = 0
   for (const { from, to, text } of inOrder) {

@@ -120,13 +120,13 @@ export class Fields {
 
   /** Remembers the fields as they are; what it gives back makes them so again. */
   mark(): () => void {
-    const spans = [...this.spans]
+    const spans = this.spans.slice()
     const removed = this.#removed
-    const added = [...(this.#added ?? [])]
+    const added = this.#added?.slice() ?? null
     return () => {
       for (const [at, place] of spans.entries()) this.spans[at] = place
       this.#removed = removed
-      this.#added = added.length === 0 ? null : [...added]
+      this.#added = added?.slice() ?? null
     }
   }
 

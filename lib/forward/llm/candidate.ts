@@ -26,6 +26,8 @@ export type Level = readonly { readonly candidate: Candidate; readonly weight: n
  * that rests shortest first, for nobody else may be left.
  */
 export function inOrder(levels: readonly Level[], random: () => number = Math.random): Candidate[] {
+  // Most have one provider.
+  if (levels.length === 1 && levels[0]!.length === 1) return [levels[0]![0]!.candidate]
   const shuffled = levels.flatMap((level) =>
     level.length === 1 ? [level[0]!.candidate] : shuffle(level, random),
   )

@@ -51,9 +51,15 @@ export class OpenCatalogue implements Catalogue {
   }
 
   choose(model: string | null): Choice[] {
-    const alias = model === null ? undefined : bestMatch(this.#aliases.keys(), model)
-    const real = alias === undefined ? null : this.#aliases.get(alias)!
+    const real = model === null ? null : this.#realOf(model)
     return inOrder(this.#levels).map((candidate) => chosen(candidate, real))
+  }
+
+  #realOf(model: string): string | null {
+    const same = this.#aliases.get(model)
+    if (same !== undefined) return same
+    const alias = bestMatch(this.#aliases.keys(), model)
+    return alias === undefined ? null : this.#aliases.get(alias)!
   }
 }
 

@@ -58,16 +58,19 @@ const KINDS: readonly Kind[] = [
   },
 ]
 
+const SURE_KINDS = KINDS.filter(({ is }) => is === 'sure')
+
 /** Letters of names in heads; what has others is somebody's try to be read in two ways. */
 const NAME = /^[\w.:@+~/-]{1,1024}$/
 
 export function namedInPath({ path, query }: Place, kinds: 'any' | 'sure' = 'any'): Naming {
-  const known = kinds === 'any' ? KINDS : KINDS.filter(({ is }) => is === 'sure')
-  const found = readings(path).map((read) => known.filter(({ looks }) => looks.test(read)))
-  const [kind, ...others] = new Set(found.flat())
+  const ways = readings(path)
+  const [kind, ...others] = (kinds === 'any' ? KINDS : SURE_KINDS).filter(({ looks }) =>
+    ways.some((read) => looks.test(read)),
+  )
   if (kind === undefined) return null
   const { before, parts, inBody } = kind
-  const isOnce = readings(path).every((read) => read.split(before).length === 2)
+  const isOnce = ways.every((read) => read.split(before).length === 2)
   const [, front, written, rest] = (isPlain(path) && parts.exec(path)) || []
   const model = written === undefined ? null : decoded(written)
   if (others.length > 0 || !isOnce || model === null || !NAME.test(model)) return 'unclear'

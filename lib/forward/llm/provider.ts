@@ -142,6 +142,8 @@ const KEY_PARAMETERS: ReadonlySet<string> = new Set([
 /** What else tells who a client is. */
 const CLIENT_HEADERS: readonly string[] = ['proxy-authorization', 'cookie', 'x-amz-security-token']
 
+const ALL_HEADERS: readonly string[] = [...KEY_HEADERS, ...CLIENT_HEADERS]
+
 /** What pages send along, and Anthropic takes for a call from a browser. */
 const PAGE_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
 
@@ -174,19 +176,30 @@ function keepOnly(
   // A header that no provider reads is for somebody in between, who wants it beside the client's key.
   const isKey = kind === 'query' ? KEY_PARAMETERS.has(name) : KEY_HEADERS.includes(name)
   if (!isKey) return
-  for (const other of [...KEY_HEADERS, ...CLIENT_HEADERS])
+  for (const other of ALL_HEADERS)
     if (kind === 'query' || other !== name) head.remove(other)
   removeKeyParameters(head, kind === 'query' ? name : null)
 }
 
 function removeKeyParameters(head: RequestHead, except: string | null): void {
-  const parts = head.query.split('&')
+  const { query } = head
+  if (query === '') return
+  const parts = query.split('&')
   const kept = parts.filter((part) => {
-    const names = [...new URLSearchParams(part).keys()]
-    return !names.some((name) => name !== except && KEY_PARAMETERS.has(name.toLowerCase()))
+    const name = parameterOf(part)
+    return name === except || !KEY_PARAMETERS.has(name.toLowerCase())
   })
   if (kept.length === parts.length) return
   head.target = kept.length === 0 ? head.path : `${head.path}?${kept.join('&')}`
+}
+
+/** The name of one, as servers read it. */
+function parameterOf(part: string): string {
+  const at = part.indexOf('=')
+  const name = at < 0 ? part : part.slice(0, at)
+  if (!/[%+?]/.test(name)) return name
+  const [read = ''] = new URLSearchParams(part).keys()
+  return read
 }
 
 const BEARER = /^bearer +(\S+)$/i

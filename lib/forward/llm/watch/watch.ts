@@ -23,13 +23,15 @@ export interface Watch extends Tap {
 /** Nobody takes these for words. */
 const MEDIA_TYPE = /^(?:image|audio|video|font)\//
 
+const clock = (): number => performance.now()
+
 type Reader = new (dialect: AnswerDialect, now: () => number) => Watch
 
 /** The clock is that of `performance.now()`. */
 export function watchOf(
   format: LlmFormat,
   head: ResponseHead,
-  now: () => number = () => performance.now(),
+  now: () => number = clock,
 ): Watch {
   const dialect = answerDialectOf(format)
   const essence = essenceOf(head.get('content-type') ?? '')
@@ -55,7 +57,9 @@ function readerOf(essence: string, { content }: AnswerDialect): Reader | null {
 
 /** Several codings, one upon the other, are nobody's we know. */
 function codingOf(head: ResponseHead): string {
-  const codings = head.all('content-encoding').join(',').toLowerCase().split(',')
+  const written = head.all('content-encoding')
+  if (written.length === 0) return 'identity'
+  const codings = written.join(',').toLowerCase().split(',')
   const named = codings.map((coding) => coding.trim()).filter((coding) => coding !== '')
   return named.length > 1 ? 'several' : (named[0] ?? 'identity')
 }
