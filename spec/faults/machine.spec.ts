@@ -29,9 +29,10 @@ faults.after.each(async () => {
 
 const GATEWAY = join(ROOT, 'dist/bin/gateway.js')
 const PAGE = 'routes: [{ policies: { directResponse: { status: 200, body: here } } }]\n'
-/** Makes a line of the log as long, which is more than may wait. */
+/** Makes a line of the log as long: many of them are more than may wait. */
 const LONG = `/${'x'.repeat(8_000)}`
-const REQUESTS = 400
+const REQUESTS = 320
+const FEW = 20
 
 /** A gateway whose standard output is what these lines of shell say. */
 async function writingTo(shell: string, env = {}): Promise<[GatewayProcess, { port: number }]> {
@@ -44,10 +45,9 @@ async function writingTo(shell: string, env = {}): Promise<[GatewayProcess, { po
   return [gateway, { port }]
 }
 
-/** More than it can keep. */
-async function talk(at: { port: number }): Promise<void> {
+async function talk(at: { port: number }, requests: number): Promise<void> {
   const client = await stage.client({ port: at.port, host: '127.0.0.1' })
-  for (let sent = 0; sent < REQUESTS; sent += 10) {
+  for (let sent = 0; sent < requests; sent += 10) {
     client.send(textOf({ path: LONG }).repeat(10))
     await client.until((text) => text.split('here').length > 10)
     client.take(client.text.length)
@@ -68,7 +68,7 @@ for (const [name, shell] of Object.entries({
   faults(`a log on ${name} costs lines, and nothing else`, async () => {
     const folder = stage.add(new Folder())
     const [gateway, at] = await writingTo(shell, { FIFO: folder.at('log') })
-    await talk(at)
+    await talk(at, FEW)
     assert.is((await ask(stage, at, 'http/1.1')).body, 'here')
     await endsBySignal(gateway)
   })
@@ -77,7 +77,7 @@ for (const [name, shell] of Object.entries({
 faults('a log that nobody reads is kept within a bound, and holds up nothing', async () => {
   const folder = stage.add(new Folder())
   const [gateway, at] = await writingTo('exec >"$FIFO"', withFifo(folder))
-  await talk(at)
+  await talk(at, REQUESTS)
   await endsBySignal(gateway)
 })
 
@@ -85,7 +85,7 @@ faults('a log that is read again says how much is missing', async () => {
   const folder = stage.add(new Folder())
   const env = withFifo(folder)
   const [gateway, at] = await writingTo('exec >"$FIFO"', env)
-  await talk(at)
+  await talk(at, REQUESTS)
   let text = ''
   const dropped = (): number =>
     [...text.matchAll(/ lines dropped: .* lines=(\d+)\n/g)].reduce(
