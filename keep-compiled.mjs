@@ -12,7 +12,8 @@ vm.Script = class extends Script {
     process.on('exit', () => {
       // The gateway changes this flag as it begins; what is kept is for a V8 that was told nothing yet.
       setFlagsFromString('--allocation-site-pretenuring')
-      writeFileSync(new URL(`${options.filename}.cache`), this.createCachedData())
+      const [, mark] = /\{ \/\/ (\w+)/.exec(code)
+      writeFileSync(new URL(`${options.filename}.${mark}.cache`), this.createCachedData())
     })
   }
 }

@@ -25,17 +25,19 @@ function metaOf(path: string): Meta {
   return { url: url.href, dirname: dirname(fileURLToPath(url)), resolve }
 }
 
-function compiled(): Buffer | undefined {
+function compiledOf(code: string): Buffer | undefined {
+  const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
   try {
-    return readFileSync(new URL(`${file.href}.cache`))
+    return readFileSync(new URL(`${file.href}.${mark}.cache`))
   } catch {
     return undefined
   }
 }
 
-const cachedData = compiled()
 // It is built in ASCII, which V8 keeps as it is read.
-const script = new Script(readFileSync(file, 'latin1'), {
+const code = readFileSync(file, 'latin1')
+const cachedData = compiledOf(code)
+const script = new Script(code, {
   filename: file.href,
   ...(cachedData === undefined ? {} : { cachedData }),
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,

@@ -1,5 +1,6 @@
 // The bundle that the gateway starts from, as it was built: V8 need not compile it, and can where it must.
 
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,10 +17,19 @@ const FILE = join(ROOT, 'dist/bin/gateway.bundle.js')
 const bundled = suite('gateway bundle')
 
 bundled('comes with what V8 compiled of it', () => {
-  const cachedData = readFileSync(`${FILE}.cache`)
-  const filename = pathToFileURL(FILE).href
-  const script = new Script(readFileSync(FILE, 'latin1'), { filename, cachedData })
+  const code = readFileSync(FILE, 'latin1')
+  const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
+  const cachedData = readFileSync(`${FILE}.${mark}.cache`)
+  const script = new Script(code, { filename: pathToFileURL(FILE).href, cachedData })
   assert.is(script.cachedDataRejected, false)
+})
+
+bundled('is marked by what it says, so that nobody takes the code of another for it', () => {
+  const code = readFileSync(FILE, 'utf8')
+  const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
+  const unmarked = code.replace(mark, '0'.repeat(mark.length))
+  assert.is(mark, createHash('sha256').update(unmarked).digest('hex').slice(0, mark.length))
+  assert.is(mark.length, 16)
 })
 
 bundled('starts also where V8 has other flags', async () => {
