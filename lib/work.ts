@@ -10,6 +10,7 @@ import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'
 import { Gateway } from './gateway.ts'
 import type { Start } from './start.ts'
+import { shareOf } from './worker-share.ts'
 import { BorrowedPorts } from './workers/borrowed-ports.ts'
 import { doorOf } from './workers/seat.ts'
 import type { WorkerSeat } from './workers/seat.ts'
@@ -33,7 +34,9 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
 
 async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder, slot } = seat
-  const config = start.load()
+  const whole = start.load()
+  const { workers } = whole.process
+  const config = shareOf(whole, workers)
   const log = new Log({ ...config.process.logging, always: ['worker', slot] })
   log.share()
   outlive(log)
@@ -48,7 +51,7 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   heedSignals(ending)
   let refusal: Refusal | null = null
   link.on('workers.refusal', (body) => (refusal = refusalOf(body)))
-  link.on('workers.reload', () => gateway.reload(start.load()))
+  link.on('workers.reload', () => gateway.reload(shareOf(start.load(), workers)))
   const { admin, stats } = doorOf(seat, folder)
   const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
   const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }

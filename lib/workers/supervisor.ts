@@ -114,6 +114,8 @@ export class Supervisor {
   /** Resolves when all of them have ended. */
   async stop(manner: 'now' | 'linger' = 'now'): Promise<void> {
     this.#state = 'stopping'
+    // One that is stuck would keep its ports open.
+    if (manner === 'now') this.#options.ports.close()
     for (const worker of this.#workers) worker.stop(manner, this.#deadline)
     await Promise.all([...this.#workers].map(({ ended }) => ended))
   }
