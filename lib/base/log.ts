@@ -67,6 +67,8 @@ const MAX_LABELS = 256
 const FLUSH_MS = 20
 /** What may gather while the reader is slow; lines above are dropped, and counted in the next one. */
 const MAX_PENDING = 1_048_576
+/** Lines become bytes as they come: put together later, their pieces would have to be looked for all over the heap. */
+const ROOM_BYTES = 65_536
 /** How long the end of the process waits for what is on its way out, and how often it looks. */
 const END_MS = 1_000
 const LOOK_MS = 5
@@ -85,7 +87,10 @@ export class Log {
   #filter: Filter
   /** The most that any module says: nearly all lines that are not wanted are known by this alone. */
   #most = 0
+  /** What waits to be written: what there was no more room for, and what is in it. */
   #pending = ''
+  readonly #room = Buffer.allocUnsafeSlow(ROOM_BYTES)
+  #used = 0
   #stamped = 0
   #stamp = ''
   #state: 'idle' | 'gathering' | 'writing' = 'idle'
@@ -163,9 +168,7 @@ export class Log {
 
   /** Writes what is pending before it returns. */
   flush(): void {
-    const text = this.#pending
-    this.#pending = ''
-    writeOutNow(text)
+    writeOutNow(this.#take())
   }
 
   /** Before the process exits: behind what is on its way out, for which it waits a moment. */
@@ -208,9 +211,22 @@ export class Log {
   }
 
   #append(line: string): void {
-    if (this.#pending.length > MAX_PENDING) return void this.#dropped++
-    this.#pending += line
+    if (this.#waiting > MAX_PENDING) return void this.#dropped++
+    if (line.length > ROOM_BYTES - this.#used) this.#pending = this.#take()
+    if (line.length > ROOM_BYTES) this.#pending += line
+    else this.#used += this.#room.write(line, this.#used, 'latin1')
     if (this.#state === 'idle') this.#gather()
+  }
+
+  get #waiting(): number {
+    return this.#pending.length + this.#used
+  }
+
+  #take(): string {
+    const text = this.#pending + this.#room.latin1Slice(0, this.#used)
+    this.#pending = ''
+    this.#used = 0
+    return text
   }
 
   #gather(): void {
@@ -219,10 +235,8 @@ export class Log {
   }
 
   #send(): void {
-    const text = this.#pending
-    this.#pending = ''
     this.#state = 'writing'
-    this.#write(text, (lost) => this.#sent(lost))
+    this.#write(this.#take(), (lost) => this.#sent(lost))
   }
 
   /** Lines that were lost are told of once there is a place for it. */
@@ -230,17 +244,16 @@ export class Log {
     this.#state = 'idle'
     if (lost > 0) this.#dropped += lost
     else if (this.#dropped > 0) this.#tellDropped()
-    if (this.#pending !== '' && this.#state === 'idle') this.#gather()
+    if (this.#waiting > 0 && this.#state === 'idle') this.#gather()
   }
 
   /** Behind those that wait, however many do: it must not be dropped itself. */
   #tellDropped(): void {
     const lines = this.#dropped
-    const waiting = this.#pending
+    const waiting = this.#take()
     this.#dropped = 0
-    this.#pending = ''
     this.line('warn', 'log', 'log lines dropped: they could not be written', ['lines', lines])
-    this.#pending = waiting + this.#pending
+    this.#pending = waiting + this.#take()
   }
 }
 

@@ -106,6 +106,20 @@ log(
   },
 )
 
+log('lines longer than all the room there is stay in their order', async () => {
+  const long = 'x'.repeat(70_000)
+  const written = new Promise<string>((resolve) => {
+    const gathering = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
+    for (const value of ['one', long, 'two', long.slice(30_000), long.slice(30_000), 'three'])
+      gathering.line('info', 'gateway', 'said', ['value', value])
+  })
+  const text = await deadline(written, WAIT_MS, 'what was gathered')
+  assert.equal(
+    text.split('\n').map((line) => /value=(\w+)/.exec(line)?.[1]?.length),
+    [3, 70_000, 3, 40_000, 40_000, 5, undefined],
+  )
+})
+
 log('whoever listens is told all fields of a line', () => {
   const heard: unknown[] = []
   const open = logOf('info')
