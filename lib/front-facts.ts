@@ -90,6 +90,7 @@ export class FrontFacts implements GatewayFacts {
 
   /** Asks all workers for these; those who want the same at the same time wait for the same. */
   refresh(...parts: Part[]): Promise<void> {
+    if (parts.length === 0) return Promise.resolve()
     const key = parts.join()
     let asking = this.#asking.get(key)
     if (asking === undefined) {

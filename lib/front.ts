@@ -184,6 +184,8 @@ export class Front {
       log.line('error', 'admin', 'internal error', ['cause', stackOf(error)])
     const tell = uiOverHttp(this.#ui, troubled, place)
     return (request, response, url) => {
+      // A reload may have opened the page where nobody could look before.
+      this.#readApi.follow()
       const needs = NEEDS[url.pathname]
       if (needs === undefined) return tell(request, response, url)
       void this.#facts.refresh(...needs).then(() => tell(request, response, url))
@@ -255,6 +257,7 @@ export class Front {
         [{ state: 'running' }, running],
       ]),
       counter('worker_restarts_total', 'Workers that died and were replaced', [[{}, restarts()]]),
+      gauge('trace_watchers', 'Who waits to see a request', [[{}, this.#trace.count]]),
       gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, limitCounts().buckets]]),
       ...processFamilies(),
     ])

@@ -53,6 +53,7 @@ front('statistics are added up, and what is of a process says of which', async (
   assert.is(valueOf(samples, 'gateway_workers', { state: 'wanted' }), 2)
   assert.is(valueOf(samples, 'gateway_workers', { state: 'running' }), 2)
   assert.is(valueOf(samples, 'gateway_worker_restarts_total'), 0)
+  assert.is(valueOf(samples, 'gateway_trace_watchers'), 0)
   for (const worker of ['1', '2', 'supervisor'])
     assert.ok(valueOf(samples, 'process_resident_memory_bytes', { worker })! > 0)
 })

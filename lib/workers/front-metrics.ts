@@ -38,8 +38,9 @@ export class FrontMetrics {
     const said = await this.#crew.all(pageOf)
     const newest = new Set(this.#crew.newest.map(keyOf))
     const sum = new StatsPage()
-    sum.add(StatsPage.of(this.#own()), 'supervisor')
-    sum.add(this.#gone, null)
+    const own = StatsPage.of(this.#own())
+    sum.add(own, 'supervisor')
+    sum.add(this.#gone, null, own)
     for (const one of said) {
       const key = keyOf(one.door)
       const name = newest.has(key) ? String(one.door.slot) : key
@@ -47,7 +48,7 @@ export class FrontMetrics {
       if (!this.#crew.has(one.door)) continue
       if ('value' in one) this.#last.set(key, one.value)
       const last = this.#last.get(key)
-      if (last !== undefined) sum.add(last, 'value' in one ? name : null)
+      if (last !== undefined) sum.add(last, 'value' in one ? name : null, own)
     }
     return sum
   }

@@ -42,10 +42,14 @@ export class StatsPage {
     for (const line of lines) this.#line(line)
   }
 
-  /** Adds what another one has. `worker` is whose it is; null for one whose process is gone. */
-  add({ families }: StatsPage, worker: string | null): void {
+  /**
+   * Adds what another one has, but for what `known` tells of all. `worker` is whose it is; null for one whose process is
+   * gone.
+   */
+  add({ families }: StatsPage, worker: string | null, known?: StatsPage): void {
     for (const [name, { head, kind, values }] of families) {
       const isOfProcess = OF_PROCESS.test(name)
+      if (!isOfProcess && known?.families.has(name) === true) continue
       // What is just so many now is nothing of one that is gone.
       if (worker === null && (isOfProcess || kind === 'gauge')) continue
       const own = this.#of(name, head, kind)

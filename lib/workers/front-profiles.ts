@@ -14,7 +14,7 @@ import type { WorkerDoor } from './types.ts'
 const GRACE_MS = 8_000
 
 /** A heap is looked at within a moment, but for one that is very large. */
-const HEAP_MS = 20_000
+const HEAP_MS = 10_000
 
 const BUSY = 409
 
