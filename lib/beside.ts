@@ -42,7 +42,9 @@ export class Beside {
   /** Throws for an address of the environment that is none. */
   constructor(options: BesideOptions) {
     this.#options = options
-    this.#servers = new AdminServers(options.log, options.sockets)
+    const { log, sockets, role } = options
+    // Of those of a worker only its supervisor makes use.
+    this.#servers = new AdminServers(log, sockets, role === 'worker' ? 'debug' : 'info')
     this.#addresses = addressesOf(options.config.process, options.env)
     const { gateway, reloader } = options
     gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })

@@ -3,7 +3,7 @@
 import { isPreset } from '../base/config/check/process.ts'
 import type { AdminAddress } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
-import type { Log } from '../base/log.ts'
+import type { Level, Log } from '../base/log.ts'
 import { Sockets } from '../base/sockets.ts'
 import { UI_PATH } from '../base/ui-paths.ts'
 import { AdminServer } from './server.ts'
@@ -15,11 +15,14 @@ export const READINESS: Place = { name: 'readiness', setting: 'config.readinessA
 
 export class AdminServers {
   readonly #log: Log
+  readonly #level: Level
   readonly #sockets: Sockets
   readonly #servers: AdminServer[] = []
 
-  constructor(log: Log, sockets = new Sockets()) {
+  /** `level`: how much it matters where they are. */
+  constructor(log: Log, sockets = new Sockets(), level: Level = 'info') {
     this.#log = log
+    this.#level = level
     this.#sockets = sockets
   }
 
@@ -46,7 +49,7 @@ export class AdminServers {
     const server = new AdminServer(endpoints, troubled, place, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address, this.#sockets))
-      log.line('info', 'admin', `serving ${place.name.replace('the ', '')}`, [
+      log.line(this.#level, 'admin', `serving ${place.name.replace('the ', '')}`, [
         'address',
         label,
         'ui',

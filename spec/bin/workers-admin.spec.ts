@@ -35,6 +35,8 @@ routes: [{ name: all, policies: { directResponse: { status: 200, body: hi } } }]
   const program = new Program('gateway', ['-c', text], env)
   stage.add({ close: () => program.kill() })
   await program.prints(/started workers/)
+  // What is between processes is nobody's business.
+  assert.not.match(program.stdout, /unix:/)
   return { program, port, adminPort, admin: askingAt(adminPort), stats: askingAt(statsPort) }
 }
 
