@@ -14,11 +14,13 @@ const AT_ONCE = 4
 /** What takes longest begins first, so that all end together. A file is of the first piece that it fits. */
 const PIECES = [
   '^judges/ui',
+  '^soak',
   '^judges/(conformance|sdk)',
   '^judges/auth',
   '^forward/mcp',
+  '^(faults|fuzz)/',
   '^judges',
-  '^(bin|ctl)/',
+  '^(bin|ctl|workers)/',
   '^enforce',
   '^(forward|ui)/',
   '^',
