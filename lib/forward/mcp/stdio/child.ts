@@ -1,5 +1,6 @@
 // A child process that speaks MCP on its standard input and output, as one session's link to a target.
 
+import { inFlight } from '../../../base/in-flight.ts'
 import type { Log, Value } from '../../../base/log.ts'
 import type { Link, LinkOwner, Outgoing } from '../types.ts'
 import { Ending } from './ending.ts'
@@ -65,6 +66,8 @@ export class Child implements Link, LineOwner {
   /** What the link breaks with, once its output is read; '' while it stands. */
   #reason = ''
   #drain: NodeJS.Timeout | undefined
+  /** What is counted as waiting for it. */
+  #weight = 0
 
   constructor(home: ChildHome, target: StdioTarget, process: Started, owner: LinkOwner) {
     this.target = target.name
@@ -104,7 +107,8 @@ export class Child implements Link, LineOwner {
     const { stdin } = this.#process
     traced?.written(bytes)
     if (stdin.writableLength > MAX_STDIN_BYTES) return this.#refuse(message)
-    stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
+    const isTaken = stdin.write(Buffer.concat([bytes, NEWLINE], bytes.length + 1))
+    if (!isTaken) this.#weigh(stdin.writableLength)
     if (number === 0) traced?.taken()
   }
 
@@ -158,11 +162,18 @@ export class Child implements Link, LineOwner {
     // Node has it instead of 'exit' where the system could not tell how the process ended.
     this.#process.on('error', () => this.#exited(null, null))
     stdin.on('error', () => this.#break('closed its standard input'))
+    stdin.on('drain', () => this.#weigh(0)).once('close', () => this.#weigh(0))
     stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     // What follows a failed read is 'close'.
     stdout.on('error', () => {}).once('close', () => this.#outputClosed())
     stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     stderr.on('error', () => {}).once('close', () => this.#stderr.end())
+  }
+
+  /** What it has not read. */
+  #weigh(bytes: number): void {
+    inFlight.unsent += bytes - this.#weight
+    this.#weight = bytes
   }
 
   #read(chunk: Buffer): void {

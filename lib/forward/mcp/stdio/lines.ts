@@ -1,6 +1,8 @@
 // Cuts a stream of bytes into lines. It works on bytes, so that no read can split a character, and a line that comes
 // in pieces is joined once, however small they are.
 
+import { inFlight } from '../../../base/in-flight.ts'
+
 export interface LineOwner {
   /** A line without its end, and never an empty one. The bytes are the owner's to keep. */
   line(bytes: Buffer): void
@@ -83,6 +85,7 @@ export class Lines {
   #hold(piece: Buffer): void {
     if (this.#state !== 'reading') return
     this.#held += piece.length
+    inFlight.kept += piece.length
     if (piece.length >= SMALL_BYTES) {
       this.#closeBlock()
       this.#pieces.push(piece)
@@ -119,6 +122,7 @@ export class Lines {
 
   #clear(): void {
     this.#pieces = []
+    inFlight.kept -= this.#held
     this.#held = 0
     this.#from = this.#to = 0
   }

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../../../lib/base/in-flight.ts'
 import { MAX_STDIN_BYTES } from '../../../../lib/forward/mcp/stdio/child.ts'
 import { Owner, familyTests, request, targetOf, until } from './owner.ts'
 
@@ -118,6 +119,9 @@ test('fails requests while too much waits for a child that never reads', async (
   link.send(request(0))
   await family.logged('a child does not read: notification dropped')
   assert.equal(owner.ends, [])
+  assert.ok(inFlight.unsent >= MAX_STDIN_BYTES, 'it is counted')
+  link.kill()
+  await until(() => inFlight.unsent === 0, 'what waited to be given back')
 })
 
 test(

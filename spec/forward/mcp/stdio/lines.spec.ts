@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../../../lib/base/in-flight.ts'
 import { Lines } from '../../../../lib/forward/mcp/stdio/lines.ts'
 import { splits } from '../../../support/splits.ts'
 
@@ -20,6 +21,7 @@ function read(chunks: readonly Buffer[], maxBytes = 1_000): Read {
   )
   for (const chunk of chunks) lines.push(chunk)
   lines.end()
+  assert.is(inFlight.kept, 0)
   return found
 }
 
@@ -36,6 +38,15 @@ const WHOLE: [text: string, lines: string[]][] = [
   ['{"text":"grün 語 🜁"}\n{"text":"é"}\n', ['{"text":"grün 語 🜁"}', '{"text":"é"}']],
   ['one\nhalf a li', ['one', 'half a li']],
 ]
+
+lines('counts what it holds of a line that has not ended', () => {
+  const some = new Lines({ line() {}, tooLong() {} }, 1_000)
+  some.push(Buffer.from('one\ntwo'))
+  some.push(Buffer.from('three'))
+  assert.is(inFlight.kept, 8)
+  some.stop()
+  assert.is(inFlight.kept, 0)
+})
 
 lines('finds every line at every split', () => {
   for (const [text, expected] of WHOLE)
