@@ -104,7 +104,7 @@ export class Gateway implements PortsOwner {
     this.#allUi = worker === null ? null : new RemoteUi(frontSocket(worker.folder))
     this.#plan = planOf(config, this.#standing, 1)
     this.#limits.retain(this.#plan.rules)
-    this.#gate = new Gate(this.#refusals, new Descriptors())
+    this.#gate = new Gate(this.#refusals, new Descriptors(), () => this.#pools.trim())
     const deadline = config.process.terminationDeadline
     this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
     this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })

@@ -19,13 +19,20 @@ export interface Entrance {
   readonly open: number
 }
 
+/** What is done about a shortage is done at most so often. */
+const RELIEF_MS = 1_000
+
 export class Gate {
   readonly #refusals: Refusals
   readonly #descriptors: Descriptors
   readonly #addresses = new Shares()
   readonly #goodbyes = new Goodbyes()
+  /** Gives descriptors back that nobody needs just now. */
+  readonly #relieve: () => void
+  #relievedAt = -RELIEF_MS
 
-  constructor(refusals: Refusals, descriptors: Descriptors) {
+  constructor(refusals: Refusals, descriptors: Descriptors, relieve: () => void) {
+    this.#relieve = relieve
     this.#refusals = refusals
     this.#descriptors = descriptors
   }
@@ -40,7 +47,8 @@ export class Gate {
       return peer
     }
     const [limit, most] = reached
-    this.#refusals.count(limit, most)
+    if (limit === 'descriptors') this.outOfDescriptors()
+    else this.#refusals.count(limit, most)
     // A handshake costs more than what there is no room for.
     if (entrance.isSecure) socket.destroy()
     else this.#goodbyes.say(socket, WORDS[limit](most))
@@ -51,9 +59,13 @@ export class Gate {
     this.#addresses.give(addressKey(peer.address))
   }
 
-  /** The system had none left for a connection that waits. */
+  /** There is none left for a client that waits, or for a backend. */
   outOfDescriptors(): void {
     this.#refusals.count('descriptors', this.#descriptors.limit)
+    const now = performance.now()
+    if (now - this.#relievedAt < RELIEF_MS) return
+    this.#relievedAt = now
+    this.#relieve()
   }
 
   #reachedBy(socket: Socket, key: string, entrance: Entrance): [Reason, number] | null {

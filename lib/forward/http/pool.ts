@@ -132,6 +132,11 @@ export class Pool implements Home, SessionHome, Carrier {
     this.#left()
   }
 
+  trim(): void {
+    const oldest = this.#idle.splice(0, Math.ceil(this.#idle.length / 2))
+    for (const connection of oldest) connection.abort()
+  }
+
   /** Ends the idle connections; those in use end with their calls. */
   close(): void {
     this.#state = 'closed'
