@@ -151,8 +151,8 @@ function tooLarge(
 }
 
 const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/
-const VERSION = / HTTP\/\d\.\d\r$/
-const VERSION_START = / HTTP\/(?:\d(?:\.(?:\d\r?)?)?)?$/
+const VERSION = /^[^ ]+ [^ ]+ HTTP\/\d\.\d\r$/
+const VERSION_START = /^[^ ]+ [^ ]+ HTTP\/(?:\d(?:\.(?:\d\r?)?)?)?$/
 
 /**
  * What to call a fault of llhttp's. Null while the bytes that decide it are still to come: what a client

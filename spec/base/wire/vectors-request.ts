@@ -69,6 +69,9 @@ const LINES = [
   vector('HTTP/1.2', line('GET / HTTP/1.2'), VERSION_UNKNOWN),
   vector('HTTP/2.0', line('GET / HTTP/2.0'), VERSION_UNKNOWN),
   vector('HTTP/5.6', line('GET / HTTP/5.6'), VERSION_UNKNOWN),
+  // Was 400 or 505 by where the bytes were cut.
+  vector('a version behind half a version', line('GET / HTTP/ HTTP/1.1'), BAD_HEAD),
+  vector('a version behind two', line('GET / HTTP/3.0 HTTP/1.1'), BAD_HEAD),
   vector('HTTP/2', line('GET / HTTP/2'), BAD_HEAD),
   vector('HTTP/1.10', line('GET / HTTP/1.10'), BAD_HEAD),
   vector('HTTP/01.1', line('GET / HTTP/01.1'), BAD_HEAD),

@@ -1,0 +1,10 @@
+// Everything that is tried with inputs nobody thought of.
+
+import { CONFIG } from './config.ts'
+import { CONNECTIONS } from './connections.ts'
+import { RPC } from './rpc.ts'
+import { TEXT } from './text.ts'
+import { TOKENS } from './tokens.ts'
+import { WIRE } from './wire.ts'
+
+export const TARGETS = [...WIRE, ...TEXT, ...CONFIG, ...TOKENS, ...RPC, ...CONNECTIONS]

@@ -1,0 +1,150 @@
+// JSON and event streams as bytes, also such as are no text at all: alike cut anywhere, and as others read them.
+
+import { isUtf8 } from 'node:buffer'
+import fc from 'fast-check'
+import * as assert from 'uvu/assert'
+import { Peek } from '../../lib/base/json/peek.ts'
+import { MAX_JSON_DEPTH, valueOf } from '../../lib/base/json/scan.ts'
+import { EventReader } from '../../lib/base/sse/reader.ts'
+import { CUTS, changed, changes, cutAt } from './mutate.ts'
+import { target } from './target.ts'
+
+const JSON_TEXTS = [
+  '{"model":"m","messages":[{"role":"user","content":"hi \\u00e9\\n"}],"stream":true,"n":-1.5e+3}',
+  '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"b":[null,[]]}}}',
+  ' [ 1 , "\xc3\xbc" , { } ] ',
+]
+const JSON_PIECES = [
+  ...[
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    ' ',
+    '0',
+    '-',
+    '.',
+    'e',
+    '\\u00',
+    '\\ud800',
+    '\\u0000',
+  ],
+  ...[
+    'null',
+    '\xff',
+    '\xc3',
+    '\xed\xa0\x80',
+    '\xf4\x90\x80\x80',
+    '\xef\xbb\xbf',
+    '\0',
+    '"model":1,',
+  ],
+  ...['['.repeat(MAX_JSON_DEPTH), ']'.repeat(MAX_JSON_DEPTH)],
+]
+
+function isJson(bytes: Buffer): boolean {
+  if (!isUtf8(bytes)) return false
+  try {
+    JSON.parse(bytes.toString())
+    return depthOf(bytes) <= MAX_JSON_DEPTH
+  } catch {
+    return false
+  }
+}
+
+/** Of a valid text. */
+function depthOf(bytes: Buffer): number {
+  let depth = 0
+  let most = 0
+  for (const [token] of bytes.toString().matchAll(/"(?:\\.|[^"\\])*"|[[\]{}]/g)) {
+    if (token === '[' || token === '{') most = Math.max(most, ++depth)
+    else if (token === ']' || token === '}') depth--
+  }
+  return most
+}
+
+const scanned = target('takes for JSON what JSON.parse takes, of any bytes', async () =>
+  fc.asyncProperty(fc.constantFrom(...JSON_TEXTS), changes(JSON_PIECES), async (text, made) => {
+    const bytes = Buffer.from(changed(text, made), 'latin1')
+    assert.is(valueOf(bytes) !== null, isJson(bytes))
+  }),
+)
+
+function peeked(chunks: readonly Buffer[]): unknown[] {
+  const told: unknown[] = []
+  const peek = new Peek({
+    begin: (name, from) => {
+      told.push([name, from])
+      return name === 'model' ? 10 : 0
+    },
+    member: (found) => told.push([found.name, found.from, found.to, String(found.value)]),
+    closed: (at) => told.push(at),
+    fault: (what, at) => told.push([what, at]),
+  })
+  for (const chunk of chunks) peek.write(chunk, 0, chunk.length)
+  peek.end()
+  return told
+}
+
+const peeking = target('peeks into JSON alike, cut anywhere', async () =>
+  fc.asyncProperty(
+    fc.constantFrom(...JSON_TEXTS),
+    changes(JSON_PIECES),
+    CUTS,
+    async (text, made, cuts) => {
+      const bytes = changed(text, made)
+      assert.equal(peeked(cutAt(bytes, cuts)), peeked(cutAt(bytes, [])))
+    },
+  ),
+)
+
+const EVENTS = [
+  'event: message\nid: 1\ndata: {"a":1}\n\n: ping\n\ndata: x\ndata: y\n\n',
+  '\xef\xbb\xbfretry: 10\r\ndata:a\r\n\r\ndata: [DONE]\r\r',
+]
+const EVENT_PIECES = [
+  '\r',
+  '\n',
+  '\r\n',
+  ':',
+  ' ',
+  'data',
+  'data: ',
+  '\0',
+  '\xff',
+  'id: 2\n',
+  'event:',
+]
+
+function heard(chunks: readonly Buffer[]): unknown[] {
+  const told: unknown[] = []
+  const reader = new EventReader(
+    {
+      event: (name, data, id) => told.push([name, data.toString('latin1'), id]),
+      retry: (ms) => told.push(ms),
+      tooLong: (name) => told.push(['too long', name]),
+    },
+    24,
+    'skip',
+  )
+  for (const chunk of chunks) reader.write(chunk, 0, chunk.length)
+  return told
+}
+
+const events = target('hears an event stream alike, cut anywhere', async () =>
+  fc.asyncProperty(
+    fc.constantFrom(...EVENTS),
+    changes(EVENT_PIECES, 8),
+    CUTS,
+    async (text, made, cuts) => {
+      const bytes = changed(text, made)
+      assert.equal(heard(cutAt(bytes, cuts)), heard(cutAt(bytes, [])))
+    },
+  ),
+)
+
+export const TEXT = [scanned, peeking, events]
