@@ -51,6 +51,8 @@ export interface BackendLimits {
   connectTimeout: number
   /** config.backend.poolIdleTimeout: an idle pooled connection, unless the origin hints at less. */
   poolIdleTimeout: number
+  /** config.backend.poolMaxAge: a connection older than this carries no other request, so that a name is looked up again. */
+  poolMaxAge: number
   /** config.backend.poolMaxSize: connections to one origin, busy and idle. */
   poolMaxSize: number
   /** config.backend.poolMaxWaiting: requests that may wait for a connection to one origin. */
@@ -62,6 +64,7 @@ export interface BackendLimits {
 export const BACKEND_LIMITS: BackendLimits = {
   connectTimeout: 10_000,
   poolIdleTimeout: 90_000,
+  poolMaxAge: 600_000,
   poolMaxSize: 16_384,
   poolMaxWaiting: 4_096,
   bodyIdleTimeout: 600_000,

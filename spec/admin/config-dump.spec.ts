@@ -197,6 +197,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     backend: {
       connectTimeout: '10s',
       poolIdleTimeout: '90s',
+      poolMaxAge: '10m',
       poolMaxSize: 5,
       poolMaxWaiting: 4096,
       bodyIdleTimeout: '10m',

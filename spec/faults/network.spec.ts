@@ -9,6 +9,7 @@ import { Backend } from '../support/backend.ts'
 import type { Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
+import { answerOk, http2Backend } from '../support/http2-backend.ts'
 import { PemFiles } from '../support/pem-files.ts'
 import { EXPIRED_CERT, EXPIRED_KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
 import { HEAD, OK, ask, leaves, logs, until, leavesNoHandle } from './scene.ts'
@@ -113,6 +114,30 @@ faults('a name that leads elsewhere is followed by the next connection', async (
   await leaves(gateway, { idle: 1 })
   await gateway.stop()
   await logs(gateway, '200 complete', '200 complete')
+})
+
+faults('a name that leads elsewhere is followed under steady traffic, too', async () => {
+  const backend = await stage.backend(SERVE)
+  const other = await elsewhere(backend.port)
+  if (other === null) return void process.stderr.write('skipped: there is no 127.0.0.2\n')
+  stage.add({ close: () => other.close() })
+  const config = 'config: { backend: { poolMaxAge: 100ms } }\n'
+  const gateway = await stage.gateway(routeToName(backend.port, config))
+  names.set('backend.test', '127.0.0.1')
+  assert.is((await ask(stage, gateway, 'http/1.1')).body, 'ok')
+  names.set('backend.test', '127.0.0.2')
+  let last = ''
+  let count = 1
+  for (; last !== 'hi'; count++) last = (await ask(stage, gateway, 'http/1.1')).body
+  await gateway.stop()
+  await logs(gateway, ...Array.from({ length: count }, () => '200 complete'))
+})
+
+faults('so is one of an HTTP/2 backend', async () => {
+  const { port, sockets } = await http2Backend(stage, answerOk)
+  const config = 'config: { backend: { poolMaxAge: 100ms, poolMaxSize: 1 } }\n'
+  const gateway = await stage.gateway(config + routeTo({ port }, 'backendTLS: { insecure: true }'))
+  while (sockets.length < 3) assert.is((await ask(stage, gateway, 'http/1.1')).body, 'ok')
 })
 
 /** Of a backend that shows this certificate. */

@@ -72,6 +72,8 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   /** How long it may idle: the origin's own word, less a margin, or ours. */
   #idleTime: number
   #keeps = true
+  /** When it is too old for another call, on the home's clock. */
+  readonly #oldAt: number
   /** On the home's clock, as the next one; 0 for none. */
   #deadline: number
   #writeBy = 0
@@ -80,7 +82,8 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
   constructor(home: Home) {
     this.#home = home
     this.#idleTime = home.limits.poolIdleTimeout
-    this.#deadline = this.#home.clock.now + home.limits.connectTimeout
+    this.#deadline = home.clock.now + home.limits.connectTimeout
+    this.#oldAt = home.clock.now + home.limits.poolMaxAge
   }
 
   attach(wire: Wire): this {
@@ -180,10 +183,11 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
 
   messageOver(): void {
     this.#call = null
+    const { now } = this.#home.clock
     const isClean = this.#keeps && this.#request === 'gone' && !this.#reader.hasUnread
-    if (!isClean) return this.abort()
+    if (!isClean || now > this.#oldAt) return this.abort()
     this.#move('idle')
-    this.#deadline = this.#home.clock.now + this.#idleTime
+    this.#deadline = now + this.#idleTime
     this.#home.free(this)
   }
 

@@ -39,10 +39,13 @@ export class Http2Backend implements Swept {
   readonly #calls = new Set<Http2Call>()
   /** Without a call: until goodbye is said, then until the backend has gone. 0 with one. */
   #idleBy = 0
+  /** When it is too old for another call. */
+  readonly #oldAt: number
 
   constructor(home: SessionHome, socket: TLSSocket) {
     this.#home = home
     this.#socket = socket
+    this.#oldAt = performance.now() + home.limits.poolMaxAge
     this.#session = connect('https://backend', {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
@@ -57,7 +60,7 @@ export class Http2Backend implements Swept {
   get hasRoom(): boolean {
     const { closed, destroyed, remoteSettings } = this.#session
     const most = Math.min(MAX_STREAMS, remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
-    return !closed && !destroyed && this.#calls.size < most
+    return !closed && !destroyed && !this.#isOld && this.#calls.size < most
   }
 
   send(call: HttpCall): void {
@@ -91,13 +94,20 @@ export class Http2Backend implements Swept {
   sweep(now: number): void {
     if (this.#pulse.isDead()) return void this.#socket.destroy()
     for (const call of this.#calls) call.sweep(now)
+    if (this.#isOld && !this.#session.closed) return this.#left()
     if (this.#idleBy === 0 || now <= this.#idleBy) return
     if (this.#session.closed) this.#socket.destroy()
     else this.close()
   }
 
+  get #isOld(): boolean {
+    return performance.now() > this.#oldAt
+  }
+
   #left(): void {
     if (this.#calls.size > 0) return
+    // Somebody may wait for its place.
+    if (this.#isOld) this.#session.close()
     const { poolIdleTimeout } = this.#home.limits
     this.#idleBy = performance.now() + (this.#session.closed ? LINGER_MS : poolIdleTimeout)
   }

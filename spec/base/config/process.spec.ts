@@ -140,12 +140,13 @@ settings('store sensitive headers in lower case and refuse what is no header nam
 
 settings('set the limits towards backends', () => {
   const fields =
-    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s'
+    'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s'
   const config = withConfig(`connectionTerminationDeadline: 9s, backend: { ${fields} }`)
   assert.is(config.process.terminationDeadline, 9000)
   assert.equal(config.backend, {
     connectTimeout: 1000,
     poolIdleTimeout: 2000,
+    poolMaxAge: 6000,
     poolMaxSize: 3,
     poolMaxWaiting: 0,
     bodyIdleTimeout: 5000,

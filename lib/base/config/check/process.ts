@@ -68,6 +68,7 @@ export function backendLimitsOf(shape: ProcessShape): BackendLimits {
   return {
     connectTimeout: written.connectTimeout ?? BACKEND_LIMITS.connectTimeout,
     poolIdleTimeout: written.poolIdleTimeout ?? BACKEND_LIMITS.poolIdleTimeout,
+    poolMaxAge: written.poolMaxAge ?? BACKEND_LIMITS.poolMaxAge,
     poolMaxSize: written.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
     poolMaxWaiting: written.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
     bodyIdleTimeout: written.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,

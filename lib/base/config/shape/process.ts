@@ -177,6 +177,10 @@ export const PROCESS = z
       .strictObject({
         connectTimeout: time(BACKEND.connectTimeout, 'Name look-up, TCP and TLS together'),
         poolIdleTimeout: time(BACKEND.poolIdleTimeout, 'How long an idle connection is kept'),
+        poolMaxAge: time(
+          BACKEND.poolMaxAge,
+          'How long a connection is used; a name that leads elsewhere is followed as fast',
+        ),
         poolMaxSize: amount(BACKEND.poolMaxSize, 'Connections to one backend', COUNT),
         poolMaxWaiting: amount(BACKEND.poolMaxWaiting, 'Requests that may wait for one', [
           0,
