@@ -307,9 +307,10 @@ export class Gateway implements PortsOwner {
 
   #close(exchange: Exchange): void {
     settleCharges(exchange)
-    this.#metrics.count(exchange)
+    const now = performance.now()
+    this.#metrics.count(exchange, now)
     this.backends.count(exchange)
-    this.#accessLog.write(exchange)
+    this.#accessLog.write(exchange, now)
     if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
     exchange.trace?.finished()
   }

@@ -95,8 +95,8 @@ export class Metrics {
   readonly #llm = new LlmMetrics()
   #series = 0
 
-  count(exchange: Exchange): void {
-    const now = performance.now()
+  /** `now` is on the clock of `performance.now()`. */
+  count(exchange: Exchange, now = performance.now()): void {
     const { facts, started, asked, answered } = exchange
     const place = this.#placeOf(exchange)
     place.used = now

@@ -2,7 +2,8 @@
 // for the other.
 
 /** Far above any real body, and below where doubles lose count. */
-const LENGTH = /^\d{1,15}$/
+const MAX_LENGTH_DIGITS = 15
+const ZERO = 48
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
 
 /** Whoever merges trailers into the head must not come to frame or route the message anew. */
@@ -46,7 +47,14 @@ const FORWARDED = 'x-forwarded-'
 
 /** What Content-Length says; null when others could read another number, or none, in it. */
 export function contentLength(text: string): number | null {
-  return LENGTH.test(text) ? Number(text) : null
+  if (text === '' || text.length > MAX_LENGTH_DIGITS) return null
+  let length = 0
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO
+    if (digit < 0 || digit > 9) return null
+    length = length * 10 + digit
+  }
+  return length
 }
 
 /** Host and port, or nothing at all. */

@@ -84,9 +84,11 @@ export const copies = new Copies()
 export const spans = new Int32Array(recorder.spans.buffer)
 export const resetSpans = recorder.reset
 
+const shared = llhttp.memory.buffer
+
 /** True for bytes that the next read will overwrite. */
 export function isShared(bytes: Buffer): boolean {
-  return bytes.buffer === llhttp.memory.buffer
+  return bytes.buffer === shared
 }
 
 /** llhttp's own words for what was wrong with the bytes. */

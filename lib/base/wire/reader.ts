@@ -126,8 +126,9 @@ export class Reader implements Body {
   start(sink: Sink, form: Form): void {
     if (this.#state !== 'body' && this.#state !== 'tunnel') return sink.end(null)
     this.#sink = sink
-    this.#form = form
-    if (form === 'content' && this.#state === 'body')
+    // Without chunk sizes in it, what comes is the content.
+    this.#form = this.framing === 'chunked' ? form : 'wire'
+    if (this.#form === 'content')
       this.#framer.onContent = (bytes, from, to) => this.#give(sink, bytes, from, to)
     this.#continue()
   }
