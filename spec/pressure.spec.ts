@@ -15,10 +15,18 @@ import type { RawClient } from './support/raw-client.ts'
 
 const pressure = suite('pressure')
 const stage = new Stage()
-pressure.after.each(async () => {
-  await stage.clear()
-  await until(() => inFlight.bytes === 0, 'all of it to be given back')
-})
+
+/** Whatever happens, all that was held is given back. */
+function holding(name: string, act: () => Promise<void>): void {
+  pressure(name, async () => {
+    try {
+      await act()
+    } finally {
+      await stage.clear()
+    }
+    await until(() => inFlight.bytes === 0, 'all of it to be given back')
+  })
+}
 
 const HEAD = /\r\n\r\n/
 const MOST = 65_536
@@ -61,7 +69,7 @@ async function slowReader(gateway: RunningGateway): Promise<RawClient> {
   return client
 }
 
-pressure('new requests get 503 while those under way go on, and later all are taken', async () => {
+holding('new requests get 503 while those under way go on, and later all are taken', async () => {
   const gateway = await start()
   assert.is((await ask(gateway, 'GET /small HTTP/1.1')).status, 200)
   const slow = await slowReader(gateway)
@@ -83,7 +91,7 @@ pressure('new requests get 503 while those under way go on, and later all are ta
   ])
 })
 
-pressure('each hears it in words of its protocol', async () => {
+holding('each hears it in words of its protocol', async () => {
   const gateway = await start()
   await slowReader(gateway)
   const openai = await ask(gateway, 'POST /v1/chat/completions HTTP/1.1')
@@ -101,7 +109,7 @@ pressure('each hears it in words of its protocol', async () => {
   assert.equal(JSON.parse(rpc.body), { jsonrpc: '2.0', id: null, error })
 })
 
-pressure('a slow reader that leaves gives back what waited for it', async () => {
+holding('a slow reader that leaves gives back what waited for it', async () => {
   const gateway = await start()
   const slow = await slowReader(gateway)
   slow.destroy()
@@ -109,7 +117,7 @@ pressure('a slow reader that leaves gives back what waited for it', async () => 
   assert.is((await ask(gateway, 'GET /small HTTP/1.1')).status, 200)
 })
 
-pressure('counts what a stream of HTTP/2 does not take', async () => {
+holding('counts what a stream of HTTP/2 does not take', async () => {
   const gateway = await start()
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const request = client.request({})
@@ -119,7 +127,7 @@ pressure('counts what a stream of HTTP/2 does not take', async () => {
   await until(() => inFlight.bytes === 0, 'the bytes to be given back')
 })
 
-pressure('counts what was read of bodies that nobody takes yet', async () => {
+holding('counts what was read of bodies that nobody takes yet', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1 } }\nfrontendPolicies: { http: { headTimeout: 100ms } }\n` +
