@@ -3,7 +3,7 @@
 
 import { filterOf } from './config/log-filter.ts'
 import type { Filter, Level } from './config/log-filter.ts'
-import { inPieces, standardOut, writeOutNow } from './write-out.ts'
+import { inPieces, isFileOut, standardOut, writeOutNow } from './write-out.ts'
 import type { WriteOut } from './write-out.ts'
 
 export type { Level }
@@ -124,7 +124,8 @@ export class Log {
 
   /** Other processes write to the same place: lines stay whole. */
   share(): void {
-    this.#write = inPieces(this.#out)
+    // In a file every write is whole, whatever its length.
+    if (!isFileOut()) this.#write = inPieces(this.#out)
   }
 
   /** They are gone. */

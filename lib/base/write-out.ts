@@ -29,6 +29,10 @@ export function standardOut(): WriteOut {
     )
 }
 
+export function isFileOut(): boolean {
+  return fstatSync(STDOUT).isFile()
+}
+
 export function inPieces(out: WriteOut): WriteOut {
   return (text, done) => {
     const pieces = piecesOf(text)
