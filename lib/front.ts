@@ -211,7 +211,7 @@ export class Front {
     }
   }
 
-  /** As seldom as in one process while nobody looks. */
+  /** As seldom as in one process while nobody looks; enough that little is lost with a worker that dies. */
   #wanted(): Part[] {
     const api = this.#readApi
     this.#quiet++
@@ -221,8 +221,9 @@ export class Front {
       this.#quiet = 0
       parts.push('pulse')
     }
+    if (isDue) parts.push('traffic')
     if (isDue || api.isWanted('limits')) parts.push('limits')
-    if (api.isWanted('logs')) parts.push('logs')
+    if (isDue || api.isWanted('logs')) parts.push('logs')
     if (api.isWanted('mcp')) parts.push('mcp')
     return parts
   }

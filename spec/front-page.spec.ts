@@ -5,6 +5,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LimitsView, Logs, MapView, Runtime } from '../lib/ui/api.ts'
 import type { EventOut } from '../lib/base/event-out.ts'
+import { QUIET_BEATS } from '../lib/ui/read-api.ts'
 import { RemoteUi } from '../lib/ui/remote.ts'
 import { frontSocket } from '../lib/workers/seat.ts'
 import { CrewStage, frontOf } from './support/crew.ts'
@@ -127,6 +128,38 @@ page('lines of all workers stand in one list, and say whose they are', async () 
     ['/more'],
   )
 })
+
+/** Once so many requests of workers stand in the list of lines, without anybody having asked for it. */
+function takenOver({ log }: Asked, count: number): Promise<void> {
+  const keep = log.tap
+  let left = count
+  return new Promise((resolve) => {
+    log.tap = (line) => {
+      keep?.(line)
+      if (line.message === 'request' && --left === 0) resolve()
+    }
+  })
+}
+
+page(
+  'what workers logged and counted is there, although they died before anybody looked',
+  async () => {
+    const all = await scene()
+    await busy(all)
+    const taken = takenOver(all, 3)
+    for (let left = QUIET_BEATS; left > 0; left--) {
+      all.timer.turn()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await deadline(taken, WAIT_MS, 'the lines')
+    all.front.left(all.one.door)
+    all.front.left(all.two.door)
+    const { lines } = await told<Logs>(all, '/api/logs')
+    assert.is(lines.filter(({ message }) => message === 'request').length, 3)
+    const { routes } = await told<Runtime>(all, '/api/runtime')
+    assert.is(routes.shown[0]?.requests, 3)
+  },
+)
 
 page('a worker that logged more than it keeps leaves a line that says so', async () => {
   const all = await scene()

@@ -19,8 +19,6 @@ const RETRY_MS = 500
 export class FrontTrace {
   readonly #crew: Crew
   readonly #waiting = new Set<Waiting>()
-  /** Streams that are open, before and after a request was found. */
-  #open = 0
 
   constructor(crew: Crew) {
     this.#crew = crew
@@ -38,8 +36,8 @@ export class FrontTrace {
       if (!(error instanceof CelError)) throw error
       return refused(400, `invalid expression: ${error.message}`)
     }
-    if (this.#open >= MAX_WATCHERS)
-      return refused(503, `too many watchers: ${this.#open} wait already`)
+    if (this.count >= MAX_WATCHERS)
+      return refused(503, `too many watchers: ${this.count} wait already`)
     return { kind: 'granted', open: (out) => this.#begin(out, source) }
   }
 
@@ -49,18 +47,16 @@ export class FrontTrace {
   }
 
   #begin(out: EventOut, source: string | null): () => void {
-    if (this.#open >= MAX_WATCHERS) {
+    if (this.count >= MAX_WATCHERS) {
       // Others came between the question and its answer.
       out.end()
       return () => {}
     }
-    this.#open++
     const found = (): void => void this.#waiting.delete(waiting)
     const waiting = new Waiting(this.#crew, source, out, found)
     this.#waiting.add(waiting)
     waiting.start()
     return () => {
-      this.#open--
       this.#waiting.delete(waiting)
       waiting.close()
     }

@@ -71,7 +71,7 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VN
         <thead>
           <tr>
             <th scope="col">Session</th>
-            ${hasWorkers && html`<th scope="col" class="number">Worker</th>`}
+            ${hasWorkers && html`<th scope="col">Worker</th>`}
             <th scope="col">State</th>
             <th scope="col" class="number">Age</th>
             <th scope="col" class="number">Idle</th>
@@ -85,7 +85,7 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VN
             (one) => html`
               <tr key=${one.id}>
                 <td><code>${one.id}</code></td>
-                ${hasWorkers && html`<td class="number">${one.worker}</td>`}
+                ${hasWorkers && html`<td>${one.worker}</td>`}
                 <td><${State} of=${one.state} /></td>
                 <td class="number">${spanText(one.age + since)}</td>
                 <td class="number">${spanText(one.calls > 0 ? one.idle : one.idle + since)}</td>
