@@ -23,6 +23,7 @@ export function shareOf(config: Config, workers: number): Config {
     mcp: {
       ...mcp,
       maxSessions: part(mcp.maxSessions),
+      maxSessionsPerClient: part(mcp.maxSessionsPerClient),
       maxChildren: part(mcp.maxChildren),
       maxChildrenPerClient: part(mcp.maxChildrenPerClient),
       // One of the largest must fit.

@@ -77,9 +77,11 @@ export interface McpLimits {
   goneTtl: number
   /** config.mcp.maxSessions: open sessions, over all routes. */
   maxSessions: number
+  /** config.mcp.maxSessionsPerClient: of these, for one principal or, without one, one address. */
+  maxSessionsPerClient: number
   /** config.mcp.maxChildren: child processes alive, over all routes. */
   maxChildren: number
-  /** config.mcp.maxChildrenPerClient: of these, for the sessions of one principal or, without one, one address. */
+  /** config.mcp.maxChildrenPerClient: of these, for one client in the same sense. */
   maxChildrenPerClient: number
   /** config.mcp.startTimeout: from the start of a target to its answer to `initialize`. */
   startTimeout: number
@@ -99,6 +101,7 @@ export const MCP_LIMITS: McpLimits = {
   sessionTtl: 1_800_000,
   goneTtl: 300_000,
   maxSessions: 10_000,
+  maxSessionsPerClient: 5_000,
   maxChildren: 256,
   maxChildrenPerClient: 128,
   startTimeout: 30_000,

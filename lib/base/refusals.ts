@@ -15,6 +15,7 @@ const LIMITS = {
   maxBodyBytes: ['frontendPolicies.http.maxBodyBytes', 'counted'],
   maxBytesInFlight: ['config.maxBytesInFlight', 'told'],
   maxSessions: ['config.mcp.maxSessions', 'told'],
+  maxSessionsPerClient: ['config.mcp.maxSessionsPerClient', 'told'],
   maxChildren: ['config.mcp.maxChildren', 'told'],
   maxChildrenPerClient: ['config.mcp.maxChildrenPerClient', 'told'],
   maxRequestBytes: ['config.mcp.maxRequestBytes', 'counted'],

@@ -160,6 +160,7 @@ const MCP_SHOWN = {
   sessionTtl: '90s',
   goneTtl: '5m',
   maxSessions: 10000,
+  maxSessionsPerClient: 5000,
   maxChildren: 256,
   maxChildrenPerClient: 128,
   startTimeout: '30s',

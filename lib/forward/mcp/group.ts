@@ -27,8 +27,8 @@ export interface Surroundings {
   /** Sessions of all groups together. */
   readonly sessions: Sweeper<Session>
   readonly refusals: Refusals
-  /** Children of each client's sessions. */
-  readonly shares: Shares
+  /** What each client has of them. */
+  readonly shares: Readonly<Record<'sessions' | 'children', Shares>>
   /** Room for so many more child processes. */
   childrenLeft(): number
   open(target: McpConfig['targets'][number], owner: LinkOwner): Link | string
@@ -36,6 +36,7 @@ export interface Surroundings {
 
 const WORDS = {
   maxSessions: 'sessions are open',
+  maxSessionsPerClient: 'sessions are open for one client',
   maxChildren: 'child processes are alive',
   maxChildrenPerClient: 'child processes are for one client',
 } as const
@@ -127,16 +128,18 @@ export class Group implements SessionOwner {
     const session = new Session(this, greeting, about, this)
     this.#sessions.set(session.id, session)
     sessions.add(session)
-    shares.take(session.client, this.#children)
+    shares.sessions.take(session.client)
+    shares.children.take(session.client, this.#children)
     return session
   }
 
   #reachedBy(client: string): keyof typeof WORDS | null {
     const { sessions, shares } = this.#around
-    const { maxSessions, maxChildrenPerClient } = this.limits
+    const { maxSessions, maxSessionsPerClient, maxChildrenPerClient } = this.limits
     if (sessions.members.size >= maxSessions) return 'maxSessions'
+    if (shares.sessions.of(client) >= maxSessionsPerClient) return 'maxSessionsPerClient'
     if (this.#children > this.#around.childrenLeft()) return 'maxChildren'
-    const wanted = shares.of(client) + this.#children
+    const wanted = shares.children.of(client) + this.#children
     return this.#children > 0 && wanted > maxChildrenPerClient ? 'maxChildrenPerClient' : null
   }
 
@@ -148,7 +151,8 @@ export class Group implements SessionOwner {
   ended(session: Session, reason: string): void {
     this.#sessions.delete(session.id)
     this.#around.sessions.delete(session)
-    this.#around.shares.give(session.client, this.#children)
+    this.#around.shares.sessions.give(session.client)
+    this.#around.shares.children.give(session.client, this.#children)
     this.log.line(reason === ONE_REQUEST ? 'debug' : 'info', 'mcp', 'session ended', [
       'mcp.session.id',
       session.label,

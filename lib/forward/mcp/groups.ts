@@ -38,8 +38,7 @@ export class Groups implements Surroundings {
   readonly children: Children
   readonly bodies: Budget
   readonly refusals: Refusals
-  /** Children of each client's sessions. */
-  readonly shares = new Shares()
+  readonly shares = { sessions: new Shares(), children: new Shares() }
   readonly histories: Budget
   readonly #pools: Pools
   readonly #groups = new Map<string, Group>()

@@ -75,6 +75,15 @@ bounds('a session too many is refused until another ends', async () => {
   await McpClient.open(stage, gateway)
 })
 
+bounds('one client has not all the sessions, and gets those back that end', async () => {
+  const [gateway, one] = await begin(stage, { limits: 'maxSessionsPerClient: 1' })
+  const second = await new McpClient(stage, gateway).initialize()
+  const bound = '(config.mcp.maxSessionsPerClient): try again later'
+  assert.equal(await refusal(second), [503, -32000, `1 sessions are open for one client ${bound}`])
+  await one.delete()
+  await McpClient.open(stage, gateway)
+})
+
 bounds('a session whose targets are too many children is refused until others ended', async () => {
   const targets = [server('one'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'maxChildren: 3' })

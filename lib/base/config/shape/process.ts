@@ -134,10 +134,15 @@ export const PROCESS = z
         sessionTtl: time(MCP.sessionTtl, 'Idle time that ends a session'),
         goneTtl: time(MCP.goneTtl, 'The same, after the client closed its GET stream'),
         maxSessions: amount(MCP.maxSessions, 'Open sessions, over all routes', COUNT),
+        maxSessionsPerClient: amount(
+          MCP.maxSessionsPerClient,
+          'Of these, for one principal or, where nobody is authenticated, one address',
+          COUNT,
+        ),
         maxChildren: amount(MCP.maxChildren, 'Child processes alive, over all routes', COUNT),
         maxChildrenPerClient: amount(
           MCP.maxChildrenPerClient,
-          'Of these, for one principal or, where nobody is authenticated, one address',
+          'Of these, for one client in the same sense',
           COUNT,
         ),
         startTimeout: time(MCP.startTimeout, 'Until a target has answered `initialize`'),
