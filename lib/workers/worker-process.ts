@@ -20,8 +20,8 @@ export type Ending = string
 /** A worker that does not serve after this never will. */
 const START_DEADLINE = 60_000
 
-/** What a worker still has after its own deadline before it is ended from outside. */
-const KILL_GRACE = 5_000
+/** What a worker still has for its child processes after its own deadline, before it is ended from outside. */
+const KILL_GRACE = 10_000
 
 export class WorkerProcess {
   readonly id: WorkerId
