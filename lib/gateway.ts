@@ -11,8 +11,9 @@ import { HISTORIES_SHARE } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import { Pending } from './base/pending.ts'
 import { Pressure } from './base/pressure.ts'
+import { markOf, workerName } from './base/session-mark.ts'
 import { Refusals } from './base/refusals.ts'
-import type { Backend, Reply } from './base/types.ts'
+import type { Reply } from './base/types.ts'
 import { Gate } from './accept/gate.ts'
 import { Identity } from './enforce/identity.ts'
 import { LimitAsker } from './enforce/limit-asker.ts'
@@ -27,12 +28,15 @@ import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
 import { callWithRetry } from './forward/retry.ts'
-import type { Manner } from './accept/door.ts'
+import type { Leaving, Manner } from './accept/door.ts'
 import type { Live } from './base/live.ts'
 import type { Family } from './base/metrics.ts'
 import { liveOf } from './live.ts'
 import type { LiveSources } from './live.ts'
 import { measures } from './measures.ts'
+import { Neighbours } from './neighbours.ts'
+import type { NeighboursOwner } from './neighbours.ts'
+import { pick, routeOf } from './chosen.ts'
 import { planOf } from './plan.ts'
 import type { Plan, PlannedListener, Route, Standing } from './plan.ts'
 import { Ports } from './ports.ts'
@@ -56,7 +60,7 @@ import { ReadApi } from './ui/read-api.ts'
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
 const SETTLE_DEADLINE = 1_000
 
-export class Gateway implements PortsOwner {
+export class Gateway implements PortsOwner, NeighboursOwner {
   readonly #log: Log
   readonly #accessLog: AccessLog
   readonly #pools: Pools
@@ -72,6 +76,8 @@ export class Gateway implements PortsOwner {
   readonly backends = new BackendStats()
   readonly #gate: Gate
   readonly #ports: Ports
+  /** Null where it is the only worker. */
+  readonly #neighbours: Neighbours | null
   /** Who waits to see a request. */
   readonly watchers: Watchers
   readonly facts: GatewayFacts
@@ -96,7 +102,9 @@ export class Gateway implements PortsOwner {
     this.#pools = new Pools(config.backend, log)
     this.#pressure = new Pressure(maxBytesInFlight)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
-    this.#groups = new Groups(config.mcp, log, this.#pools, { histories, refusals: this.#refusals })
+    const mark = worker === null ? '' : markOf(workerName(worker))
+    const shared = { histories, refusals: this.#refusals, mark }
+    this.#groups = new Groups(config.mcp, log, this.#pools, shared)
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
@@ -106,7 +114,10 @@ export class Gateway implements PortsOwner {
     this.#limits.retain(this.#plan.rules)
     this.#gate = new Gate(this.#refusals, new Descriptors(), () => this.#pools.trim())
     const deadline = config.process.terminationDeadline
-    this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort })
+    this.#neighbours = worker === null ? null : new Neighbours(worker, this)
+    this.#neighbours?.follow(config)
+    const neighbours = this.#neighbours?.at ?? null
+    this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort, neighbours })
     this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(this.facts, timer)
     this.ui = new UiService(this.readApi)
@@ -169,6 +180,7 @@ export class Gateway implements PortsOwner {
   }
 
   async start(): Promise<void> {
+    await this.#neighbours?.open()
     await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
     this.readApi.follow()
@@ -194,6 +206,7 @@ export class Gateway implements PortsOwner {
       this.#services.retain(this.#plan.services)
       this.backends.retain(this.#plan.backends)
       this.#metrics.retain(this.#plan.places)
+      this.#neighbours?.follow(this.#plan.config)
     }
   }
 
@@ -202,8 +215,11 @@ export class Gateway implements PortsOwner {
     this.#readiness = 'draining'
     this.#groups.drain()
     this.#endPages()
-    await within(this.#plan.config.process.terminationDeadline, this.#ports.drain(manner))
+    // Others may have something for a session of this worker until its own clients have left.
+    const drained = this.#ports.drain(manner).then(() => this.#neighbours?.drain())
+    await within(this.#plan.config.process.terminationDeadline, drained)
     this.#ports.cut()
+    this.#neighbours?.close()
     await this.#groups.close()
     await within(SETTLE_DEADLINE, this.#settled())
     this.#pools.close()
@@ -218,9 +234,15 @@ export class Gateway implements PortsOwner {
     this.#groups.children.killAll()
   }
 
+  /** Takes over a connection that another worker accepted. */
+  adopt(port: number, leaving: Leaving): void {
+    this.#ports.adopt(port, leaving)
+  }
+
   /** From the head to the point where an answer is awaited. */
   serve(exchange: Exchange, port: number): void {
     try {
+      if (this.#neighbours?.serve(exchange, port) === true) return
       // A page that watches is not what it waits for.
       if (this.watchers.count > 0 && !isForUi(exchange.request, this.#plan.ports.get(port)))
         this.watchers.watch(exchange)
@@ -306,6 +328,7 @@ export class Gateway implements PortsOwner {
   }
 
   #close(exchange: Exchange): void {
+    if (exchange.servedBy === 'another worker') return
     settleCharges(exchange)
     const now = performance.now()
     this.#metrics.count(exchange, now)
@@ -323,25 +346,4 @@ export class Gateway implements PortsOwner {
     exchange.trace?.policies('gateway', listener.shown())
     return listener
   }
-}
-
-function routeOf(exchange: Exchange, listener: PlannedListener): Route {
-  const found = listener.routes.find(exchange.request)
-  exchange.trace?.route(found?.value.key ?? null, listener.routes.keysFor(exchange.request))
-  if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
-  const route = found.value
-  exchange.route = route.key
-  exchange.matchedPrefix = found.prefix
-  exchange.policies = route.allPolicies
-  exchange.dialect = route.dialect
-  exchange.trace?.policies('route', route.shown())
-  return route
-}
-
-function pick(exchange: Exchange, route: Route): Backend {
-  const picked = route.backends.pick()
-  if (picked === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
-  exchange.backend = picked.facts
-  exchange.trace?.policies('backend', picked.shown())
-  return picked.backend
 }

@@ -3,7 +3,7 @@
 import { bindKey } from './base/config/bind-key.ts'
 import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
-import type { Manner } from './accept/door.ts'
+import type { Leaving, Manner, PortNeighbours } from './accept/door.ts'
 import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
 import type { GatewayConfig } from './base/config/types.ts'
@@ -13,6 +13,7 @@ import type { Log } from './base/log.ts'
 import type { OpenPort } from './base/open-port.ts'
 import { isOutOfDescriptors } from './base/descriptors.ts'
 import type { Steps } from './base/types.ts'
+import { closeHandle } from './base/wire/handle.ts'
 
 export interface PortsOwner extends Steps {
   serve(exchange: Exchange, port: number): void
@@ -35,6 +36,8 @@ export interface PortsOptions {
   /** Milliseconds that requests on a closed port may go on. */
   readonly deadline: number
   readonly openPort: OpenPort
+  /** Other workers, as a port sees them; null where there are none. */
+  readonly neighbours: ((port: number) => PortNeighbours) | null
 }
 
 export class Ports {
@@ -90,6 +93,13 @@ export class Ports {
     return [...[...this.#open.values()].map(({ listener }) => listener), ...this.#leaving.keys()]
   }
 
+  /** Takes over a connection that another worker accepted on its port; without that it is closed. */
+  adopt(port: number, leaving: Leaving): void {
+    const listener = this.listeners.find(({ bind }) => bind === port)
+    if (listener === undefined) closeHandle(leaving.handle)
+    else listener.adopt(leaving)
+  }
+
   /** Stops accepting everywhere; resolves when no connection is left. */
   async drain(manner: Manner): Promise<void> {
     this.#state = 'draining'
@@ -126,6 +136,7 @@ export class Ports {
       steps: this.#owner,
       gate: this.#options.gate,
       openPort: this.#options.openPort,
+      neighbours: this.#options.neighbours?.(port) ?? null,
       serve: (exchange) => this.#owner.serve(exchange, port),
       opened: ({ remoteAddress, remotePort }) => {
         if (this.#log.allows('debug', 'accept'))

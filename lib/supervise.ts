@@ -16,6 +16,7 @@ import { Restarts } from './restarts.ts'
 import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
 import type { InForce } from './ui/gateway-facts.ts'
+import { HandOver } from './workers/hand-over.ts'
 import { LimitOwner } from './workers/limit-owner.ts'
 import { frontSocket } from './workers/seat.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
@@ -36,6 +37,7 @@ export async function supervise(
   const limits = new LimitOwner()
   const services: WorkerService[] = [
     limits,
+    new HandOver(),
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]
   const supervisor = supervisorOf(start, config, { log, sockets, services })

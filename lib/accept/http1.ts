@@ -14,9 +14,10 @@ import { parseRequestHead } from '../base/wire/parse-head.ts'
 import { Reader } from '../base/wire/reader.ts'
 import type { ReaderOwner } from '../base/wire/reader.ts'
 import { Writer } from '../base/wire/writer.ts'
-import type { Mode, WriterOwner } from '../base/wire/writer.ts'
+import type { WriterOwner } from '../base/wire/writer.ts'
 import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
+import { answerText, modeOf } from './answer-text.ts'
 import type { Connection, Door, Manner } from './door.ts'
 import { lengthFault } from './length.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
@@ -42,6 +43,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   readonly #writer = new Writer(this)
   readonly #id: number
   readonly #source: Peer
+  readonly #moves: number
   readonly #since = performance.now()
   #wire!: Wire
   #state: State = 'idle'
@@ -55,8 +57,9 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #readBy: number
   #writeBy = 0
 
-  constructor(door: Door, source: Peer) {
+  constructor(door: Door, source: Peer, moves = 0) {
     this.#door = door
+    this.#moves = moves
     this.#source = source
     this.#id = door.number()
     this.#reader = new Reader(this, door.limits)
@@ -163,6 +166,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       }
       return false
     }
+    if (this.#door.neighbours !== null && this.#goes(head, bytes.subarray(from, to), to))
+      return true
     this.#served++
     this.#readBy = 0
     this.#reader.expect(
@@ -218,13 +223,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       head.remove('content-length')
       head.set('transfer-encoding', 'chunked')
     }
-    const start = `HTTP/1.1 ${head.status} ${head.reason}\r\n`
-    const connection = this.#persists
-      ? version === 'HTTP/1.0'
-        ? 'connection: keep-alive\r\n\r\n'
-        : '\r\n'
-      : 'connection: close\r\n\r\n'
-    const text = start + head.fieldsText() + connection
+    const text = answerText(head, version, this.#persists ? 'keep' : 'close')
     this.#writer.send(
       text,
       reply.body,
@@ -292,7 +291,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#move('answering')
     this.#guardedNames = this.#door.limits.guardedNames
     this.#writer.next()
-    this.#exchange = new Exchange(this.#source, head, this.#reader, this, this.#door.steps)
+    const source = this.#door.sourceOf?.(head) ?? this.#source
+    this.#exchange = new Exchange(source, head, this.#reader, this, this.#door.steps)
   }
 
   #handOver(bytes: Buffer, from: number, to: number): boolean {
@@ -301,6 +301,22 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#door.connections.delete(this)
     this.#move('closed')
     this.#door.http2(this.#wire.release(copyOf(bytes.subarray(from, to))), this.#source)
+    return true
+  }
+
+  /** To the worker that has the session it asks for, and goes on there; not while an answer is on its way out. */
+  #goes(head: RequestHead, unread: Buffer, end: number): boolean {
+    const neighbours = this.#door.neighbours!
+    const worker = neighbours.ownerOf(head)
+    if (worker === null || this.#wire.socket.writableLength > 0) return false
+    if (!neighbours.mayGive(this.#moves, unread.length)) return false
+    this.#reader.expectHead(end)
+    this.#door.connections.delete(this)
+    this.#door.carried(this.#source, this.bytesIn, this.bytesOut)
+    this.#move('closed')
+    const handle = this.#wire.detach()
+    if (handle !== null)
+      neighbours.give(worker, { handle, unread: copyOf(unread), moves: this.#moves + 1 })
     return true
   }
 
@@ -331,12 +347,4 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       throw new Error(`http1 connection: ${this.#state} → ${to}`)
     this.#state = to
   }
-}
-
-function modeOf(reply: Reply, method: string, version: string): Mode {
-  const { framing } = reply.body
-  const { status } = reply.head
-  if (method === 'HEAD' || status === 204 || status === 304 || framing === 'none') return 'none'
-  if (framing === 'length') return 'content'
-  return framing === 'chunked' && version !== 'HTTP/1.0' ? 'wire' : 'encode'
 }

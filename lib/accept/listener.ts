@@ -13,8 +13,9 @@ import type { ListenerCounts, ListenerView } from '../base/live.ts'
 import type { OpenedPort, OpenPort } from '../base/open-port.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
+import { socketOf } from '../base/wire/handle.ts'
 import { Wire } from '../base/wire/socket.ts'
-import type { Connection, Door, Manner } from './door.ts'
+import type { Connection, Door, Leaving, Manner, PortNeighbours } from './door.ts'
 import type { Entrance, Gate } from './gate.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
@@ -31,6 +32,8 @@ export interface ListenerOptions {
   readonly openPort: OpenPort
   /** That of all ports. */
   readonly gate: Gate
+  /** Null where there are none. */
+  readonly neighbours: PortNeighbours | null
   readonly serve: (exchange: Exchange) => void
   /** Somebody has connected. */
   readonly opened: (socket: Socket) => void
@@ -42,6 +45,7 @@ export class Listener implements Door, Entrance {
   limits: PortLimits
   readonly steps: Steps
   readonly isSecure: boolean
+  readonly neighbours: PortNeighbours | null
   readonly connections: Sweeper<Connection>
   readonly serve: (exchange: Exchange) => void
   readonly #server: Server
@@ -66,6 +70,8 @@ export class Listener implements Door, Entrance {
     this.steps = options.steps
     this.serve = options.serve
     this.isSecure = options.certificates !== null
+    // Keys and counters of TLS are in this process, and cannot go to another.
+    this.neighbours = this.isSecure ? null : options.neighbours
     this.#certificates = options.certificates
     this.connections = new Sweeper(shortestOf(limits))
     this.#server = this.#createServer()
@@ -120,6 +126,21 @@ export class Listener implements Door, Entrance {
   cut(): void {
     this.#state = 'closed'
     for (const connection of this.connections.members) connection.shutDown()
+  }
+
+  /** As the configuration has it. */
+  get bind(): number {
+    return this.#options.port
+  }
+
+  /** A connection that another worker accepted, and counted. */
+  adopt({ handle, unread, moves }: Leaving): void {
+    const socket = socketOf(handle)
+    const source = this.#admit(socket)
+    if (source === null) return
+    const connection = new Http1Connection(this, source, moves)
+    connection.attach(Wire.accepted(socket, connection))
+    connection.data(unread, 0, unread.length)
   }
 
   http2(socket: Socket, source: Peer): void {
@@ -193,8 +214,9 @@ export class Listener implements Door, Entrance {
   }
 
   #admit(socket: Socket): Peer | null {
-    if (this.isDraining) socket.destroy()
-    const source = this.isDraining ? null : this.#options.gate.admit(socket, this)
+    const isOver = this.isDraining && this.#state !== 'lingering'
+    if (isOver) socket.destroy()
+    const source = isOver ? null : this.#options.gate.admit(socket, this)
     if (source !== null) this.#open++
     return source
   }

@@ -7,7 +7,10 @@ export function peerOf(socket: Socket, secure: boolean): Peer {
   const raw = socket.remoteAddress ?? ''
   // A dual-stack listener shows IPv4 clients in IPv6's clothes.
   const address = raw.startsWith('::ffff:') ? raw.substring(7) : raw
-  const port = socket.remotePort ?? 0
+  return peerFrom(address, socket.remotePort ?? 0, secure)
+}
+
+export function peerFrom(address: string, port: number, secure: boolean): Peer {
   return {
     address,
     port,

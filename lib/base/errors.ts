@@ -31,6 +31,7 @@ const TABLE = {
   INTERNAL: [500, 'gateway'],
   POOL_EXHAUSTED: [503, 'gateway'],
   LIMITS_UNAVAILABLE: [503, 'gateway'],
+  WORKER_UNREACHABLE: [503, 'gateway'],
   OUT_OF_DESCRIPTORS: [503, 'gateway'],
   OVERLOADED: [503, 'gateway'],
   REQUEST_TIMEOUT: [504, 'gateway'],

@@ -77,6 +77,8 @@ export class Exchange {
   refusal = ''
   /** Which of its rules did, counted from 0; -1 where none alone did. */
   refusedBy = -1
+  /** Whoever serves it counts it and tells of it. */
+  servedBy: 'this worker' | 'another worker' = 'this worker'
   /** Policies with a say in the answer, in the order in which they ran. */
   policies: readonly Policy[] = []
   /** Set for the one request that somebody watches. */

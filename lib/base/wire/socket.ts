@@ -1,12 +1,14 @@
 // One socket, plain or TLS, as the connection machines use it: bytes in by callback, bytes out by as few
 // writes as can be. Plain sockets are read into the process's one buffer (−25 % CPU against 'data' events).
 
+import type { SendHandle } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { inFlight } from '../in-flight.ts'
 import { TCP_KEEPALIVE_MS } from '../limits.ts'
+import { handleOf } from './handle.ts'
 import { readBuffer } from './memory.ts'
 
 export interface SocketOwner {
@@ -98,6 +100,14 @@ export class Wire {
     const socket = new Socket(options as ConstructorParameters<typeof Socket>[0])
     socket.unshift(unread)
     return socket
+  }
+
+  /** Gives up what the socket stands on, unread from here; null when it is gone. Nobody hears of the socket's end. */
+  detach(): SendHandle | null {
+    const { _handle: handle } = this.socket as unknown as { _handle: { readStop(): void } | null }
+    handle?.readStop()
+    this.socket.removeAllListeners()
+    return handleOf(this.socket)
   }
 
   /** Text goes out as latin1; `done` is called when a buffer is free again. False when the peer is slow. */

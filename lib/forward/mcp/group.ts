@@ -1,6 +1,7 @@
 // One MCP backend beyond any plan: its targets and the sessions of its clients, which outlive a reload that leaves it
 // as it was.
 
+import { randomUUID } from 'node:crypto'
 import type { Budget } from '../../base/budget.ts'
 import type { McpConfig } from '../../base/config/mcp-types.ts'
 import type { McpLimits } from '../../base/limits.ts'
@@ -19,6 +20,8 @@ import type { Link, LinkOwner } from './types.ts'
 
 /** What all groups of the process share. */
 export interface Surroundings {
+  /** Of the process among others, at the end of its sessions' ids; '' where it is alone. */
+  readonly mark: string
   readonly limits: McpLimits
   readonly log: Log
   readonly bodies: Budget
@@ -79,6 +82,10 @@ export class Group implements SessionOwner {
     this.names = new Names(config.prefixMode, names)
     this.#children = config.targets.filter(({ kind }) => kind === 'stdio').length
     this.isRemote = this.#children < names.length
+  }
+
+  newId(): string {
+    return randomUUID() + this.#around.mark
   }
 
   get sessions(): Iterable<Session> {

@@ -29,9 +29,12 @@ interface Shared {
   /** What sessions may keep together for clients that come back. */
   readonly histories: Budget
   readonly refusals: Refusals
+  /** What ids of sessions end with. */
+  readonly mark: string
 }
 
 export class Groups implements Surroundings {
+  readonly mark: string
   readonly limits: McpLimits
   readonly log: Log
   readonly sessions: Sweeper<Session>
@@ -45,7 +48,9 @@ export class Groups implements Surroundings {
   /** Remote sessions that are being ended, each within its deadline. */
   readonly #leaving = new Set<Promise<void>>()
 
-  constructor(limits: McpLimits, log: Log, pools: Pools, { histories, refusals }: Shared) {
+  constructor(limits: McpLimits, log: Log, pools: Pools, shared: Shared) {
+    const { histories, refusals, mark } = shared
+    this.mark = mark
     this.limits = limits
     this.histories = histories
     this.refusals = refusals

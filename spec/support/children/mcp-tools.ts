@@ -40,7 +40,10 @@ export const TOOLS: Record<string, Tool> = {
     description: 'Returns `bytes` bytes of text',
     run: ({ given }) => text('x'.repeat(Number(given['bytes'] ?? 0))),
   },
-  pid: { description: 'Returns the process id', run: () => text(process.pid) },
+  pid: {
+    description: 'Returns the process id, or `of: parent` that of who started it',
+    run: ({ given }) => text(given['of'] === 'parent' ? process.ppid : process.pid),
+  },
   heard: {
     description: 'Returns the notifications received so far, as JSON',
     run: ({ peer }) => text(JSON.stringify(peer.heard)),

@@ -1,6 +1,5 @@
 // One client's session: its targets, its calls, and the channels on which it is answered.
 
-import { randomUUID } from 'node:crypto'
 import type { McpFacts } from '../../../base/cel/facts.ts'
 import type { Exchange } from '../../../base/exchange.ts'
 import type { Level } from '../../../base/log.ts'
@@ -34,7 +33,7 @@ type State = 'new' | 'greeting' | 'open' | 'ended'
 const PRIMING_VERSION = '2025-11-25'
 
 export class Session implements CallOwner, ChannelsOwner, Swept {
-  readonly id = randomUUID()
+  readonly id: string
   readonly group: Group
   /** The client's `initialize`, with which every start of a target begins. */
   greeting: Message
@@ -64,6 +63,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   #stream: 'none' | 'open' | 'gone' = 'none'
 
   constructor(group: Group, greeting: Message, about: About, owner: SessionOwner) {
+    this.id = group.newId()
     this.group = group
     this.greeting = greeting
     this.fields = about.fields

@@ -142,6 +142,10 @@ const OF_GATEWAY: Readonly<Record<string, Row>> = {
     'Too many requests wait for this backend already.',
     'It is too slow for what comes. See its connections on the map.',
   ],
+  WORKER_UNREACHABLE: [
+    'The worker process that has this MCP session did not answer.',
+    'It has ended or is about to; a client that begins a new session goes on. The log says more.',
+  ],
   LIMITS_UNAVAILABLE: [
     'The process that counts limits for all workers did not answer.',
     'It is overloaded or has ended; the log says more. Without its word no request passes a limit.',

@@ -1,0 +1,169 @@
+// The other workers of this gateway, as one of them sees it: a request that belongs to a session of theirs goes there, with
+// its connection where that can be given away, and else by itself.
+
+import type { SendHandle } from 'node:child_process'
+import type { Leaving, PortNeighbours } from './accept/door.ts'
+import { RELAY_FIELD, RelayDoor } from './accept/relay-door.ts'
+import type { Relayed } from './accept/relay-door.ts'
+import type { Config } from './base/config/types.ts'
+import { GatewayError } from './base/errors.ts'
+import type { Exchange } from './base/exchange.ts'
+import { GIVE, GIVEN, JOIN, PEERS, TAKE, TAKEN } from './base/giving.ts'
+import type { Given } from './base/giving.ts'
+import type { PortLimits } from './base/limits.ts'
+import { workerIn, workerName } from './base/session-mark.ts'
+import type { Steps } from './base/types.ts'
+import { closeHandle } from './base/wire/handle.ts'
+import type { RequestHead } from './base/wire/head.ts'
+import { HttpBackend } from './forward/http/backend.ts'
+import { originOf } from './forward/http/origin.ts'
+import { Pools } from './forward/http/pools.ts'
+import type { WorkerSeat } from './workers/seat.ts'
+
+/** Connections that were given away and not taken yet; the request of one more is relayed. */
+const MAX_GIVEN = 256
+
+/** What was read of a connection is sent along; with more than this it stays. */
+const MAX_UNREAD = 131_072
+
+/** One that changes hands more often is used for many sessions, by a proxy mostly: it stays, and its requests are relayed. */
+const MAX_MOVES = 8
+
+/** Requests of other workers, and for one of them, at a time; one more is answered 503. */
+const MAX_RELAYED = 4_096
+
+/** For the way to another worker; its silence is for that one to judge. */
+const RELAY_LIMITS = {
+  connectTimeout: 2_000,
+  poolIdleTimeout: 60_000,
+  poolMaxSize: MAX_RELAYED,
+  poolMaxWaiting: 0,
+  bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
+}
+
+export interface NeighboursOwner extends Steps {
+  readonly plan: { readonly limits: PortLimits }
+  serve(exchange: Exchange, port: number): void
+  adopt(port: number, leaving: Leaving): void
+}
+
+export class Neighbours {
+  readonly #name: string
+  readonly #seat: WorkerSeat
+  readonly #owner: NeighboursOwner
+  readonly #pools = new Pools(RELAY_LIMITS)
+  readonly #door: RelayDoor
+  /** Those that can be given something. */
+  #peers: ReadonlySet<string> = new Set()
+  /** Ports with routes to MCP backends. */
+  #ports: ReadonlySet<number> = new Set()
+  readonly #given = new Map<number, SendHandle>()
+  #last = 0
+
+  constructor(seat: WorkerSeat, owner: NeighboursOwner) {
+    this.#seat = seat
+    this.#owner = owner
+    this.#name = workerName(seat)
+    this.#door = new RelayDoor({
+      steps: owner,
+      limits: () => owner.plan.limits,
+      most: MAX_RELAYED,
+      serve: (exchange, port) => owner.serve(exchange, port),
+    })
+    const { link } = seat
+    link.on(PEERS, (names) => (this.#peers = new Set(names as string[])))
+    link.on(GIVEN, (number) => this.#gave(Number(number)))
+    link.on(TAKE, (body, handle) => this.#take(body as Given, handle))
+  }
+
+  /** From now on others may send here what is for this worker. */
+  async open(): Promise<void> {
+    await this.#door.listen(this.#pathOf(this.#name))
+    this.#seat.link.tell(JOIN, null)
+  }
+
+  /** Another configuration is in force. */
+  follow({ gateways }: Config): void {
+    const having = gateways.filter(({ listeners }) =>
+      listeners.some(({ routes }) =>
+        routes.some(({ backends }) => backends.some(({ kind }) => kind === 'mcp')),
+      ),
+    )
+    this.#ports = new Set(having.map(({ port }) => port))
+  }
+
+  /** Resolves when what others have sent is answered. */
+  drain(): Promise<void> {
+    return this.#door.drain()
+  }
+
+  close(): void {
+    this.#door.cut()
+    this.#pools.close()
+  }
+
+  /** As connections of one port see them. */
+  readonly at = (port: number): PortNeighbours => ({
+    ownerOf: (request) => this.#ownerOf(request, port),
+    mayGive: (moves, unread) =>
+      moves < MAX_MOVES && unread <= MAX_UNREAD && this.#given.size < MAX_GIVEN,
+    give: (worker, leaving) => this.#give(worker, port, leaving),
+  })
+
+  /** True for a request that another worker serves, whose answer is passed on. */
+  serve(exchange: Exchange, port: number): boolean {
+    const worker = this.#ownerOf(exchange.request, port)
+    if (worker !== null) this.#relay(exchange, worker, port)
+    return worker !== null
+  }
+
+  #ownerOf(request: RequestHead, port: number): string | null {
+    if (!this.#ports.has(port)) return null
+    const worker = workerIn(request)
+    return worker !== null && worker !== this.#name && this.#peers.has(worker) ? worker : null
+  }
+
+  #give(to: string, port: number, { handle, unread, moves }: Leaving): void {
+    const number = ++this.#last
+    // It can be closed only when the other process has it.
+    this.#given.set(number, handle)
+    const given: Given = { number, to, port, unread: unread.toString('base64'), moves }
+    this.#seat.link.tell(GIVE, given, handle)
+  }
+
+  /** Without a policy and without a line of its own: both are there. */
+  #relay(exchange: Exchange, worker: string, bind: number): void {
+    const { address, port, secure } = exchange.source
+    const relayed: Relayed = { address, port, secure, bind }
+    exchange.request.set(RELAY_FIELD, JSON.stringify(relayed))
+    exchange.phase = 'forward'
+    const origin = originOf({ kind: 'unix', path: this.#pathOf(worker) }, null)
+    new HttpBackend(this.#pools.of(origin), 0).call(exchange, {
+      body: exchange.body,
+      answer: (reply) => {
+        exchange.servedBy = 'another worker'
+        exchange.answer(reply)
+      },
+      fail: (cause) => {
+        const message = 'the worker that has this session cannot be reached'
+        exchange.fail(new GatewayError('WORKER_UNREACHABLE', message, { cause }))
+      },
+    })
+  }
+
+  #gave(number: number): void {
+    const handle = this.#given.get(number)
+    this.#given.delete(number)
+    if (handle !== undefined) closeHandle(handle)
+  }
+
+  #take({ number, port, unread, moves }: Given, handle: SendHandle | undefined): void {
+    this.#seat.link.tell(TAKEN, number)
+    if (handle === undefined) return
+    this.#owner.adopt(port, { handle, unread: Buffer.from(unread, 'base64'), moves })
+  }
+
+  #pathOf(worker: string): string {
+    return `${this.#seat.folder}/${worker}.relay`
+  }
+}

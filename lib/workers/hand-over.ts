@@ -1,0 +1,72 @@
+// Connections on their way from the worker that accepted them to the one that has their session: only the supervisor has a
+// channel to both.
+
+import type { SendHandle } from 'node:child_process'
+import { GIVE, GIVEN, JOIN, PEERS, TAKE, TAKEN } from '../base/giving.ts'
+import type { Given } from '../base/giving.ts'
+import type { Link } from '../base/link.ts'
+import { workerName } from '../base/session-mark.ts'
+import { closeHandle } from '../base/wire/handle.ts'
+import type { WorkerService } from './supervisor.ts'
+import type { WorkerId } from './types.ts'
+
+/** Workers bound what they give; this is for all of them together, and one more is closed. */
+const MAX_UNDER_WAY = 16_384
+
+interface UnderWay {
+  readonly handle: SendHandle
+  readonly from: Link
+  /** As the giver counts. */
+  readonly number: number
+  readonly to: Link
+}
+
+export class HandOver implements WorkerService {
+  /** Those that can be given something, by name. */
+  readonly #workers = new Map<string, Link>()
+  readonly #underWay = new Map<number, UnderWay>()
+  #last = 0
+
+  born(id: WorkerId, link: Link): void {
+    link.on(JOIN, () => {
+      this.#workers.set(workerName(id), link)
+      this.#tellPeers()
+    })
+    link.on(GIVE, (body, handle) => {
+      if (handle !== undefined) this.#pass(link, body as Given, handle)
+    })
+    link.on(TAKEN, (number) => this.#end(Number(number)))
+  }
+
+  gone(id: WorkerId): void {
+    const name = workerName(id)
+    const link = this.#workers.get(name)
+    this.#workers.delete(name)
+    this.#tellPeers()
+    // What it had not taken has nobody to go to: its session is gone.
+    for (const [number, { to }] of this.#underWay) if (to === link) this.#end(number)
+  }
+
+  /** Back to its giver if the worker is gone: there it is served as what it is, a request of an unknown session. */
+  #pass(from: Link, given: Given, handle: SendHandle): void {
+    const to = this.#workers.get(given.to) ?? from
+    const number = ++this.#last
+    this.#underWay.set(number, { handle, from, number: given.number, to })
+    if (this.#underWay.size > MAX_UNDER_WAY) return this.#end(number)
+    to.tell(TAKE, { ...given, number }, handle)
+  }
+
+  /** The other process has it, or never will: until now each kept its own end of it open. */
+  #end(number: number): void {
+    const under = this.#underWay.get(number)
+    if (under === undefined) return
+    this.#underWay.delete(number)
+    closeHandle(under.handle)
+    under.from.tell(GIVEN, under.number)
+  }
+
+  #tellPeers(): void {
+    const names = [...this.#workers.keys()]
+    for (const link of this.#workers.values()) link.tell(PEERS, names)
+  }
+}
