@@ -11,14 +11,14 @@ export interface LinkPair {
 
 export function linkPair(): LinkPair {
   const said: unknown[] = []
-  const here: Link = new Link((message) => {
+  const here: Link = new Link((message, handle) => {
     const copy: unknown = JSON.parse(JSON.stringify(message))
     said.push(copy)
-    queueMicrotask(() => there.hear(copy))
+    queueMicrotask(() => there.hear(copy, handle))
   })
-  const there: Link = new Link((message) => {
+  const there: Link = new Link((message, handle) => {
     const copy: unknown = JSON.parse(JSON.stringify(message))
-    queueMicrotask(() => here.hear(copy))
+    queueMicrotask(() => here.hear(copy, handle))
   })
   return { here, there, said }
 }
