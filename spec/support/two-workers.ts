@@ -1,7 +1,10 @@
 // The built gateway with two worker processes in front of one MCP server, its log as data, and a client of the SDK that opens
 // a connection for every request, so that they come to either worker.
 
+import { mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -19,6 +22,8 @@ export type Logged = Readonly<Record<string, unknown>>
 export class TwoWorkers {
   readonly program: Program
   port = 0
+  readonly #folder = mkdtempSync(join(tmpdir(), 'gateway-two-'))
+  readonly #stats = join(this.#folder, 'stats')
 
   /** `tls`: of its one listener, in YAML; '' for none. */
   constructor(tls = '') {
@@ -29,13 +34,18 @@ config: { workers: 2, logging: { format: json } }
 gateways: { default: { port: 0, address: 127.0.0.1${tls === '' ? '' : `, tls: ${tls}`} } }
 routes: [{ name: mcp, backends: [{ mcp: { targets: [{ name: one, stdio: ${stdio} }] } }] }]
 `
-    this.program = new Program('gateway', ['-c', text])
+    this.program = new Program('gateway', ['-c', text], { STATS_ADDR: `unix:${this.#stats}` })
   }
 
-  /** Where each worker tells what it counted. */
-  get statistics(): string[] {
-    const found = this.program.stdout.matchAll(/"unix:([^"]+\.stats)"/g)
-    return [...found].map(([, path]) => path!)
+  /** What all workers counted. */
+  metrics(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      get({ socketPath: this.#stats, path: '/metrics' }, (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (part: string) => (text += part))
+        answer.once('end', () => resolve(text))
+      }).once('error', reject)
+    })
   }
 
   async start(): Promise<this> {
@@ -58,19 +68,14 @@ routes: [{ name: mcp, backends: [{ mcp: { targets: [{ name: one, stdio: ${stdio}
   }
 
   async stop(): Promise<void> {
-    this.program.signal('SIGTERM')
-    await this.program.exit()
+    try {
+      this.program.signal('SIGTERM')
+      await this.program.exit()
+    } finally {
+      await this.program.kill()
+      rmSync(this.#folder, { recursive: true })
+    }
   }
-}
-
-export function metricsAt(socketPath: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    get({ socketPath, path: '/metrics' }, (answer) => {
-      let text = ''
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part))
-      answer.once('end', () => resolve(text))
-    }).once('error', reject)
-  })
 }
 
 function isWhole(line: string): boolean {
