@@ -17,6 +17,7 @@ import { closeHandle } from './base/wire/handle.ts'
 import type { RequestHead } from './base/wire/head.ts'
 import { HttpBackend } from './forward/http/backend.ts'
 import { originOf } from './forward/http/origin.ts'
+import type { Origin } from './forward/http/origin.ts'
 import { Pools } from './forward/http/pools.ts'
 import type { WorkerSeat } from './workers/seat.ts'
 
@@ -36,6 +37,7 @@ const MAX_RELAYED = 4_096
 const RELAY_LIMITS = {
   connectTimeout: 2_000,
   poolIdleTimeout: 60_000,
+  poolMaxAge: Number.MAX_SAFE_INTEGER,
   poolMaxSize: MAX_RELAYED,
   poolMaxWaiting: 0,
   bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
@@ -71,7 +73,7 @@ export class Neighbours {
       serve: (exchange, port) => owner.serve(exchange, port),
     })
     const { link } = seat
-    link.on(PEERS, (names) => (this.#peers = new Set(names as string[])))
+    link.on(PEERS, (names) => this.#meet(names as string[]))
     link.on(GIVEN, (number) => this.#gave(Number(number)))
     link.on(TAKE, (body, handle) => this.#take(body as Given, handle))
   }
@@ -137,8 +139,7 @@ export class Neighbours {
     const relayed: Relayed = { address, port, secure, bind }
     exchange.request.set(RELAY_FIELD, JSON.stringify(relayed))
     exchange.phase = 'forward'
-    const origin = originOf({ kind: 'unix', path: this.#pathOf(worker) }, null)
-    new HttpBackend(this.#pools.of(origin), 0).call(exchange, {
+    new HttpBackend(this.#pools.of(this.#originOf(worker)), 0).call(exchange, {
       body: exchange.body,
       answer: (reply) => {
         exchange.servedBy = 'another worker'
@@ -151,6 +152,11 @@ export class Neighbours {
     })
   }
 
+  #meet(names: readonly string[]): void {
+    this.#peers = new Set(names)
+    this.#pools.retain(new Set(names.map((name) => this.#originOf(name).key)))
+  }
+
   #gave(number: number): void {
     const handle = this.#given.get(number)
     this.#given.delete(number)
@@ -161,6 +167,10 @@ export class Neighbours {
     this.#seat.link.tell(TAKEN, number)
     if (handle === undefined) return
     this.#owner.adopt(port, { handle, unread: Buffer.from(unread, 'base64'), moves })
+  }
+
+  #originOf(worker: string): Origin {
+    return originOf({ kind: 'unix', path: this.#pathOf(worker) }, null)
   }
 
   #pathOf(worker: string): string {
