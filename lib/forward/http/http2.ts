@@ -254,6 +254,8 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     this.#writeBy = 0
     this.#sink.abort()
     this.#body?.takeSink()?.cut(this.#outcome)
+    // Every stream closes, and an error takes longer to make than all of this.
+    if (this.#call.isOver) return
     const { rstCode } = this.stream
     this.#call.failed(
       rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
