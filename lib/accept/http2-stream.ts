@@ -6,6 +6,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
+import type { WireLimits } from '../base/limits.ts'
 import { exchangeView } from '../base/live.ts'
 import type { ExchangeView, Paused } from '../base/live.ts'
 import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
@@ -14,6 +15,7 @@ import type { ResponseHead } from '../base/wire/head.ts'
 import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
 import type { StreamSinkOwner } from '../base/wire/http2-body.ts'
 import { http2Fields, requestHeadFrom } from '../base/wire/http2-head.ts'
+import { headTooLarge } from '../base/wire/parse-head.ts'
 import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
 import type { Door } from './door.ts'
 import { lengthFault } from './length.ts'
@@ -39,7 +41,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#door = door
     this.#stream = stream
     this.headBytes = raw.reduce((sum, text) => sum + text.length + 2, FRAME_BYTES)
-    const [head, fault] = readHead(raw)
+    const [head, fault] = readHead(raw, door.limits)
     const { guardedNames } = door.limits
     this.#body = new StreamBody(stream, {
       framing: stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open',
@@ -216,9 +218,14 @@ export class Http2Stream implements Client, StreamSinkOwner {
   }
 }
 
+/** Fields that HTTP/1 has in its request line. */
+export const PSEUDO_FIELDS = 4
+
 /** The head, or one that stands for it beside what is wrong with it. */
-function readHead(raw: readonly string[]): [RequestHead, GatewayError | null] {
+function readHead(raw: readonly string[], limits: WireLimits): [RequestHead, GatewayError | null] {
   try {
+    if (raw.length / 2 > limits.maxHeaders + PSEUDO_FIELDS)
+      throw headTooLarge(limits, 'http1MaxHeaders')
     return [requestHeadFrom(raw), null]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error

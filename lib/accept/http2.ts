@@ -11,7 +11,7 @@ import type { Peer } from '../base/types.ts'
 import { Http2Pulse } from '../base/wire/http2-pulse.ts'
 import type { Connection, Door } from './door.ts'
 import { FloodGauge } from './flood-gauge.ts'
-import { Http2Stream } from './http2-stream.ts'
+import { Http2Stream, PSEUDO_FIELDS } from './http2-stream.ts'
 
 /**
  * What a client may send ahead on one stream before we take it. There is no such bound on all of them together, as
@@ -48,7 +48,8 @@ export class Http2Connection implements Connection {
     const { limits } = door
     this.#idleBy = performance.now() + limits.headTimeout
     const session = performServerHandshake(socket, {
-      maxHeaderListPairs: limits.maxHeaders + 4,
+      // Somewhat more than allowed is answered; what is above that, node resets.
+      maxHeaderListPairs: limits.maxHeaders * 2 + PSEUDO_FIELDS,
       settings: {
         enablePush: false,
         maxConcurrentStreams: limits.maxStreams,

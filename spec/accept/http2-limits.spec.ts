@@ -162,4 +162,23 @@ limits('hangs up on a client that opens and resets streams without end', async (
   await client.untilClosed()
 })
 
+limits('answers 431 to a head with too many fields, and resets one with many more', async () => {
+  const gateway = await stage.gateway(
+    'frontendPolicies: { http: { http1MaxHeaders: 10 } }\n' + routeTo({ port: 1 }),
+  )
+  const client = clientOf(gateway)
+  const fields = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_none, at) => [`x-${at}`, 'y']))
+  const some = client.request(fields(11))
+  await some.closed()
+  assert.is(some.status, 431)
+  assert.match(some.body, 'or 10 fields (frontendPolicies.http.http1MaxHeaders)')
+  const refused = gateway.measures.find(({ name }) => name === 'refused_total')
+  const told = [...refused!.series].find(([{ limit }]) => limit === 'http1MaxHeaders')
+  assert.is(told?.[1], 1)
+  const many = client.request(fields(30))
+  await many.closed()
+  assert.equal([many.status, many.stream.rstCode], [0, constants.NGHTTP2_ENHANCE_YOUR_CALM])
+})
+
 limits.run()

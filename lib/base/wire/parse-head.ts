@@ -139,15 +139,22 @@ function tooLarge(
   side: 'client' | 'backend',
   limit: 'maxHeadBytes' | 'http1MaxHeaders',
 ): GatewayError {
-  const most = limit === 'maxHeadBytes' ? limits.maxHeadBytes : limits.maxHeaders
   return side === 'client'
-    ? new GatewayError(
-        'HEAD_TOO_LARGE',
-        `request head too large: more than ${limits.maxHeadBytes} bytes (frontendPolicies.http.maxHeadBytes)` +
-          ` or ${limits.maxHeaders} fields (frontendPolicies.http.http1MaxHeaders)`,
-        { limit: [limit, most] },
-      )
+    ? headTooLarge(limits, limit)
     : invalidResponse(`head larger than ${limits.maxHeadBytes} bytes`)
+}
+
+/** Whichever bound it was, the client hears of both. */
+export function headTooLarge(
+  { maxHeadBytes, maxHeaders }: HeadLimits,
+  limit: 'maxHeadBytes' | 'http1MaxHeaders',
+): GatewayError {
+  return new GatewayError(
+    'HEAD_TOO_LARGE',
+    `request head too large: more than ${maxHeadBytes} bytes (frontendPolicies.http.maxHeadBytes)` +
+      ` or ${maxHeaders} fields (frontendPolicies.http.http1MaxHeaders)`,
+    { limit: [limit, limit === 'maxHeadBytes' ? maxHeadBytes : maxHeaders] },
+  )
 }
 
 const METHOD_TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/
