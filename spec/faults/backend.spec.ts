@@ -203,7 +203,8 @@ async function http2BackendOf(...scripts: Step[][]): Promise<Backend> {
   return stage.add(await Backend.startAt({ tls }, ...scripts.map((steps) => [greeting, ...steps])))
 }
 
-const ASKED = /GET|\x82/
+/** Its method: GET or POST. */
+const ASKED = /[\x82\x83]/
 const OVER_TLS = 'backendTLS: { insecure: true }'
 const HTTP2_OK = Buffer.concat([
   frame('headers', END_HEADERS, 1, fieldLines([':status', '200'])),
@@ -222,6 +223,40 @@ faults('one of HTTP/2 that sends garbage, and the next request', async () => {
   assert.is((await ask(stage, gateway, 'http/1.1')).body, 'ok')
   await logs(gateway, '503 backend_reset', '200 complete')
 })
+
+/** The head of the second request on a session. */
+function askedAgain(text: string): number {
+  const ends = [END_HEADERS, END_HEADERS | END_STREAM].map((flags) => {
+    const start = Buffer.from([1, flags, 0, 0, 0, 3]).toString('latin1')
+    return text.indexOf(start) + start.length
+  })
+  return Math.max(...ends) > 6 ? Math.max(...ends) : -1
+}
+
+/** As far as stream 1 all is well. */
+const GOAWAY: Step = { send: frame('goaway', 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])) }
+
+for (const [what, body, seen] of [
+  ['a request', '', '200 ok'],
+  ['an upload', 'some', '200 ok'],
+  [
+    'an upload too large to be kept',
+    'x'.repeat(65_537),
+    '503 upstream call failed: stream refused',
+  ],
+] as const)
+  faults(`one of HTTP/2 that goes away as ${what} is written`, async () => {
+    const once: Step[] = [{ wait: ASKED }, { send: HTTP2_OK }]
+    const leaving: Step[] = [...once, { wait: askedAgain }, { wait: body.length }, GOAWAY, close]
+    const backend = await http2BackendOf(leaving, once)
+    const gateway = await stage.gateway(routeTo(backend, OVER_TLS))
+    assert.is((await ask(stage, gateway, 'http/1.1')).body, 'ok')
+    const { status, body: answer } = await ask(stage, gateway, 'http/1.1', { body })
+    assert.is(`${status} ${answer}`, seen)
+    const isServed = status === 200
+    await leaves(gateway, { idle: isServed ? 1 : 0 })
+    await logs(gateway, '200 complete', isServed ? '200 complete' : '503 backend_reset')
+  })
 
 faults('one of HTTP/2 that hangs up in the middle of its body', async () => {
   const begun = Buffer.concat([

@@ -2,6 +2,7 @@
 
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../lib/base/in-flight.ts'
 import type { Live } from '../../lib/base/live.ts'
 import { deadline } from '../support/deadline.ts'
 import type { Line, RunningGateway, Stage } from '../support/gateway.ts'
@@ -108,8 +109,9 @@ export interface Leftovers {
   readonly waiting: number
   readonly sessions: number
   readonly children: number
-  /** Bytes of bodies. */
+  /** Bytes of bodies; and all that the process has read, and not sent yet. */
   readonly held: number
+  readonly inFlight: number
 }
 
 const NOTHING: Leftovers = {
@@ -121,6 +123,7 @@ const NOTHING: Leftovers = {
   sessions: 0,
   children: 0,
   held: 0,
+  inFlight: 0,
 }
 
 function leftovers({ live }: { live: Live }): Leftovers {
@@ -135,6 +138,7 @@ function leftovers({ live }: { live: Live }): Leftovers {
     sessions: sum(groups.map(({ open }) => open)),
     children: children.length,
     held: held.llm.used + held.mcp.used,
+    inFlight: inFlight.bytes,
   }
 }
 

@@ -2,8 +2,9 @@
 // connection, the attempt hears of it exactly once.
 
 import type { GatewayError } from '../../base/errors.ts'
-import type { Attempt, Call, Client, Reply } from '../../base/types.ts'
+import type { Attempt, Body, Call, Client, Reply } from '../../base/types.ts'
 import type { RequestHead } from '../../base/wire/head.ts'
+import { ReplayBody } from '../replay-body.ts'
 import { backendTimeout } from './fault.ts'
 
 /** What a call needs of an exchange; a request of the gateway's own has no more than this. */
@@ -24,14 +25,19 @@ export class HttpCall implements Call {
   readonly attempt: Attempt
   /** What Host says to the backend; null to leave it as the client sent it. */
   readonly host: string | null
+  /** What is sent behind the head. */
+  body: Body
   #carrier: Carrier | null = null
   #timer: NodeJS.Timeout | null = null
   #state: 'open' | 'over' = 'open'
+  /** `kept`: it could go out once more. */
+  #sending: 'plain' | 'kept' | 'again' = 'plain'
 
   constructor(exchange: Asking, attempt: Attempt, host: string | null) {
     this.exchange = exchange
     this.attempt = attempt
     this.host = host
+    this.body = attempt.body
   }
 
   get isOver(): boolean {
@@ -49,6 +55,26 @@ export class HttpCall implements Call {
 
   carriedBy(carrier: Carrier): void {
     this.#carrier = carrier
+  }
+
+  /** Who carries it may refuse it: what goes out of its body is kept, within a bound. */
+  keep(): void {
+    if (this.#sending !== 'plain' || this.exchange.sending === 'once') return
+    this.#sending = 'kept'
+    if (this.body.framing === 'none' || this.body instanceof ReplayBody) return
+    this.body = new ReplayBody(this.body)
+  }
+
+  /** Refused: true, and only once, where it can go out from its beginning. */
+  rewind(): boolean {
+    const { body } = this
+    if (this.isOver || this.#sending !== 'kept') return false
+    if (body instanceof ReplayBody) {
+      if (!body.isReplayable) return false
+      body.release()
+    }
+    this.#sending = 'again'
+    return true
   }
 
   cancel(): void {

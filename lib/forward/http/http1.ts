@@ -105,7 +105,7 @@ export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carr
 
   send(call: HttpCall): void {
     this.#begin(call)
-    const { body } = call.attempt
+    const { body } = call
     const mode = modeOf(body)
     if (this.#carried > 1 && call.exchange.sending !== 'once') this.#writer.remember()
     this.#writer.send(requestText(call.exchange.request, call.host, mode), body, mode)

@@ -27,6 +27,8 @@ export interface SessionHome {
   readonly limits: BackendLimits
   sessionGone(session: Http2Backend): void
   roomIn(session: Http2Backend): void
+  /** Carries a call that a session has refused. */
+  take(call: HttpCall): void
   /** The head of an answer is there. */
   answered(): void
 }
@@ -39,6 +41,7 @@ export class Http2Backend implements Swept {
   readonly #calls = new Set<Http2Call>()
   /** Without a call: until goodbye is said, then until the backend has gone. 0 with one. */
   #idleBy = 0
+  #hasCarried = false
   /** When it is too old for another call. */
   readonly #oldAt: number
 
@@ -65,6 +68,9 @@ export class Http2Backend implements Swept {
 
   send(call: HttpCall): void {
     this.#idleBy = 0
+    // It may be on its way out.
+    if (this.#hasCarried) call.keep()
+    this.#hasCarried = true
     const carried = this.#carry(call)
     if (carried === null) return this.#left()
     this.#calls.add(carried)
@@ -130,7 +136,7 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     this.#call = call
     this.#home = home
     call.carriedBy(this)
-    const { body } = call.attempt
+    const { body } = call
     const { request } = call.exchange
     const fields = http2Fields(request)
     delete fields['host']
@@ -257,6 +263,9 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     // Every stream closes, and an error takes longer to make than all of this.
     if (this.#call.isOver) return
     const { rstCode } = this.stream
+    // RFC 9113 8.7: nothing was done with it.
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
+      return this.#home.take(this.#call)
     this.#call.failed(
       rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
         rstCode === constants.NGHTTP2_REFUSED_STREAM
