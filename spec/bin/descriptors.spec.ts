@@ -16,16 +16,16 @@ const stage = new Stage()
 descriptors.after.each(() => stage.clear())
 descriptors.after(() => rmSync(folder, { recursive: true }))
 
-const MOST = 256
+const MOST = 128
 /** More than there are descriptors for, and fewer than leave none for the rest. */
-const TOO_MANY = 200
-const MANY = 150
+const TOO_MANY = 110
+const MANY = 60
 
 const HEAD = /\r\n\r\n/
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const SHED =
-  /^HTTP\/1.1 503 [^]*\r\n\r\nout of file descriptors: the gateway may open 256 \(ulimit -n\)$/
+  /^HTTP\/1.1 503 [^]*\r\n\r\nout of file descriptors: the gateway may open 128 \(ulimit -n\)$/
 
 async function start(): Promise<{ port: number; program: Program; backend: { release(): void } }> {
   const plain = await stage.backend([{ wait: HEAD }, { send: OK }, { again: true }])
@@ -57,7 +57,7 @@ async function asked(port: number, text = GET): Promise<RawClient> {
 }
 
 function toldOf({ stdout }: Program): number {
-  return stdout.split('limit reached limit=descriptors most=256').length - 1
+  return stdout.split('limit reached limit=descriptors most=128').length - 1
 }
 
 descriptors('tells clients that there are none left, and takes clients again later', async () => {
