@@ -22,6 +22,11 @@ const MAX_WAITING = 4096
 /** Nobody waits longer for a worker. */
 const WAIT_MS = 10_000
 
+/** A connection that is still not taken was lost on its way, for want of file descriptors mostly, or its worker stands still. */
+const TAKE_MS = 30_000
+
+const SWEEP_MS = 1_000
+
 interface Waiting {
   readonly handle: SendHandle
   readonly until: number
@@ -45,6 +50,7 @@ interface Given {
   readonly port: Port
   readonly holder: Holder
   readonly handle: SendHandle
+  readonly until: number
 }
 
 /** What both sides call it. */
@@ -153,7 +159,8 @@ export class SharedPorts {
     if (holder === undefined) return this.#await(port, handle)
     const number = ++this.#last
     holder.untaken++
-    this.#given.set(number, { port, holder, handle })
+    this.#given.set(number, { port, holder, handle, until: performance.now() + TAKE_MS })
+    this.#watch()
     holder.link.tell('workers.connection', { key: port.key, number }, handle)
   }
 
@@ -182,7 +189,11 @@ export class SharedPorts {
   #await(port: Port, handle: SendHandle): void {
     if (port.waiting.length >= MAX_WAITING) return closeHandle(handle)
     port.waiting.push({ handle, until: performance.now() + WAIT_MS })
-    this.#timer ??= setInterval(() => this.#sweep(), WAIT_MS / 10).unref()
+    this.#watch()
+  }
+
+  #watch(): void {
+    this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
   }
 
   #serveWaiting(port: Port): void {
@@ -194,7 +205,12 @@ export class SharedPorts {
 
   #sweep(): void {
     const now = performance.now()
-    let left = 0
+    for (const [number, { until }] of this.#given) {
+      if (until > now) break
+      // The worker may still take it: nobody else may have it then.
+      this.#taken(number)
+    }
+    let left = this.#given.size
     for (const { waiting } of this.#open) {
       while ((waiting[0]?.until ?? Infinity) < now) {
         const first = waiting.shift()

@@ -132,14 +132,28 @@ export class Supervisor {
   }
 
   async #reload(): Promise<void> {
+    const refused: [WorkerProcess, unknown][] = []
+    let taken = 0
     const told = this.#slots.map(async ({ worker }) => {
       // One that is starting may have read what was before.
       await worker.ready.catch(() => {})
-      if (worker.state === 'ready') await worker.link.ask('workers.reload', null, RELOAD_DEADLINE)
+      if (worker.state !== 'ready') return
+      await worker.link.ask('workers.reload', null, RELOAD_DEADLINE).then(
+        () => taken++,
+        (error: unknown) => refused.push([worker, error]),
+      )
     })
-    const results = await Promise.allSettled(told)
-    const refused = results.find((result) => result.status === 'rejected')
-    if (refused !== undefined) throw refused.reason
+    await Promise.all(told)
+    const [first] = refused
+    if (first !== undefined && taken === 0) throw first[1]
+    // What one of them has taken holds: those that could not begin anew with it.
+    for (const [worker, error] of refused) {
+      const { log } = this.#options
+      const reason = error instanceof Error ? error.message : String(error)
+      const fields = ['worker', worker.id.slot, 'error', reason]
+      log.line('error', 'gateway', 'worker refused what others took', fields)
+      worker.stop('linger', this.#deadline)
+    }
   }
 
   async #restart(count: number, deadline: number): Promise<void> {

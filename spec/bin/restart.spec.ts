@@ -67,9 +67,7 @@ routes:
   const env = { READINESS_ADDR: `127.0.0.1:${probe}`, ADMIN_ADDR: `unix:${folder.at('admin')}` }
   const program = new Program('gateway', ['-f', folder.write('c.yaml', text)], env)
   stage.add({ close: () => end(program) })
-  await program.prints(
-    workers === 1 ? /(started bind[^]*){2}serving|(started bind[^]*){2}/ : /started workers/,
-  )
+  await program.prints(workers === 1 ? /started bind[^]*started bind/ : /started workers/)
   return { program, port, securePort, probe, folder, text, stream }
 }
 
