@@ -51,7 +51,10 @@ async function start(workers: number): Promise<Started> {
     await stage.backend(STREAM),
     await stage.backend([{ wait: /\r\n\r\n/ }, { send }, { again: true }]),
   ]
-  const text = `config: { workers: ${workers}, logging: { level: 'info,request=off' } }
+  const text = `config:
+  workers: ${workers}
+  logging: { level: 'info,request=off' }
+  connectionTerminationDeadline: 2m
 gateways:
   default: { port: ${port}, address: 127.0.0.1 }
   secure:
