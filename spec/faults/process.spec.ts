@@ -48,6 +48,7 @@ interface Crowd {
 
 async function started(
   deadline: string,
+  workers: number,
 ): Promise<[Program, number, Record<string, Backend>, LlmStream]> {
   const folder = stage.add(new Folder())
   const port = await freePort()
@@ -62,7 +63,7 @@ async function started(
   const ai = `{ name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${llm.port}" }`
   const file = folder.write(
     'config.yaml',
-    `config: { connectionTerminationDeadline: ${deadline} }
+    `config: { workers: ${workers}, connectionTerminationDeadline: ${deadline} }
 gateways: { default: { port: ${port}, address: 127.0.0.1 } }
 routes:
 ${routes.join('\n')}
@@ -74,13 +75,13 @@ ${routes.join('\n')}
   )
   const program = new Program('gateway', ['-f', file])
   stage.add({ close: () => program.kill() })
-  await program.prints(/started bind/)
+  await program.prints((text) => text.split('started bind').length > workers)
   return [program, port, backends, stream]
 }
 
 /** One request in each phase; each is known to be there. */
-async function gather(deadline: string): Promise<Crowd> {
-  const [program, port, backends, stream] = await started(deadline)
+async function gather(deadline: string, workers = 1): Promise<Crowd> {
+  const [program, port, backends, stream] = await started(deadline, workers)
   const clients: Record<string, RawClient> = {}
   const send = async (name: string, text: string): Promise<RawClient> => {
     const client = await stage.client({ port, host: '127.0.0.1' })
@@ -124,34 +125,35 @@ async function bareOnesEnd({ clients }: Crowd): Promise<void> {
 
 const MCP_LINES = ['/mcp 200 complete', '/mcp 200 complete', '/mcp 202 complete']
 
-faults('lets finish what can', async () => {
-  const crowd = await gather('20s')
-  const { program, backends, clients, stream, call, child } = crowd
-  program.signal('SIGTERM')
-  await program.prints(/shutting down/)
-  await bareOnesEnd(crowd)
-  clients['upload']!.send('rest')
-  for (const name of ['waiting', 'answer', 'events']) backends[name]!.release()
-  for (const event of chatEventsOf(30, 12).slice(2)) await stream.send(event)
-  stream.end()
-  for (const name of ['upload', 'waiting', 'answer', 'events', 'llm']) {
-    const seen = seenIn(await clients[name]!.untilClosed())
-    assert.equal([name, seen.status, seen.end], [name, 200, 'whole'])
-    clients[name]!.destroy()
-  }
-  await call.whole()
-  call.raw.destroy()
-  assert.is(await program.exit(), 0)
-  assert.not(isRunning(child))
-  const paths = ['/answer', '/events', '/upload', `${CHAT}`, '/waiting']
-  assert.equal(
-    logged(program),
-    [...paths.map((path) => `${path} 200 complete`), ...MCP_LINES, '/mcp 200 complete'].sort(),
-  )
-  assert.match(program.stdout, / gen_ai\.usage\.output_tokens=12 /)
-  assert.match(program.stdout, /stopped\n$/)
-  assert.is(program.stderr, '')
-})
+for (const workers of [1, 2])
+  faults(`lets finish what can, with ${workers} at work`, async () => {
+    const crowd = await gather('20s', workers)
+    const { program, backends, clients, stream, call, child } = crowd
+    program.signal('SIGTERM')
+    await program.prints(/shutting down/)
+    await bareOnesEnd(crowd)
+    clients['upload']!.send('rest')
+    for (const name of ['waiting', 'answer', 'events']) backends[name]!.release()
+    for (const event of chatEventsOf(30, 12).slice(2)) await stream.send(event)
+    stream.end()
+    for (const name of ['upload', 'waiting', 'answer', 'events', 'llm']) {
+      const seen = seenIn(await clients[name]!.untilClosed())
+      assert.equal([name, seen.status, seen.end], [name, 200, 'whole'])
+      clients[name]!.destroy()
+    }
+    await call.whole()
+    call.raw.destroy()
+    assert.is(await program.exit(), 0)
+    assert.not(isRunning(child))
+    const paths = ['/answer', '/events', '/upload', `${CHAT}`, '/waiting']
+    assert.equal(
+      logged(program),
+      [...paths.map((path) => `${path} 200 complete`), ...MCP_LINES, '/mcp 200 complete'].sort(),
+    )
+    assert.match(program.stdout, / gen_ai\.usage\.output_tokens=12 /)
+    assert.match(program.stdout, /stopped\n$/)
+    assert.is(program.stderr, '')
+  })
 
 faults('cuts all the rest at the deadline', async () => {
   const crowd = await gather('200ms')
