@@ -110,7 +110,7 @@ export class Front {
     this.#readApi.start({
       addresses: this.#addresses,
       refusal,
-      workers: () => ({ wanted: wanted(), running: this.#crew.newest.length }),
+      workers: () => ({ wanted: wanted(), running: this.#running }),
     })
   }
 
@@ -249,13 +249,18 @@ export class Front {
     }
   }
 
+  /** Without those of slots that a restart has given up, and that finish what they have. */
+  get #running(): number {
+    const wanted = this.#options.wanted()
+    return this.#crew.newest.filter(({ slot }) => slot <= wanted).length
+  }
+
   #ownPage(): string {
     const { wanted, restarts, limitCounts } = this.#options
-    const running = this.#crew.newest.length
     return metricsText([
       gauge('workers', 'Worker processes', [
         [{ state: 'wanted' }, wanted()],
-        [{ state: 'running' }, running],
+        [{ state: 'running' }, this.#running],
       ]),
       counter('worker_restarts_total', 'Workers that died and were replaced', [[{}, restarts()]]),
       gauge('trace_watchers', 'Who waits to see a request', [[{}, this.#trace.count]]),

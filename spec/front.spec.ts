@@ -74,6 +74,17 @@ front('sums do not go down when a worker is replaced', async () => {
   assert.is(requests(await metrics(asked)), 4)
 })
 
+front('a worker of a slot that is no longer wanted is not counted as running', async () => {
+  const crew = new CrewStage(stage, TEXT)
+  const one = await crew.worker(1)
+  const two = await crew.worker(2)
+  const asked = await crew.front(() => one.gateway.plan, { wanted: () => 1 })
+  for (const { door } of [one, two]) asked.front.joined(door)
+  const page = readMetrics((await asked.stats('GET /metrics')).text)
+  assert.is(valueOf(page, 'gateway_workers', { state: 'running' }), 1)
+  assert.ok(valueOf(page, 'process_resident_memory_bytes', { worker: '2' })! > 0)
+})
+
 front('a dump is one, with what each has counted added up', async () => {
   const { one, two, ...asked } = await scene()
   await one.get()
