@@ -6,17 +6,19 @@ import { shownTarget } from './base/redact.ts'
 export class Restarts {
   readonly #log: Log
   readonly #restart: () => Promise<void>
-  #state: 'idle' | 'busy' | 'again' | 'over' = 'idle'
+  /** A start is no time for a restart, but it must not end the process. */
+  #state: 'idle' | 'busy' | 'again' | 'over' = 'busy'
 
   /** `restart` rejects when it comes to nothing. */
   constructor(log: Log, restart: () => Promise<void>) {
     this.#log = log
     this.#restart = restart
+    process.on('SIGUSR2', () => this.#begin())
   }
 
-  /** From now on. */
+  /** The process serves. */
   heed(): void {
-    process.on('SIGUSR2', () => this.#begin())
+    this.#rest()
   }
 
   /** The process is leaving. */
@@ -39,6 +41,10 @@ export class Restarts {
       const reason = shownTarget(error instanceof Error ? error.message : String(error))
       this.#log.line('error', 'gateway', 'restart failed', ['error', reason])
     }
+    this.#rest()
+  }
+
+  #rest(): void {
     if (this.#state === 'over') return
     const isWanted = this.#state === 'again'
     this.#state = 'idle'

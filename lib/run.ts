@@ -63,6 +63,7 @@ export async function run(
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
   restarts.heed()
+  predecessor?.served(() => log.unshare())
   if (start.mayChange) reloader.keepUp(readAt)
   tellHints(config, log)
 }
@@ -88,5 +89,4 @@ async function open(
     await gateway.stop('linger')
     throw error
   }
-  predecessor.served(() => log.unshare())
 }

@@ -76,6 +76,7 @@ export async function supervise(
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
   restarts.heed()
+  predecessor?.served(() => {})
   if (start.mayChange) reloader.keepUp(readAt)
   log.line('info', 'gateway', 'started workers', ['workers', config.process.workers])
   tellHints(config, log)
@@ -114,7 +115,6 @@ async function open(
     await supervisor.stop('linger')
     throw error
   }
-  predecessor.served(() => {})
 }
 
 /** New processes, with the code that is there now and all of the configuration. */
