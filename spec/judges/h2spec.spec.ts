@@ -1,0 +1,88 @@
+// h2spec, where it is found (`GATEWAY_H2SPEC` or on PATH), against a plain and a TLS port: nothing may fail that a bare
+// server of node:http2 stands.
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createSecureServer, createServer } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { deadline } from '../support/deadline.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
+import { isInstalled } from '../support/smuggling/proxies.ts'
+import { CERT, KEY } from '../support/tls-pair.ts'
+
+const judge = suite('judges/h2spec')
+const stage = new Stage()
+judge.after.each(() => stage.clear())
+
+const PROGRAM = process.env['GATEWAY_H2SPEC'] ?? 'h2spec'
+const MOST_MS = 120_000
+const PAGE = 'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]\n'
+
+/** Ours alone, with the reason. */
+const KNOWN: Record<string, string> = {
+  'http2/3.5 Sends invalid connection preface': 'the port is one of HTTP/1.1, too, and says 400',
+}
+
+/** What failed, by section and name. */
+async function failures(port: number, ...words: string[]): Promise<string[]> {
+  const folder = stage.add(new Folder())
+  const args = ['-h', '127.0.0.1', '-p', `${port}`, '-j', folder.at('report.xml'), ...words]
+  const child = spawn(PROGRAM, args, { stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve))
+  try {
+    await deadline(ended, MOST_MS, 'h2spec to end')
+  } finally {
+    child.kill('SIGKILL')
+  }
+  const report = readFileSync(folder.at('report.xml'), 'utf8')
+  const cases = [...report.matchAll(/<testcase package="(.*?)" classname="(.*?)".*?<\/testcase>/gs)]
+  assert.ok(cases.length > 100, report)
+  return cases
+    .filter(([text]) => /<(?:failure|error)\b/.test(text))
+    .map(([, section, name]) => `${section} ${name}`)
+}
+
+type Way = 'plain' | 'tls'
+
+async function bareServer(way: Way): Promise<number> {
+  const answer = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
+    request.resume()
+    response.end('hi')
+  }
+  const server =
+    way === 'tls' ? createSecureServer({ cert: CERT, key: KEY }, answer) : createServer(answer)
+  const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await deadline(listening, 5000, 'the bare server to listen')
+  stage.add({ close: () => void server.close() })
+  return (server.address() as AddressInfo).port
+}
+
+async function compare(port: number, way: Way): Promise<void> {
+  const words = way === 'tls' ? ['-t', '-k'] : []
+  const ours = await failures(port, ...words)
+  const bare = await failures(await bareServer(way), ...words)
+  const more = ours.filter((name) => !bare.includes(name) && KNOWN[name] === undefined)
+  assert.equal(more, [])
+}
+
+if (isInstalled(PROGRAM)) {
+  judge('a plain port stands what a bare server stands', async () => {
+    const gateway = await stage.gateway(PAGE)
+    await compare(gateway.port, 'plain')
+  })
+
+  judge('a TLS port stands what a bare server stands', async () => {
+    const folder = stage.add(new Folder())
+    const tls = `{ cert: ${folder.write('cert.pem', CERT)}, key: ${folder.write('key.pem', KEY)} }`
+    const gateway = await stage.gateway(
+      `gateways: { default: { port: \${PORT}, address: 127.0.0.1, tls: ${tls} } }\n${PAGE}`,
+    )
+    await compare(gateway.port, 'tls')
+  })
+} else judge.skip('h2spec is not installed: HTTP/2 is not judged by it', () => {})
+
+judge.run()
