@@ -15,7 +15,6 @@ export class Http2Pulse {
   readonly #socket: Socket
   #state: State = 'quiet'
   #read = 0
-  #written = 0
 
   constructor(session: Http2Session, socket: Socket) {
     this.#session = session
@@ -40,16 +39,14 @@ export class Http2Pulse {
   /** Node ends the session of a peer that lets too many of these pass without a word. */
   #ask(): void {
     this.#state = 'asked'
-    this.#written = this.#socket.bytesWritten
     this.#session.settings({}, () => this.#lives())
   }
 
+  /** Whatever else is to leave pushes the question out, too, so bytes that left tell nothing: a frame that waits does. */
   get #isStuck(): boolean {
-    const { bytesWritten } = this.#socket
-    if (bytesWritten !== this.#written) return false
     // Not where the peer takes nothing: that is its right for a while.
     const { _handle: handle } = this.#socket as unknown as { _handle?: { writeQueueSize?: number } }
-    return handle?.writeQueueSize === 0
+    return (this.#session.state.outboundQueueSize ?? 0) > 0 && handle?.writeQueueSize === 0
   }
 
   #lives(): void {

@@ -1,19 +1,25 @@
 // Sessions that nghttp2 has given up without a word, and those it has not.
 
 import { once } from 'node:events'
-import { performServerHandshake } from 'node:http2'
-import type { ServerHttp2Session } from 'node:http2'
+import { constants, performServerHandshake } from 'node:http2'
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Http2Pulse } from '../../../lib/base/wire/http2-pulse.ts'
 import { deadline } from '../../support/deadline.ts'
-import { frame, PREFACE } from '../../support/http2-frames.ts'
+import { END_HEADERS, fieldLines, frame, PREFACE } from '../../support/http2-frames.ts'
 import { RawClient } from '../../support/raw-client.ts'
 
 const ACK = frame('settings', 1, 0)
 const SETTINGS = frame('settings', 0, 0)
+const HEAD = fieldLines(
+  [':method', 'POST'],
+  [':scheme', 'http'],
+  [':path', '/'],
+  [':authority', 'a'],
+)
 
 interface Scene {
   readonly client: RawClient
@@ -99,6 +105,24 @@ pulse('finds one behind an answer in the same read, too', async () => {
   await sweeps(scene, 2)
   await scene.say(Buffer.concat([ACK, Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')]))
   assert.equal(await sweeps(scene, 2), [false, !scene.session.destroyed])
+})
+
+// The question left with something else, and its answer could not come: such a one was held for ever.
+pulse('finds one whose last words left after all', async () => {
+  const scene = await opened()
+  const { session } = scene
+  const streams: ServerHttp2Stream[] = []
+  session.on('stream', (stream: ServerHttp2Stream) => {
+    stream.on('error', () => {})
+    streams.push(stream)
+  })
+  await scene.say(frame('headers', END_HEADERS, 1, HEAD))
+  await scene.say(frame('data', 0, 1, Buffer.alloc(20_000)))
+  await sweeps(scene, 2)
+  const [stream] = streams
+  if (!session.destroyed) stream?.close(constants.NGHTTP2_NO_ERROR)
+  await sweeps(scene, 1)
+  assert.is(scene.pulse.isDead(), !session.destroyed)
 })
 
 pulse('does not ask a client for ever that never answers', async () => {
