@@ -8,7 +8,7 @@ import type { Relayed } from './accept/relay-door.ts'
 import type { Config } from './base/config/types.ts'
 import { GatewayError } from './base/errors.ts'
 import type { Exchange } from './base/exchange.ts'
-import { GIVE, GIVEN, JOIN, PEERS, TAKE, TAKEN } from './base/giving.ts'
+import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from './base/giving.ts'
 import type { Given } from './base/giving.ts'
 import type { PortLimits } from './base/limits.ts'
 import { workerIn, workerName } from './base/session-mark.ts'
@@ -94,8 +94,9 @@ export class Neighbours {
     this.#ports = new Set(having.map(({ port }) => port))
   }
 
-  /** Resolves when what others have sent is answered. */
+  /** The ports are closed. Resolves when what others have sent is answered. */
   drain(): Promise<void> {
+    this.#seat.link.tell(LEAVE, null)
     return this.#door.drain()
   }
 

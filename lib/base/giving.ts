@@ -4,6 +4,9 @@
 /** A worker can be given connections from now on. */
 export const JOIN = 'mcp.join'
 
+/** And from now on no longer: what it had to answer is answered. */
+export const LEAVE = 'mcp.leave'
+
 /** To every worker: the names of all that can. */
 export const PEERS = 'mcp.peers'
 

@@ -2,7 +2,7 @@
 // channel to both.
 
 import type { SendHandle } from 'node:child_process'
-import { GIVE, GIVEN, JOIN, PEERS, TAKE, TAKEN } from '../base/giving.ts'
+import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from '../base/giving.ts'
 import type { Given } from '../base/giving.ts'
 import type { Link } from '../base/link.ts'
 import { workerName } from '../base/session-mark.ts'
@@ -22,16 +22,19 @@ interface UnderWay {
 }
 
 export class HandOver implements WorkerService {
+  readonly #links = new Map<string, Link>()
   /** Those that can be given something, by name. */
   readonly #workers = new Map<string, Link>()
   readonly #underWay = new Map<number, UnderWay>()
   #last = 0
 
   born(id: WorkerId, link: Link): void {
+    this.#links.set(workerName(id), link)
     link.on(JOIN, () => {
       this.#workers.set(workerName(id), link)
       this.#tellPeers()
     })
+    link.on(LEAVE, () => this.#forget(id))
     link.on(GIVE, (body, handle) => {
       if (handle !== undefined) this.#pass(link, body as Given, handle)
     })
@@ -39,12 +42,15 @@ export class HandOver implements WorkerService {
   }
 
   gone(id: WorkerId): void {
-    const name = workerName(id)
-    const link = this.#workers.get(name)
-    this.#workers.delete(name)
-    this.#tellPeers()
+    this.#forget(id)
+    const link = this.#links.get(workerName(id))
+    this.#links.delete(workerName(id))
     // What it had not taken has nobody to go to: its session is gone.
     for (const [number, { to }] of this.#underWay) if (to === link) this.#end(number)
+  }
+
+  #forget(id: WorkerId): void {
+    if (this.#workers.delete(workerName(id))) this.#tellPeers()
   }
 
   /** Back to its giver if the worker is gone: there it is served as what it is, a request of an unknown session. */

@@ -3,7 +3,7 @@
 import type { SendHandle } from 'node:child_process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { GIVE, GIVEN, JOIN, PEERS, TAKE, TAKEN } from '../../lib/base/giving.ts'
+import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from '../../lib/base/giving.ts'
 import type { Given } from '../../lib/base/giving.ts'
 import { HandOver } from '../../lib/workers/hand-over.ts'
 import { linkPair } from '../support/link-pair.ts'
@@ -39,6 +39,10 @@ class Worker {
   give(to: string, handle: FakeHandle): void {
     const given: Given = { number: 7, to, port: 80, unread: 'R0VU', moves: 1 }
     this.#link.tell(GIVE, given, handle as unknown as SendHandle)
+  }
+
+  leave(): void {
+    this.#link.tell(LEAVE, null)
   }
 
   /** As a worker says before it reads. */
@@ -99,6 +103,24 @@ passing('a connection for a worker that is gone comes back to its giver', async 
   one.take()
   await quiet()
   assert.equal(one.given, [7])
+})
+
+passing('a worker that leaves is given nothing more, and lets go of what it has', async () => {
+  const service = new HandOver()
+  const [one, two] = [new Worker(service, 1), new Worker(service, 2)]
+  await quiet()
+  const [early, late] = [new FakeHandle(), new FakeHandle()]
+  one.give('w2e1', early)
+  await quiet()
+  two.leave()
+  await quiet()
+  assert.equal(one.peers, ['w1e1'])
+  one.give('w2e1', late)
+  await quiet()
+  assert.is(one.taken[0]!.handle, late)
+  two.take()
+  await quiet()
+  assert.is(early.closed, 1)
 })
 
 passing('a worker that dies before it takes a connection leaves nothing of it behind', async () => {
