@@ -176,8 +176,7 @@ function keepOnly(
   // A header that no provider reads is for somebody in between, who wants it beside the client's key.
   const isKey = kind === 'query' ? KEY_PARAMETERS.has(name) : KEY_HEADERS.includes(name)
   if (!isKey) return
-  for (const other of ALL_HEADERS)
-    if (kind === 'query' || other !== name) head.remove(other)
+  for (const other of ALL_HEADERS) if (kind === 'query' || other !== name) head.remove(other)
   removeKeyParameters(head, kind === 'query' ? name : null)
 }
 

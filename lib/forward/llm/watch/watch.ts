@@ -28,11 +28,7 @@ const clock = (): number => performance.now()
 type Reader = new (dialect: AnswerDialect, now: () => number) => Watch
 
 /** The clock is that of `performance.now()`. */
-export function watchOf(
-  format: LlmFormat,
-  head: ResponseHead,
-  now: () => number = clock,
-): Watch {
+export function watchOf(format: LlmFormat, head: ResponseHead, now: () => number = clock): Watch {
   const dialect = answerDialectOf(format)
   const essence = essenceOf(head.get('content-type') ?? '')
   const reader = readerOf(essence, dialect)
