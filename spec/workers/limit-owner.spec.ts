@@ -6,6 +6,7 @@ import { NO_COST } from '../../lib/base/cost.ts'
 import type { Exchange } from '../../lib/base/exchange.ts'
 import type { Rule } from '../../lib/base/limit/rule.ts'
 import { ASK_LIMITS } from '../../lib/base/limit/asking.ts'
+import type { Batch } from '../../lib/base/limit/asking.ts'
 import { headOf } from '../../lib/base/reply.ts'
 import type { Charge, Meter, Policy } from '../../lib/base/types.ts'
 import { askedLimit, askedTokenLimits } from '../../lib/enforce/asked-limits.ts'
@@ -312,7 +313,9 @@ owning('while the owner is silent one request tries for all, until it is heard a
   const tries = [worker.ask(), worker.ask(), worker.ask()].map(failureOf)
   await soon(Promise.all(tries.slice(1)))
   await turn()
-  assert.is(refusals.length, 3, 'one has tried')
+  const { body } = said.at(-1) as { body: Batch }
+  assert.is(refusals.length, 3)
+  assert.is(body.steps.length, 1, 'one has tried')
   new LimitOwner(() => 0).born({ slot: 1, epoch: 1 }, there)
   refusals[2]!()
   await tries[0]
