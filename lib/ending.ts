@@ -1,6 +1,7 @@
 // How a process of the gateway ends: once, gracefully; and at once when somebody insists.
 
 import { tellSources } from './base/bundle-places.ts'
+import { stackOf } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 
 export interface EndingOptions {
@@ -23,11 +24,22 @@ export class Ending {
     this.#state = 'stopping'
     const { log, stop, exit } = this.#options
     log.line('info', 'gateway', 'shutting down', ['signal', reason])
-    void stop().then(async () => {
+    void this.#end(stop).then(exit)
+  }
+
+  /** The exit code. A stop that fails is an end all the same. */
+  async #end(stop: () => Promise<void>): Promise<number> {
+    const { log } = this.#options
+    let code = 0
+    try {
+      await stop()
       log.line('info', 'gateway', 'stopped', [])
-      await log.end()
-      exit(0)
-    })
+    } catch (error) {
+      code = 1
+      log.line('error', 'gateway', 'cannot stop well', ['cause', stackOf(error)])
+    }
+    await log.end()
+    return code
   }
 
   /** A second signal does not wait any longer. */

@@ -37,8 +37,11 @@ export class Gate {
     this.#descriptors = descriptors
   }
 
-  /** Who it is; null for one who cannot stay, and has been told why where that is possible. */
-  admit(socket: Socket, entrance: Entrance): Peer | null {
+  /**
+   * Who it is; null for one who cannot stay, and has been told why where that is possible. `unread`: what another worker
+   * has read of it.
+   */
+  admit(socket: Socket, entrance: Entrance, unread: Buffer | null = null): Peer | null {
     const peer = peerOf(socket, entrance.isSecure)
     const key = addressKey(peer.address)
     const reached = this.#reachedBy(socket, key, entrance)
@@ -51,7 +54,7 @@ export class Gate {
     else this.#refusals.count(limit, most)
     // A handshake costs more than what there is no room for.
     if (entrance.isSecure) socket.destroy()
-    else this.#goodbyes.say(socket, WORDS[limit](most))
+    else this.#goodbyes.say(socket, WORDS[limit](most), unread)
     return null
   }
 

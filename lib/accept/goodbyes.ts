@@ -19,8 +19,8 @@ const GOAWAY = Buffer.from('070000000000000000000000000b', 'hex')
 export class Goodbyes {
   #said = 0
 
-  /** A plain socket from which nothing was read. */
-  say(socket: Socket, reason: string): void {
+  /** A plain socket from which nothing was read, or by another worker no more than its head. */
+  say(socket: Socket, reason: string, unread: Buffer | null = null): void {
     if (this.#said >= MAX_GOODBYES) return void socket.destroy()
     this.#said++
     const timer = setTimeout(() => socket.destroy(), GOODBYE_MS)
@@ -31,11 +31,13 @@ export class Goodbyes {
       clearTimeout(timer)
     })
     // Behind the request: an answer that is there before it is a fault to some clients.
-    socket.on('data', (bytes: Buffer) => {
+    const heard = (bytes: Buffer): void => {
       if (read === 0) socket.end(answerTo(bytes, reason))
       read += bytes.length
       if (read > GOODBYE_BYTES) socket.destroy()
-    })
+    }
+    if (unread !== null) heard(unread)
+    socket.on('data', heard)
     socket.resume()
   }
 }

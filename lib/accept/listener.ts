@@ -136,7 +136,7 @@ export class Listener implements Door, Entrance {
   /** A connection that another worker accepted, and counted. */
   adopt({ handle, unread, moves }: Leaving): void {
     const socket = socketOf(handle)
-    const source = this.#admit(socket)
+    const source = this.#admit(socket, unread)
     if (source === null) return
     const connection = new Http1Connection(this, source, moves)
     connection.attach(Wire.accepted(socket, connection))
@@ -213,10 +213,10 @@ export class Listener implements Door, Entrance {
     return server
   }
 
-  #admit(socket: Socket): Peer | null {
+  #admit(socket: Socket, unread: Buffer | null = null): Peer | null {
     const isOver = this.isDraining && this.#state !== 'lingering'
     if (isOver) socket.destroy()
-    const source = isOver ? null : this.#options.gate.admit(socket, this)
+    const source = isOver ? null : this.#options.gate.admit(socket, this, unread)
     if (source !== null) this.#open++
     return source
   }

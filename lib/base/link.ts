@@ -98,13 +98,15 @@ export class Link {
 
   #handle({ kind, number, body }: Heard, handle: SendHandle | undefined): void {
     const handler = this.#handlers.get(kind)
-    const answer = async (): Promise<unknown> => {
-      if (handler === undefined) throw new Error(`nobody here knows ${kind}`)
-      return handler(body, handle)
-    }
+    if (handler === undefined) return this.#answer(number, { failure: `nobody here knows ${kind}` })
+    const answer = async (): Promise<unknown> => handler(body, handle)
     answer().then(
       (given) => this.#answer(number, { body: given }),
-      (error: unknown) => this.#answer(number, { failure: messageOf(error) }),
+      (error: unknown) => {
+        // Nobody waits for the answer to a notice: a fault in it is one of this process.
+        if (number === undefined) throw error
+        this.#answer(number, { failure: messageOf(error) })
+      },
     )
   }
 

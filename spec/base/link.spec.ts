@@ -51,6 +51,18 @@ test('a handler that fails tells why, and so does a kind that nobody knows', asy
   assert.is(await failureOf(here.ask('else', null)), 'nobody here knows else')
 })
 
+test('a notice that fails is a fault of the process that heard it', async () => {
+  const [here, there] = pair()
+  const fault = new Error('no room')
+  there.on('note', () => {
+    throw fault
+  })
+  const uncaught = new Promise((resolve) => process.once('unhandledRejection', resolve))
+  here.tell('note', null)
+  here.tell('nobody knows it', null)
+  assert.is(await soon(uncaught), fault)
+})
+
 test('a question that nobody answers is over at its deadline', async () => {
   const here = new Link(() => {})
   assert.is(await failureOf(here.ask('quiet', null, 1)), 'quiet: no answer after 1 ms')

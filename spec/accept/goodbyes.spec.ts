@@ -1,0 +1,26 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Goodbyes } from '../../lib/accept/goodbyes.ts'
+import { deadline } from '../support/deadline.ts'
+
+const goodbyes = suite('accept/goodbyes')
+
+goodbyes('answers at once whom another worker has heard already', async () => {
+  const request = Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+  const server = createServer({ pauseOnConnect: true }, (socket) =>
+    new Goodbyes().say(socket, 'no room', request),
+  ).listen(0, '127.0.0.1')
+  await deadline(once(server, 'listening'), 5_000, 'a server')
+  // It sends nothing: what it had to say is with the gateway.
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  let text = ''
+  client.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
+  await deadline(once(client, 'close'), 5_000, 'the goodbye')
+  server.close()
+  assert.match(text, /^HTTP\/1\.1 503 [^]*\r\n\r\nno room$/)
+})
+
+goodbyes.run()
