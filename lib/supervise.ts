@@ -22,6 +22,7 @@ import { frontSocket } from './workers/seat.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
 import type { WorkerService } from './workers/supervisor.ts'
+import { Watchdog } from './workers/watchdog.ts'
 
 export async function supervise(
   start: Start,
@@ -37,6 +38,7 @@ export async function supervise(
   const limits = new LimitOwner()
   const services: WorkerService[] = [
     limits,
+    new Watchdog({ log, kill: (pid) => process.kill(pid, 'SIGKILL') }),
     new HandOver(),
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]

@@ -48,6 +48,7 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     manner = how === 'linger' ? how : 'now'
     ending.begin('supervisor')
   })
+  link.on('workers.alive', () => null)
   heedSignals(ending)
   let refusal: Refusal | null = null
   link.on('workers.refusal', (body) => (refusal = refusalOf(body)))
