@@ -1,7 +1,7 @@
 // The sockets that a process listens on, so that a successor can be given them: those it opened itself, and those it was
 // given when it started.
 
-import { closeSync, linkSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { openAlone } from './open-port.ts'
 import type { OpenedPort, PathPlace, PortPlace } from './open-port.ts'
@@ -25,6 +25,7 @@ export class Sockets {
   /** Also of one that was given. */
   readonly open = async (server: Server, place: Place): Promise<OpenedPort> => {
     const key = keyOf(place)
+    this.#dropLost(place)
     const fd = this.#given.get(key)
     const opened = await openAlone(server, fd === undefined ? place : { fd })
     this.#given.delete(key)
@@ -36,6 +37,15 @@ export class Sockets {
       else leaveFile(opened, place.path)
     }
     return { port: opened.port, close }
+  }
+
+  /** A socket whose file somebody removed is reached by nobody: it is opened anew. */
+  #dropLost(place: Place): void {
+    const key = keyOf(place)
+    const fd = this.#given.get(key)
+    if (fd === undefined || !('path' in place) || existsSync(place.path)) return
+    this.#given.delete(key)
+    closeSync(fd)
   }
 
   /** Descriptors of all that are open, by place. */
@@ -70,10 +80,15 @@ function closeFile(opened: OpenedPort, path: string): void {
   rmSync(path, { force: true })
 }
 
-/** Node would remove the file, in which the successor listens. */
+/** Node would remove the file, in which the successor listens. Whatever stands against keeping it, the socket closes. */
 function leaveFile(opened: OpenedPort, path: string): void {
   const kept = `${path}.kept`
-  linkSync(path, kept)
+  try {
+    rmSync(kept, { force: true })
+    linkSync(path, kept)
+  } catch {
+    return opened.close()
+  }
   opened.close()
   renameSync(kept, path)
 }

@@ -1,6 +1,6 @@
 // Sockets that one process leaves to another, both in this one.
 
-import { existsSync } from 'node:fs'
+import { existsSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { Server } from 'node:net'
 import { suite } from 'uvu'
@@ -49,6 +49,22 @@ sockets('a file goes with its socket, but not when a successor listens there', a
   left.leave()
   second.close()
   assert.ok(existsSync(path))
+})
+
+sockets('a socket whose file is gone closes all the same, and is opened anew', async () => {
+  const path = stage.add(new Folder()).at('a.sock')
+  const left = new Sockets()
+  const first = await open(left, 'first', path)
+  rmSync(path)
+  left.leave()
+  first.close()
+  assert.is(left.descriptors.size, 0)
+  assert.not.ok(existsSync(path))
+
+  const next = new Sockets([[`unix:${path}`, openSync('/dev/null', 'r')]])
+  const second = await open(next, 'second', path)
+  assert.is(await answerAt(path), 'second')
+  second.close()
 })
 
 sockets('what is given is not opened anew, and is given once', async () => {
