@@ -2,6 +2,8 @@
 // channel to both.
 
 import type { SendHandle } from 'node:child_process'
+import { every } from '../base/every.ts'
+import type { Every } from '../base/every.ts'
 import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from '../base/giving.ts'
 import type { Given } from '../base/giving.ts'
 import type { Link } from '../base/link.ts'
@@ -13,12 +15,18 @@ import type { WorkerId } from './types.ts'
 /** Workers bound what they give; this is for all of them together, and one more is closed. */
 const MAX_UNDER_WAY = 16_384
 
+/** One that is still not taken was lost on its way, for want of file descriptors mostly, or the worker stands still. */
+const TAKE_MS = 30_000
+
+const SWEEP_MS = 1_000
+
 interface UnderWay {
   readonly handle: SendHandle
   readonly from: Link
   /** As the giver counts. */
   readonly number: number
   readonly to: Link
+  readonly until: number
 }
 
 export class HandOver implements WorkerService {
@@ -26,7 +34,15 @@ export class HandOver implements WorkerService {
   /** Those that can be given something, by name. */
   readonly #workers = new Map<string, Link>()
   readonly #underWay = new Map<number, UnderWay>()
+  readonly #every: Every
+  readonly #now: () => number
   #last = 0
+  #stopSweeping: (() => void) | null = null
+
+  constructor(timer: Every = every, now = () => performance.now()) {
+    this.#every = timer
+    this.#now = now
+  }
 
   born(id: WorkerId, link: Link): void {
     this.#links.set(workerName(id), link)
@@ -57,8 +73,10 @@ export class HandOver implements WorkerService {
   #pass(from: Link, given: Given, handle: SendHandle): void {
     const to = this.#workers.get(given.to) ?? from
     const number = ++this.#last
-    this.#underWay.set(number, { handle, from, number: given.number, to })
+    const until = this.#now() + TAKE_MS
+    this.#underWay.set(number, { handle, from, number: given.number, to, until })
     if (this.#underWay.size > MAX_UNDER_WAY) return this.#end(number)
+    this.#stopSweeping ??= this.#every(SWEEP_MS, () => this.#sweep())
     to.tell(TAKE, { ...given, number }, handle)
   }
 
@@ -69,6 +87,17 @@ export class HandOver implements WorkerService {
     this.#underWay.delete(number)
     closeHandle(under.handle)
     under.from.tell(GIVEN, under.number)
+  }
+
+  #sweep(): void {
+    const now = this.#now()
+    for (const [number, { until }] of this.#underWay) {
+      if (until > now) break
+      this.#end(number)
+    }
+    if (this.#underWay.size > 0) return
+    this.#stopSweeping?.()
+    this.#stopSweeping = null
   }
 
   #tellPeers(): void {

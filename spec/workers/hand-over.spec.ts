@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from '../../lib/base/giving.ts'
 import type { Given } from '../../lib/base/giving.ts'
 import { HandOver } from '../../lib/workers/hand-over.ts'
+import { HandTimer } from '../support/hand-timer.ts'
 import { linkPair } from '../support/link-pair.ts'
 
 const passing = suite('workers/hand-over')
@@ -134,6 +135,30 @@ passing('a worker that dies before it takes a connection leaves nothing of it be
   await quiet()
   assert.is(handle.closed, 1)
   assert.equal(one.given, [7])
+})
+
+passing('a connection that never arrives is not waited for longer than a while', async () => {
+  const timer = new HandTimer()
+  let now = 0
+  const service = new HandOver(timer.every, () => now)
+  const one = new Worker(service, 1)
+  const two = new Worker(service, 2)
+  await quiet()
+  const [lost, late] = [new FakeHandle(), new FakeHandle()]
+  one.give('w2e1', lost)
+  await quiet()
+  now = 20_000
+  one.give('w2e1', late)
+  await quiet()
+  now = 40_000
+  timer.turn()
+  await quiet()
+  assert.equal([lost.closed, late.closed], [1, 0])
+  assert.equal(one.given, [7])
+  two.take()
+  await quiet()
+  timer.turn()
+  assert.equal([lost.closed, late.closed, timer.size], [1, 1, 0])
 })
 
 passing.run()
