@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import vm from 'node:vm'
+import { crc32 } from 'node:zlib'
 
 const { Script } = vm
 
@@ -13,7 +14,10 @@ vm.Script = class extends Script {
       // The gateway changes this flag as it begins; what is kept is for a V8 that was told nothing yet.
       setFlagsFromString('--allocation-site-pretenuring')
       const [, mark] = /\{ \/\/ (\w+)/.exec(code)
-      writeFileSync(new URL(`${options.filename}.${mark}.cache`), this.createCachedData())
+      const compiled = this.createCachedData()
+      const sum = Buffer.alloc(4)
+      sum.writeUInt32LE(crc32(compiled))
+      writeFileSync(new URL(`${options.filename}.${mark}.cache`), Buffer.concat([compiled, sum]))
     })
   }
 }

@@ -1,7 +1,8 @@
 // The bundle that the gateway starts from, as it was built: V8 need not compile it, and can where it must.
 
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
@@ -9,17 +10,21 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readPlaces } from '../../lib/base/bundle-places.ts'
 import { VERSION } from '../../lib/base/version.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
 import { runProgram } from '../support/program.ts'
 import { ROOT } from '../support/root.ts'
 
 const FILE = join(ROOT, 'dist/bin/gateway.bundle.js')
 
 const bundled = suite('gateway bundle')
+const stage = new Stage()
+bundled.after.each(() => stage.clear())
 
 bundled('comes with what V8 compiled of it', () => {
   const code = readFileSync(FILE, 'latin1')
   const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
-  const cachedData = readFileSync(`${FILE}.${mark}.cache`)
+  const cachedData = readFileSync(`${FILE}.${mark}.cache`).subarray(0, -4)
   const script = new Script(code, { filename: pathToFileURL(FILE).href, cachedData })
   assert.is(script.cachedDataRejected, false)
 })
@@ -36,6 +41,25 @@ bundled('starts also where V8 has other flags', async () => {
   const flags = { NODE_OPTIONS: '--max-old-space-size=300 --stack-trace-limit=20' }
   const { code, stdout, stderr } = await runProgram('gateway', ['--version'], flags)
   assert.equal([code, stdout, stderr], [0, `gateway, ${VERSION}\n`, ''])
+})
+
+bundled('starts also where what was kept is spoilt or cut short', async () => {
+  const folder = stage.add(new Folder())
+  cpSync(join(ROOT, 'dist/bin'), folder.at('dist/bin'), { recursive: true })
+  for (const name of ['package.json', 'node_modules', 'dist/lib', 'dist/package.json'])
+    if (existsSync(join(ROOT, name))) symlinkSync(join(ROOT, name), folder.at(name))
+  const bin = folder.at('dist/bin')
+  const cache = join(
+    bin,
+    readdirSync(bin).find((name) => name.endsWith('.cache'))!,
+  )
+  const whole = readFileSync(cache)
+  const spoilt = Buffer.concat([whole.subarray(0, 500_000), Buffer.alloc(whole.length - 500_000)])
+  for (const bytes of [spoilt, whole.subarray(0, 500_000), Buffer.alloc(0)]) {
+    writeFileSync(cache, bytes)
+    const { status, stdout } = spawnSync(process.execPath, [join(bin, 'gateway.js'), '--version'])
+    assert.equal([status, String(stdout)], [0, `gateway, ${VERSION}\n`])
+  }
 })
 
 bundled('knows where its lines are from', () => {
