@@ -111,8 +111,10 @@ export class FrontFacts implements GatewayFacts {
       this.#gone.cpu += pulse.cpu
     }
     addCounts(routes, traffic?.traffic ?? [], MAX_GONE)
+    // It may never have been asked.
+    if (limits === undefined) return
     // Of limits that are no longer configured nobody asks.
-    const known = (limits ?? []).map((limit) => [limit.id, limit.decisions] as const)
+    const known = limits.map((limit) => [limit.id, limit.decisions] as const)
     for (const limit of decisions.keys())
       if (!known.some(([other]) => other === limit)) decisions.delete(limit)
     addDecisions(decisions, known)

@@ -183,6 +183,19 @@ page('limits are told once, with what all of them decided', async () => {
   assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
 })
 
+page('what a worker decided outlives it, and those after it that were never asked', async () => {
+  const all = await scene()
+  await busy(all)
+  await told<LimitsView>(all, '/api/limits')
+  all.front.left(all.one.door)
+  const next = await all.crew.worker(1, 2)
+  all.front.joined(next.door)
+  await told<Runtime>(all, '/api/runtime')
+  all.front.left(next.door)
+  const { rules } = await told<LimitsView>(all, '/api/limits')
+  assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
+})
+
 page(
   'the page itself, its configuration and its refusals are there as with one process',
   async () => {
