@@ -3,18 +3,16 @@
 
 import type { Config } from './base/config/types.ts'
 
-/** Rates are counted in one place instead, exactly. */
+/**
+ * Rates are counted in one place instead, exactly. What one client or one port may have is not divided: a client may meet
+ * one worker only, and must have all that is its own there. With several workers it can have more, up to so many times.
+ */
 export function shareOf(config: Config, workers: number): Config {
   const part = (whole: number, least = 1): number => Math.max(least, Math.ceil(whole / workers))
-  const { process, wire, backend, mcp, llm } = config
+  const { process, backend, mcp, llm } = config
   return {
     ...config,
     process: { ...process, maxBytesInFlight: part(process.maxBytesInFlight) },
-    wire: {
-      ...wire,
-      maxConnections: part(wire.maxConnections),
-      maxConnectionsPerAddress: part(wire.maxConnectionsPerAddress),
-    },
     backend: {
       ...backend,
       poolMaxSize: part(backend.poolMaxSize),
@@ -23,9 +21,7 @@ export function shareOf(config: Config, workers: number): Config {
     mcp: {
       ...mcp,
       maxSessions: part(mcp.maxSessions),
-      maxSessionsPerClient: part(mcp.maxSessionsPerClient),
       maxChildren: part(mcp.maxChildren),
-      maxChildrenPerClient: part(mcp.maxChildrenPerClient),
       // One of the largest must fit.
       maxReadTogether: part(mcp.maxReadTogether, mcp.maxRequestBytes),
     },
