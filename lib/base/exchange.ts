@@ -69,6 +69,8 @@ export class Exchange {
   counting: ((done: () => void) => void) | null = null
   /** Lets go of what only this exchange needed, when it is settled. */
   release: (() => void) | null = null
+  /** What was sent of its body, for another try: of no use once there is an answer. */
+  kept: { forget(): void } | null = null
   /** Of the tightest limit it met so far. */
   allowance: Allowance | null = null
   /** What a rate limit service wants to stand on its answer, by name and value. */
@@ -127,6 +129,7 @@ export class Exchange {
     if (this.phase === 'settled') return reply.body.cancel()
     assert(this.reply === null, 'an exchange is answered once')
     this.call = null
+    this.kept?.forget()
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.steps.answer(this, reply)
   }
@@ -163,6 +166,7 @@ export class Exchange {
     // An error reply that arrived whole still ends as the error did.
     if (outcome !== 'complete') this.outcome = outcome
     if (this.#timer !== null) clearTimeout(this.#timer)
+    this.kept?.forget()
     this.release?.()
     this.steps.settle(this)
   }

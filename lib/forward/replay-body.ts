@@ -1,6 +1,7 @@
 // A request body that can be sent more than once: passes on and keeps a bounded copy. Above the bound it
-// only passes on, and no second try is possible.
+// only passes on, and no second try is possible. Whoever makes one forgets it when there is no other try.
 
+import { inFlight } from '../base/in-flight.ts'
 import { REPLAY_BYTES } from '../base/limits.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../base/types.ts'
 import type { Fields } from '../base/wire/head.ts'
@@ -11,8 +12,10 @@ export class ReplayBody implements Body, Sink {
   readonly #source: Body
   #state: 'fresh' | 'flowing' | 'ended' | 'cut' = 'fresh'
   #sink: Sink | null = null
-  /** null once the body has outgrown the bound. */
+  /** null once the body has outgrown the bound, or nobody wants it again. */
   #kept: Buffer[] | null = []
+  /** Of what is kept. */
+  #weight = 0
   #size = 0
   #trailers: Fields | null = null
 
@@ -44,6 +47,13 @@ export class ReplayBody implements Body, Sink {
     if (this.#state === 'flowing') this.#source.pause()
   }
 
+  /** There is no other try: from now on it only passes on. */
+  forget(): void {
+    this.#kept = null
+    inFlight.kept -= this.#weight
+    this.#weight = 0
+  }
+
   pause(): void {
     this.#source.pause()
   }
@@ -58,8 +68,12 @@ export class ReplayBody implements Body, Sink {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     this.#size += to - from
-    if (this.#size > REPLAY_BYTES) this.#kept = null
-    else this.#kept?.push(Buffer.from(bytes.subarray(from, to)))
+    if (this.#size > REPLAY_BYTES) this.forget()
+    else if (this.#kept !== null) {
+      this.#kept.push(Buffer.from(bytes.subarray(from, to)))
+      this.#weight += to - from
+      inFlight.kept += to - from
+    }
     return this.#sink === null ? false : this.#sink.write(bytes, from, to)
   }
 
@@ -71,6 +85,7 @@ export class ReplayBody implements Body, Sink {
 
   cut(outcome: Outcome): void {
     this.#state = 'cut'
+    this.forget()
     this.#sink?.cut(outcome)
   }
 }

@@ -33,6 +33,7 @@ class Tries implements Attempt {
     this.#pick = pick
     this.body = new ReplayBody(exchange.body)
     this.#undo = wayBack(exchange)
+    exchange.kept = this.body
   }
 
   next(): void {

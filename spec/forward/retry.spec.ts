@@ -1,11 +1,15 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../lib/base/in-flight.ts'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 
 const retry = suite('forward/retry')
 const stage = new Stage()
-retry.after.each(() => stage.clear())
+retry.after.each(async () => {
+  await stage.clear()
+  assert.is(inFlight.kept, 0, 'nothing is kept for another try when there is none')
+})
 
 const HEAD = /\r\n\r\n/
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'

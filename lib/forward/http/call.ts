@@ -27,6 +27,8 @@ export class HttpCall implements Call {
   readonly host: string | null
   /** What is sent behind the head. */
   body: Body
+  /** Made here, and of use until the call is over. */
+  #kept: ReplayBody | null = null
   #carrier: Carrier | null = null
   #timer: NodeJS.Timeout | null = null
   #state: 'open' | 'over' = 'open'
@@ -62,7 +64,8 @@ export class HttpCall implements Call {
     if (this.#sending !== 'plain' || this.exchange.sending === 'once') return
     this.#sending = 'kept'
     if (this.body.framing === 'none' || this.body instanceof ReplayBody) return
-    this.body = new ReplayBody(this.body)
+    this.#kept = new ReplayBody(this.body)
+    this.body = this.#kept
   }
 
   /** Refused: true, and only once, where it can go out from its beginning. */
@@ -95,6 +98,7 @@ export class HttpCall implements Call {
     if (this.#state === 'over') return false
     this.#state = 'over'
     if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#kept?.forget()
     return true
   }
 }

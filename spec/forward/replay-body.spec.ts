@@ -1,0 +1,84 @@
+// A request body that is kept for another try: what it holds is counted, and given up as soon as there is none.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { GatewayError } from '../../lib/base/errors.ts'
+import { inFlight } from '../../lib/base/in-flight.ts'
+import { REPLAY_BYTES } from '../../lib/base/limits.ts'
+import { EMPTY_BODY, headOf } from '../../lib/base/reply.ts'
+import type { Body, Sink } from '../../lib/base/types.ts'
+import { HttpCall } from '../../lib/forward/http/call.ts'
+import { ReplayBody } from '../../lib/forward/replay-body.ts'
+import { requestOf } from '../support/exchange-of.ts'
+
+const replay = suite('forward/replay-body')
+
+class Source implements Body {
+  readonly framing = 'open'
+  readonly length = -1
+  sink: Sink | null = null
+  start(sink: Sink): void {
+    this.sink = sink
+  }
+  pause(): void {}
+  resume(): void {}
+  cancel(): void {}
+}
+
+class Taker implements Sink {
+  taken = 0
+  write(_bytes: Buffer, from: number, to: number): boolean {
+    this.taken += to - from
+    return true
+  }
+  end(): void {}
+  cut(): void {}
+}
+
+function callOf(body: Body): HttpCall {
+  const client = { inform() {} }
+  const attempt = { body, answer() {}, fail() {} }
+  return new HttpCall({ request: requestOf('POST / HTTP/1.1', 'host: a'), client }, attempt, null)
+}
+
+const ENDS: Record<string, (call: HttpCall) => void> = {
+  answered: (call) => call.answered({ head: headOf(200, []), body: EMPTY_BODY, tunnel: null }),
+  cancelled: (call) => call.cancel(),
+  failed: (call) => call.failed(new GatewayError('BACKEND_CLOSED', 'gone')),
+}
+
+for (const [name, end] of Object.entries(ENDS))
+  replay(`is counted until its call is ${name}, and passes on behind that`, () => {
+    const before = inFlight.kept
+    const source = new Source()
+    const call = callOf(source)
+    call.keep()
+    const taker = new Taker()
+    call.body.start(taker, 'content')
+    source.sink!.write(Buffer.alloc(1_000), 0, 1_000)
+    assert.is(inFlight.kept - before, 1_000)
+    end(call)
+    assert.is(inFlight.kept, before)
+    source.sink!.write(Buffer.alloc(500), 0, 500)
+    assert.is(inFlight.kept, before)
+    assert.is(taker.taken, 1_500)
+  })
+
+replay('is not kept above the bound, nor when its client breaks off', () => {
+  const before = inFlight.kept
+  for (const end of [
+    (sink: Sink) => void sink.write(Buffer.alloc(REPLAY_BYTES), 0, REPLAY_BYTES),
+    (sink: Sink) => sink.cut('client_closed'),
+  ]) {
+    const source = new Source()
+    const body = new ReplayBody(source)
+    body.start(new Taker(), 'content')
+    source.sink!.write(Buffer.alloc(10), 0, 10)
+    assert.is(inFlight.kept - before, 10)
+    end(source.sink!)
+    assert.is(inFlight.kept, before)
+    assert.not.ok(body.isReplayable)
+  }
+})
+
+replay.run()
