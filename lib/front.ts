@@ -99,7 +99,7 @@ export class Front {
     this.#every = timer
     this.#addresses = addressesOf(config.process, env)
     this.#servers = new AdminServers(log, options.sockets)
-    this.#trace = new FrontTrace(this.#crew)
+    this.#trace = new FrontTrace(this.#crew, config.process.maxWatchers)
     const { watch } = this.#trace
     this.#facts = new FrontFacts(this.#crew, { log, inForce, readiness, watch })
     this.#metrics = new FrontMetrics(this.#crew, () => this.#ownPage())

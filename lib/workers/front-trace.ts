@@ -3,7 +3,6 @@
 import { compile } from '../base/cel/compile.ts'
 import { CelError } from '../base/cel/errors.ts'
 import type { EventOut } from '../base/event-out.ts'
-import { MAX_WATCHERS } from '../base/limits.ts'
 import type { Watch, Wish } from '../base/trace/watching.ts'
 import { keyOf } from './front-crew.ts'
 import type { Crew } from './front-crew.ts'
@@ -18,10 +17,13 @@ const RETRY_MS = 500
 
 export class FrontTrace {
   readonly #crew: Crew
+  readonly #most: number
   readonly #waiting = new Set<Waiting>()
 
-  constructor(crew: Crew) {
+  /** `most`: config.trace.maxWatchers. */
+  constructor(crew: Crew, most: number) {
     this.#crew = crew
+    this.#most = most
   }
 
   /** How many wait. */
@@ -36,8 +38,10 @@ export class FrontTrace {
       if (!(error instanceof CelError)) throw error
       return refused(400, `invalid expression: ${error.message}`)
     }
-    if (this.count >= MAX_WATCHERS)
-      return refused(503, `too many watchers: ${this.count} wait already`)
+    if (this.count >= this.#most) {
+      const reason = `${this.count} wait already (config.trace.maxWatchers)`
+      return refused(503, `too many watchers: ${reason}`)
+    }
     return { kind: 'granted', open: (out) => this.#begin(out, source) }
   }
 
@@ -47,7 +51,7 @@ export class FrontTrace {
   }
 
   #begin(out: EventOut, source: string | null): () => void {
-    if (this.count >= MAX_WATCHERS) {
+    if (this.count >= this.#most) {
       // Others came between the question and its answer.
       out.end()
       return () => {}

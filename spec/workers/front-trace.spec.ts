@@ -4,7 +4,6 @@ import type { ServerResponse } from 'node:http'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TraceEvent } from '../../lib/base/trace/events.ts'
-import { MAX_WATCHERS } from '../../lib/base/limits.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import { CrewStage, frontOf } from '../support/crew.ts'
 import type { Asked, Worker } from '../support/crew.ts'
@@ -17,7 +16,9 @@ const stage = new Stage()
 trace.after.each(() => stage.clear())
 
 const WAIT_MS = 5000
-const DIRECT = 'routes: [{ policies: { directResponse: { status: 200, body: hi } } }]\n'
+const DIRECT = `config: { trace: { maxWatchers: 5 } }
+routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
+`
 
 interface Scene extends Asked {
   readonly crew: CrewStage
@@ -115,12 +116,12 @@ trace('who leaves is waited for nowhere', async () => {
   await until('it to be left', isLeft(all.one, all.two))
 })
 
-trace('there are no more watchers than with one process', async () => {
+trace('there are no more watchers than is said, as with one process', async () => {
   const all = await scene()
-  for (let left = MAX_WATCHERS; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
+  for (let left = 5; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
   const { status, text } = await all.admin('GET /debug/trace')
   assert.is(status, 503)
-  assert.is(text, `too many watchers: ${MAX_WATCHERS} wait already\n`)
+  assert.is(text, 'too many watchers: 5 wait already (config.trace.maxWatchers)\n')
 })
 
 /** A worker that is spoken for by the spec. */
