@@ -34,11 +34,13 @@ function ask(
   estimate: number,
   from: number,
 ): Verdict {
+  // Whoever is asked behind the answer is told what it has cost.
+  const isLate = exchange.isAnswered
   for (let at = from; at < meters.length; at++) {
     const verdict = meters[at]!.admit(exchange, estimate)
     if (verdict instanceof Promise)
       return verdict.then((reply) =>
-        reply !== undefined || exchange.isAnswered
+        reply !== undefined || (exchange.isAnswered && !isLate)
           ? reply
           : ask(meters, exchange, estimate, at + 1),
       )

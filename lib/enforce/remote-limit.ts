@@ -106,9 +106,14 @@ async function decide(
 ): Promise<Reply | undefined> {
   const { domain, failureMode, timeout } = config
   const ms = timeout ?? CALL_TIMEOUT_MS
-  const asked = await consult(exchange, service, { domain, descriptors }, ms)
+  // What was let pass as free may be charged when its answer tells of a cost; nobody waits for it then.
+  const isLate = exchange.isAnswered
+  const request = { domain, descriptors }
+  const asked = isLate
+    ? await service.ask(request, ms).answer
+    : await consult(exchange, service, request, ms)
   // The client may have left in the meantime, or was told that it took too long.
-  if (exchange.isAnswered) return undefined
+  if (exchange.isAnswered && !isLate) return undefined
   if (exchange.trace !== null) tell(exchange.trace, config, counts, asked)
   if (isFailure(asked)) {
     service.decisions.failed++

@@ -81,4 +81,14 @@ meters('ask nobody else once the client has left', async () => {
   assert.equal(told, ['a 7'])
 })
 
+meters('are all told of a cost that is known behind the answer', async () => {
+  const told: string[] = []
+  const on = exchange()
+  on.phase = 'settled'
+  const all = allMeters([meter('a', told, later), meter('b', told, later)])!
+  assert.is(await deadline(Promise.resolve(all.admit(on, 0)), 5_000, 'a verdict'), undefined)
+  assert.equal(told, ['a 0', 'b 0'])
+  assert.is(on.charges.length, 2)
+})
+
 meters.run()

@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Exchange } from '../../../lib/base/exchange.ts'
+import { chargeLate } from '../../../lib/forward/llm/late-charge.ts'
 import { deadline } from '../../support/deadline.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
 import type { Manners } from '../../support/rls/double.ts'
@@ -268,6 +269,18 @@ tokens('of clients that leave while they wait are charged to nobody', async () =
   assert.is(await verdict, 'pass')
   assert.is(exchange.charges.length, 0)
   release()
+})
+
+tokens('of what was let pass as free are told when its answer says what it cost', async () => {
+  const rls = await double()
+  const limit = limited(rls)
+  for (const phase of ['relay', 'settled'] as const) {
+    const exchange = of(phase)
+    exchange.phase = phase
+    chargeLate(limit.meter, exchange, { input: 30, output: 25, basis: 'counted' })
+  }
+  await called(rls, 4)
+  assert.equal([rls.countOf('user', 'relay'), rls.countOf('user', 'settled')], [55, 55])
 })
 
 tokens.run()
