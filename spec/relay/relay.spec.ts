@@ -91,6 +91,25 @@ relay('cuts the client when a body until close ends by a reset', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
+relay('passes on what is right before a malformed chunk, also when both come at once', async () => {
+  const right = '4\r\nsome\r\n'
+  const wrong = 'zz\r\nevil\r\n0\r\n\r\n'
+  const scripts: Step[][] = [
+    [{ send: CHUNKED }, { hold: true }, { send: right + wrong }],
+    [{ hold: true }, { send: CHUNKED + right + wrong }],
+  ]
+  for (const script of scripts) {
+    const backend = await stage.backend([{ wait: HEAD }, ...script])
+    const gateway = await stage.gateway(routeTo(backend))
+    const client = await stage.client(gateway)
+    client.send(GET)
+    if (script.length > 2) await client.until(HEAD)
+    backend.release()
+    assert.is(await client.untilClosed(), CHUNKED + right)
+    assert.equal(await gateway.outcomes(1), ['backend_reset'])
+  }
+})
+
 relay('cuts the client when a chunk is malformed, and not a byte behind it passes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },

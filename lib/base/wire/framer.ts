@@ -89,6 +89,11 @@ export class Framer {
     return this.#trailers === null ? '' : this.#trailers.join('')
   }
 
+  /** Behind a fault: the index of the byte that cannot be. All before it were right. */
+  get faultAt(): number {
+    return this.#at - 1
+  }
+
   /** Counts the bytes; the index behind those that belong to the body. Throws BAD_CHUNK. */
   eat(bytes: Buffer, from: number, to: number): number {
     if (this.#state === 'over') return from
@@ -241,8 +246,9 @@ export class Framer {
   }
 
   #extensionByte(): number {
+    const byte = this.#bytes[this.#at++]!
     this.#spend()
-    return this.#bytes[this.#at++]!
+    return byte
   }
 
   #trailerByte(): number {

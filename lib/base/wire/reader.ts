@@ -271,11 +271,23 @@ export class Reader implements Body {
 
   #body(sink: Sink): boolean {
     const from = this.#from
-    const end = this.#framer.eat(this.#bytes, from, this.#to)
+    const end = this.#eat(sink)
     this.#from = end
     if (this.#form === 'wire' && end > from) this.#give(sink, this.#bytes, from, end)
     if (this.#framer.isOver) this.#finish(trailersOf(this.#framer.trailerText))
     return true
+  }
+
+  /** What comes before a fault goes on, however the bytes were split. */
+  #eat(sink: Sink): number {
+    const from = this.#from
+    try {
+      return this.#framer.eat(this.#bytes, from, this.#to)
+    } catch (error) {
+      const { faultAt } = this.#framer
+      if (this.#form === 'wire' && faultAt > from) this.#give(sink, this.#bytes, from, faultAt)
+      throw error
+    }
   }
 
   /** A sink may end the exchange while it takes the bytes: then they are discarded, and nobody would resume. */

@@ -128,6 +128,34 @@ const MALFORMED: [wire: string, message: RegExp][] = [
   ['0\r\nHost: b\r\n\r\n', /forbidden trailer/],
 ]
 
+/** How many bytes were right before one was not. */
+function rightIn(chunks: Buffer[]): number {
+  const one = new Framer()
+  one.start('chunked', -1)
+  let before = 0
+  for (const chunk of chunks) {
+    try {
+      one.eat(chunk, 0, chunk.length)
+    } catch {
+      return before + one.faultAt
+    }
+    before += chunk.length
+  }
+  return before
+}
+
+framer('tells the byte that cannot be, wherever it was split', () => {
+  const long = `2;a=${'b'.repeat(CHUNK_EXTRA_BYTES)}\r\nok\r\n`
+  for (const [wire] of [...MALFORMED, [long] as const]) {
+    const all = bytes(wire)
+    const alone = Array.from(all, (_byte, at) => all.subarray(at, at + 1))
+    const right = rightIn(alone)
+    assert.ok(right < all.length, wire)
+    assert.is(rightIn([all]), right, wire)
+    if (wire !== long) for (const chunks of splits(all)) assert.is(rightIn(chunks), right, wire)
+  }
+})
+
 framer('refuses malformed chunks, extensions and trailers at every split', () => {
   for (const [wire, message] of MALFORMED)
     for (const chunks of splits(bytes(wire)))
