@@ -74,9 +74,11 @@ export async function supervise(
   })
   tellLoaded(config, log)
   process.on('exit', () => front.close())
-  await open(supervisor, front, predecessor)
+  // Some of them serve before all do.
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
+  await open(supervisor, front, predecessor)
+  if (supervisor.readiness === 'draining') return
   restarts.heed()
   predecessor?.served(() => {})
   if (start.mayChange) reloader.keepUp(readAt)

@@ -17,6 +17,7 @@ import type { WorkerSeat } from './workers/seat.ts'
 
 export async function work(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder } = seat
+  ignoreSignals()
   // Without a supervisor nobody could stop it, and limits would count for nothing.
   process.once('disconnect', () => {
     rmSync(folder, { recursive: true, force: true })
@@ -49,7 +50,6 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     ending.begin('supervisor')
   })
   link.on('workers.alive', () => null)
-  heedSignals(ending)
   let refusal: Refusal | null = null
   link.on('workers.refusal', (body) => (refusal = refusalOf(body)))
   link.on('workers.reload', () => gateway.reload(shareOf(start.load(), workers)))
@@ -71,10 +71,10 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   await gateway.start()
 }
 
-/** A terminal sends some to every process; only the supervisor acts on those. One who wants this worker gone may say so. */
-function heedSignals(ending: Ending): void {
-  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
-  process.on('SIGTERM', () => ending.begin('SIGTERM'))
+/** They may be sent to every process, by a terminal or a container. Only the supervisor acts on them, and says what to do. */
+function ignoreSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
+    process.on(signal, () => {})
 }
 
 /** Dates do not survive the way. */

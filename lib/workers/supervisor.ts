@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts'
 import type { SharedPorts } from './shared-ports.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 import { WorkerProcess } from './worker-process.ts'
-import type { Ending, WorkerOptions } from './worker-process.ts'
+import type { WorkerOptions } from './worker-process.ts'
 
 /** What else the supervisor does for its workers. */
 export interface WorkerService {
@@ -87,14 +87,20 @@ export class Supervisor {
     for (const { link } of this.#served) link.tell(kind, body)
   }
 
-  /** Rejects with what the first one that cannot start has to say; then none is left, or none for long. */
+  /**
+   * Rejects with what the first one that cannot start has to say; then none is left, or none for long. Resolves, too,
+   * when somebody stops them meanwhile.
+   */
   async start(manner: 'now' | 'linger' = 'now'): Promise<void> {
+    if (this.#isStopping) return
     try {
       const workers = this.#fork(this.#options.count)
       await Promise.all(workers.map(({ ready }) => ready))
+      if (this.#isStopping) return
+      this.#state = 'running'
       this.#seat(workers)
-      if (this.#state === 'starting') this.#state = 'running'
     } catch (error) {
+      if (this.#isStopping) return
       if (manner === 'now') this.#kill()
       await this.stop(manner)
       throw error
@@ -162,6 +168,7 @@ export class Supervisor {
     try {
       await Promise.all(workers.map(({ ready }) => ready))
     } catch (error) {
+      if (this.#isStopping) return
       // They may have connections already.
       for (const worker of workers) worker.stop('linger', deadline)
       throw error
@@ -193,7 +200,7 @@ export class Supervisor {
     this.#workers.add(worker)
     ports.serve(worker.link)
     for (const service of services) service.born(worker.id, worker.link)
-    void worker.ended.then((how) => this.#ended(worker, how))
+    void worker.ended.then(() => this.#ended(worker))
     void this.#await(worker)
     return worker
   }
@@ -202,20 +209,23 @@ export class Supervisor {
     this.#slots.length = 0
     for (const worker of workers) this.#slots.push({ number: worker.id.slot, worker, falls: 0 })
     this.#prunePorts()
+    // One may have served and died before the last was there.
+    for (const slot of this.#slots) if (slot.worker.state === 'gone') void this.#died(slot)
   }
 
-  #ended(worker: WorkerProcess, how: Ending): void {
-    const { ports, services, log } = this.#options
+  #ended(worker: WorkerProcess): void {
+    const { ports, services } = this.#options
     this.#workers.delete(worker)
     ports.forget(worker.link)
     for (const service of services) service.gone(worker.id)
     const slot = this.#slots.find((other) => other.worker === worker)
-    if (this.#state !== 'running' || slot === undefined) return
-    log.line('error', 'gateway', 'worker died', ['worker', slot.number, 'how', how])
-    void this.#replace(slot)
+    if (this.#state === 'running' && slot !== undefined) void this.#died(slot)
   }
 
-  async #replace(slot: Slot): Promise<void> {
+  async #died(slot: Slot): Promise<void> {
+    const how = await slot.worker.ended
+    const fields = ['worker', slot.number, 'how', how]
+    this.#options.log.line('error', 'gateway', 'worker died', fields)
     const isYoung = performance.now() - slot.worker.since < YOUNG_MS
     slot.falls = isYoung ? slot.falls + 1 : 1
     const before = slot.worker

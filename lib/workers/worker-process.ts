@@ -15,7 +15,7 @@ export interface WorkerOptions {
 }
 
 /** As told to those who look after it: `code 1`, `signal SIGKILL`. */
-export type Ending = string
+type Ending = string
 
 /** A worker that does not serve after this never will. */
 const START_DEADLINE = 60_000

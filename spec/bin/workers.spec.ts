@@ -11,7 +11,7 @@ import type { Backend } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
-import { isAlive, untilGone, workersOf } from '../support/processes.ts'
+import { isAlive, untilForked, untilGone, workersOf } from '../support/processes.ts'
 import { Program } from '../support/program.ts'
 import type { RawClient } from '../support/raw-client.ts'
 
@@ -34,8 +34,15 @@ interface Started {
   readonly text: (body: string) => string
 }
 
+/** As `launch`; all of them serve. */
+async function start(...words: Parameters<typeof launch>): Promise<Started> {
+  const started = await launch(...words)
+  await started.program.prints(/started workers/)
+  return started
+}
+
 /** `more` is YAML of routes. Streams of the backend end with its `release`. */
-async function start(
+async function launch(
   more = '',
   env: Record<string, string> = {},
   script = [
@@ -58,7 +65,6 @@ ${more}
 `
   const program = new Program('gateway', ['-f', folder.write('c.yaml', text('hi'))], env)
   stage.add({ close: () => program.kill() })
-  await program.prints(/started workers/)
   return { program, port, folder, backend, text }
 }
 
@@ -74,6 +80,23 @@ async function stream(port: number): Promise<RawClient> {
   client.send('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
   await client.until(/one/, WAIT_MS)
   return client
+}
+
+/** The first of those that are new serves and dies before the second serves. */
+async function dieBesideOneThatStarts(program: Program, old: readonly number[]): Promise<void> {
+  const forked = await untilForked(program.pid, old.length + WORKERS)
+  const [first, second] = forked.filter((pid) => !old.includes(pid))
+  process.kill(second!, 'SIGSTOP')
+  await program.prints(new RegExp(`worker started .*pid=${first}\n`))
+  process.kill(first!, 'SIGKILL')
+  await untilGone([first!])
+  process.kill(second!, 'SIGCONT')
+}
+
+/** Every slot has one that runs. */
+function isWhole(program: Program): boolean {
+  const pids = [...workersOf(program).values()]
+  return pids.length === WORKERS && pids.every(isAlive)
 }
 
 workers('connections go to all of them in turn, and so does a change of the file', async () => {
@@ -102,6 +125,10 @@ workers('one that is killed costs its own streams, and another takes its place',
   const { program, port, backend } = await start()
   const streams = [await stream(port), await stream(port)]
   const before = workersOf(program)
+  // As when the whole group is told: that is for the supervisor to hear.
+  for (const pid of before.values())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
+      process.kill(pid, signal)
   process.kill(before.get(1)!, 'SIGKILL')
   await program.prints(/error\tworker died worker=1 how="signal SIGKILL"/)
   await program.prints(() => workersOf(program).get(1) !== before.get(1))
@@ -118,6 +145,20 @@ workers('one that is killed costs its own streams, and another takes its place',
   backend.release()
   await left[0]!.until(/two\r\n0\r\n\r\n$/)
   for (let i = 0; i < 4; i++) assert.is(await ask(port), 'hi')
+  assert.not.match(program.stdout, /shutting down/)
+})
+
+workers('one that dies while another still starts is replaced, also in a restart', async () => {
+  const { program } = await launch()
+  await dieBesideOneThatStarts(program, [])
+  await program.prints(/started workers/)
+  await program.prints(() => isWhole(program))
+  const before = [...workersOf(program).values()]
+  program.signal('SIGUSR2')
+  await dieBesideOneThatStarts(program, before)
+  await program.prints(/restarted workers/)
+  await untilGone(before)
+  await program.prints(() => isWhole(program))
 })
 
 workers('SIGTERM lets all of them finish, then nothing is left and the code is 0', async () => {
@@ -137,6 +178,22 @@ workers('SIGTERM lets all of them finish, then nothing is left and the code is 0
   for (const client of streams) await client.until(/two\r\n0\r\n\r\n$/)
   assert.is(await program.exit(), 0)
   await untilGone(workersOf(program).values())
+  assert.is(program.stderr, '')
+})
+
+workers('SIGTERM while one still starts lets the other finish, and the code is 0', async () => {
+  const { program, port, backend } = await launch()
+  const [first, second] = await untilForked(program.pid, WORKERS)
+  process.kill(second!, 'SIGSTOP')
+  await program.prints(new RegExp(`worker started .*pid=${first}\n`))
+  const client = await stream(port)
+  program.signal('SIGTERM')
+  await program.prints(/shutting down signal=SIGTERM\n/)
+  process.kill(second!, 'SIGCONT')
+  backend.release()
+  await client.until(/two\r\n0\r\n\r\n$/)
+  assert.is(await program.exit(), 0)
+  await untilGone([first!, second!])
   assert.is(program.stderr, '')
 })
 

@@ -6,11 +6,33 @@ import type { Program } from './program.ts'
 
 const WAIT_MS = 15_000
 const LOOK_MS = 20
+const FORK_LOOK_MS = 2
 
 /** The latest process of each slot. */
 export function workersOf({ stdout }: Program): Map<number, number> {
   const found = stdout.matchAll(/worker started worker=(\d+) pid=(\d+)/g)
   return new Map([...found].map(([, slot, pid]) => [Number(slot), Number(pid)]))
+}
+
+/** Also those that do not serve yet. */
+export async function untilForked(pid: number, count: number): Promise<number[]> {
+  const until = performance.now() + WAIT_MS
+  for (;;) {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+    const found = (text.match(/\d+/g) ?? []).map(Number).filter(isWorker)
+    if (found.length >= count) return found
+    if (performance.now() > until) throw new Error(`only ${found.length} of ${count} processes`)
+    await wait(FORK_LOOK_MS)
+  }
+}
+
+/** Before it is one, its parent waits for it: it may not be stopped. */
+function isWorker(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').includes('GATEWAY_WORKER=')
+  } catch {
+    return false
+  }
 }
 
 /** Those to whom it handed over, one after the other. */
