@@ -12,6 +12,7 @@ import { Gateway } from './gateway.ts'
 import type { Start } from './start.ts'
 import { shareOf } from './worker-share.ts'
 import { BorrowedPorts } from './workers/borrowed-ports.ts'
+import { ensurePrivate } from './workers/private-folder.ts'
 import { doorOf } from './workers/seat.ts'
 import type { WorkerSeat } from './workers/seat.ts'
 
@@ -35,6 +36,7 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
 
 async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder, slot } = seat
+  ensurePrivate(folder)
   const whole = start.load()
   const { workers } = whole.process
   const config = shareOf(whole, workers)
