@@ -5,7 +5,10 @@ import type { Cost, Meter } from '../../base/types.ts'
 
 /** Where nothing is left any more, nothing is taken. */
 export function chargeLate(meter: Meter, exchange: Exchange, cost: Cost): void {
+  const { refusal } = exchange
   const settle = (): void => {
+    // Whoever says no says it too late.
+    exchange.refusal = refusal
     for (const charge of exchange.charges) charge.settle(cost)
   }
   const verdict = meter.admit(exchange, 0)

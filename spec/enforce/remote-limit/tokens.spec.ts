@@ -281,6 +281,17 @@ tokens('of what was let pass as free are told when its answer says what it cost'
   }
   await called(rls, 4)
   assert.equal([rls.countOf('user', 'relay'), rls.countOf('user', 'settled')], [55, 55])
+
+  const beyond = of('relay')
+  beyond.phase = 'relay'
+  chargeLate(limit.meter, beyond, { input: 60, output: 0, basis: 'counted' })
+  await called(rls, 6)
+  const spent = of('relay')
+  spent.phase = 'relay'
+  chargeLate(limit.meter, spent, { input: 60, output: 0, basis: 'counted' })
+  await called(rls, 7)
+  assert.is(await limit.admit(of('relay'), 1), '429 rate limit exceeded')
+  assert.equal([spent.refusal, spent.charges.length], ['', 0], 'it was answered all the same')
 })
 
 tokens.run()
