@@ -2,7 +2,7 @@
 // node:http2's streams.
 
 import { constants } from 'node:http2'
-import type { ServerHttp2Stream } from 'node:http2'
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../base/errors.ts'
 import { Exchange } from '../base/exchange.ts'
 import { LINGER_MS } from '../base/limits.ts'
@@ -13,8 +13,8 @@ import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
-import type { StreamSinkOwner } from '../base/wire/http2-body.ts'
-import { http2Fields, requestHeadFrom } from '../base/wire/http2-head.ts'
+import type { StreamBodyOwner, StreamSinkOwner } from '../base/wire/http2-body.ts'
+import { noHeaders, requestHeadFrom, withFields } from '../base/wire/http2-head.ts'
 import { headTooLarge } from '../base/wire/parse-head.ts'
 import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
 import type { Door } from './door.ts'
@@ -23,7 +23,7 @@ import { lengthFault } from './length.ts'
 /** Heads of frames and the like around a request without a body. */
 const FRAME_BYTES = 64
 
-export class Http2Stream implements Client, StreamSinkOwner {
+export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   readonly #door: Door
   readonly #stream: ServerHttp2Stream
   readonly #exchange: Exchange
@@ -42,22 +42,11 @@ export class Http2Stream implements Client, StreamSinkOwner {
     this.#stream = stream
     this.headBytes = raw.reduce((sum, text) => sum + text.length + 2, FRAME_BYTES)
     const [head, fault] = readHead(raw, door.limits)
-    const { guardedNames } = door.limits
-    this.#body = new StreamBody(stream, {
-      framing: stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open',
-      length: head.length,
-      cancel: () => {},
-      moved: (bytes) => this.#moved(bytes),
-      over: () => (this.#readBy = 0),
-      refusesTrailer: (name) => isForbiddenRequestTrailer(name) || guardedNames.has(name),
-      spoilt: () =>
-        this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer')),
-    })
+    const framing = stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open'
+    this.#body = new StreamBody(stream, framing, head.length, this)
     this.#sink = new StreamSink(stream, this)
-    stream.on('error', () => {})
-    stream.on('close', () => this.#gone())
+    stream.on('error', ignored)
     stream.on('aborted', () => this.#aborted())
-    stream.on('drain', () => (this.#writeBy = 0))
     this.#exchange = new Exchange(source, head, this.#body, this, door.steps)
     if (this.#body.framing !== 'none') this.#awaitBody()
     const refused = fault ?? lengthFault(head.length, door.limits)
@@ -111,7 +100,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
 
   inform(head: ResponseHead): void {
     if (this.#stream.headersSent || this.#isShut) return
-    this.#stream.additionalHeaders({ ':status': head.status, ...http2Fields(head) })
+    this.#stream.additionalHeaders(headersOf(head))
   }
 
   respond(exchange: Exchange, reply: Reply): void {
@@ -124,7 +113,7 @@ export class Http2Stream implements Client, StreamSinkOwner {
     if (isEmpty) head.remove('content-length')
     const isBare =
       exchange.request.method === 'HEAD' || isEmpty || status === 304 || body.framing === 'none'
-    const headers = { ':status': status, ...http2Fields(head) }
+    const headers = headersOf(head)
     if (isBare) {
       if (body.framing !== 'none') body.cancel()
       this.#stream.respond(headers, { endStream: true })
@@ -151,6 +140,38 @@ export class Http2Stream implements Client, StreamSinkOwner {
 
   stalled(): void {
     this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
+  }
+
+  drained(): void {
+    this.#writeBy = 0
+  }
+
+  bodyCancelled(): void {}
+
+  bodyMoved(bytes: number): void {
+    this.#awaitBody()
+    this.#received += bytes
+    const fault = lengthFault(this.#received, this.#door.limits)
+    if (fault !== null) this.#exchange.fail(fault)
+  }
+
+  bodyOver(): void {
+    this.#readBy = 0
+  }
+
+  refusesTrailer(name: string): boolean {
+    return isForbiddenRequestTrailer(name) || this.#door.limits.guardedNames.has(name)
+  }
+
+  bodySpoilt(): void {
+    this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer'))
+  }
+
+  /** The stream is closed, by whomever. */
+  closed(): void {
+    this.#gone()
+    this.#sink.closed()
+    this.#body.closed()
   }
 
   cut(): void {
@@ -205,17 +226,19 @@ export class Http2Stream implements Client, StreamSinkOwner {
     if (this.#stream.writableFinished) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
-  #moved(bytes: number): void {
-    this.#awaitBody()
-    this.#received += bytes
-    const fault = lengthFault(this.#received, this.#door.limits)
-    if (fault !== null) this.#exchange.fail(fault)
-  }
-
   #awaitBody(): void {
     if (this.#state === 'over') return
     this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
   }
+}
+
+/** Every fault of a stream is seen at its close. */
+function ignored(): void {}
+
+function headersOf(head: ResponseHead): OutgoingHttpHeaders {
+  const headers = noHeaders()
+  headers[':status'] = head.status
+  return withFields(headers, head)
 }
 
 /** Fields that HTTP/1 has in its request line. */

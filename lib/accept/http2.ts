@@ -73,7 +73,7 @@ export class Http2Connection implements Connection {
       this.#streams.add(exchange)
       this.#served = true
       this.#idleBy = 0
-      stream.once('close', () => this.#left(exchange, stream.rstCode))
+      stream.on('close', () => this.#left(exchange, stream.rstCode))
     })
     door.connections.add(this)
   }
@@ -129,6 +129,7 @@ export class Http2Connection implements Connection {
   }
 
   #left(exchange: Http2Stream, reset: number): void {
+    exchange.closed()
     this.#streams.delete(exchange)
     this.#used += usedBy(exchange)
     const wasLeft = exchange.wasLeft || reset === constants.NGHTTP2_CANCEL

@@ -74,6 +74,19 @@ export class Fields {
     if (added !== null) for (let i = 0; i < added.length; i += 2) yield [added[i]!, added[i + 1]!]
   }
 
+  /** The same as `entries`, at a fraction of its cost. */
+  each(visit: (name: string, value: string) => void): void {
+    const { text, spans } = this
+    for (let i = 0; i < spans.length; i += STRIDE) {
+      const from = spans[i]!
+      const to = spans[i + 1]!
+      if (to > from)
+        visit(text.substring(from, to).toLowerCase(), text.substring(spans[i + 2]!, spans[i + 3]))
+    }
+    const added = this.#added
+    if (added !== null) for (let i = 0; i < added.length; i += 2) visit(added[i]!, added[i + 1]!)
+  }
+
   remove(name: string): void {
     const { text, spans } = this
     for (let i = 0; i < spans.length; i += STRIDE) {

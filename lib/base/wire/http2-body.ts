@@ -4,22 +4,23 @@ import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
 import { inFlight } from '../in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
-import { http2Fields, trailersFrom } from './http2-head.ts'
+import { noHeaders, trailersFrom, withFields } from './http2-head.ts'
 import { isShared } from './memory.ts'
 import { copyOf } from './socket.ts'
 
-export interface StreamBodyOptions {
-  framing: Framing
-  length: number
+const NO_TRAILERS = {}
+
+/** Hears of its body, and tells it of the stream's close. */
+export interface StreamBodyOwner {
   /** Nobody wants the rest. */
-  cancel(): void
+  bodyCancelled(): void
   /** Bytes came, so nobody is idle. */
-  moved(bytes: number): void
-  over(): void
+  bodyMoved(bytes: number): void
+  bodyOver(): void
   /** Whether a trailer of this name must not be one. */
   refusesTrailer(name: string): boolean
   /** There was one. */
-  spoilt(): void
+  bodySpoilt(): void
 }
 
 /** What a stream brings. Its end counts only when the stream was not reset. */
@@ -27,7 +28,7 @@ export class StreamBody implements Body {
   readonly framing: Framing
   readonly length: number
   readonly #stream: Http2Stream
-  readonly #options: StreamBodyOptions
+  readonly #owner: StreamBodyOwner
   #sink: Sink | null = null
   #trailers: Fields | null = null
   #isStarted = false
@@ -36,15 +37,21 @@ export class StreamBody implements Body {
   /** All of it had come before the stream was reset. */
   #cameWhole = false
 
-  constructor(stream: Http2Stream, options: StreamBodyOptions) {
-    this.framing = options.framing
-    this.length = options.length
+  /** `length` is -1 where none was said. */
+  constructor(stream: Http2Stream, framing: Framing, length: number, owner: StreamBodyOwner) {
+    this.framing = framing
+    this.length = length
     this.#stream = stream
-    this.#options = options
+    this.#owner = owner
+    if (framing === 'none') return
     // They do not wait for somebody to read what comes before them.
-    if (options.framing !== 'none') stream.on('trailers', (headers) => this.#end(headers))
+    stream.on('trailers', (headers) => this.#end(headers))
     stream.on('aborted', () => (this.#cameWhole = hasEnded(stream)))
-    stream.once('close', () => this.#weigh(0))
+  }
+
+  /** The stream is closed. */
+  closed(): void {
+    this.#weigh(0)
   }
 
   /** Nobody reads it yet, or nobody can go on. */
@@ -69,7 +76,7 @@ export class StreamBody implements Body {
     this.#sink = sink
     this.#isStarted = true
     stream.on('data', (chunk: Buffer) => {
-      this.#options.moved(chunk.length)
+      this.#owner.bodyMoved(chunk.length)
       if (this.#sink?.write(chunk, 0, chunk.length) === false) stream.pause()
     })
     stream.on('end', () => {
@@ -77,7 +84,7 @@ export class StreamBody implements Body {
       // (RFC 9113 8.1: so says a backend that answers without waiting for the rest of the request).
       if (stream.rstCode !== 0 || (stream.aborted && !this.#cameWhole)) return
       const taken = this.takeSink()
-      this.#options.over()
+      this.#owner.bodyOver()
       taken?.end(this.#trailers)
     })
   }
@@ -88,19 +95,19 @@ export class StreamBody implements Body {
 
   resume(): void {
     // Until now the silence was ours.
-    if (this.#sink !== null) this.#options.moved(0)
+    if (this.#sink !== null) this.#owner.bodyMoved(0)
     this.#stream.resume()
   }
 
   cancel(): void {
     this.#sink = null
-    this.#options.cancel()
+    this.#owner.bodyCancelled()
   }
 
   /** What still comes has no reader any more. */
   drop(): void {
     if (!this.#isStarted)
-      this.#stream.on('data', (chunk: Buffer) => this.#options.moved(chunk.length))
+      this.#stream.on('data', (chunk: Buffer) => this.#owner.bodyMoved(chunk.length))
     this.#stream.resume()
   }
 
@@ -112,8 +119,8 @@ export class StreamBody implements Body {
   }
 
   #end(headers: IncomingHttpHeaders): void {
-    this.#trailers = trailersFrom(headers, (name) => this.#options.refusesTrailer(name))
-    if (this.#trailers === null) this.#options.spoilt()
+    this.#trailers = trailersFrom(headers, (name) => this.#owner.refusesTrailer(name))
+    if (this.#trailers === null) this.#owner.bodySpoilt()
   }
 }
 
@@ -127,6 +134,8 @@ export interface StreamSinkOwner {
   sent(): void
   sendCut(outcome: Outcome): void
   stalled(): void
+  /** The peer takes again. */
+  drained(): void
 }
 
 /** What goes out on a stream whose head is out already. */
@@ -153,11 +162,12 @@ export class StreamSink implements Sink {
     const stream = this.#stream
     stream.on('drain', () => {
       this.#weigh(0)
+      this.#owner.drained()
       this.#body?.resume()
     })
-    stream.once('close', () => this.#weigh(0))
-    stream.once('wantTrailers', () => {
-      stream.sendTrailers(this.#trailers === null ? {} : http2Fields(this.#trailers))
+    stream.on('wantTrailers', () => {
+      const trailers = this.#trailers
+      stream.sendTrailers(trailers === null ? NO_TRAILERS : withFields(noHeaders(), trailers))
     })
     body.start(this, 'content')
   }
@@ -165,6 +175,12 @@ export class StreamSink implements Sink {
   /** Nobody is left to write to. */
   abort(): void {
     this.#body = null
+  }
+
+  /** The stream is closed. */
+  closed(): void {
+    this.#body = null
+    this.#weigh(0)
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {

@@ -34,30 +34,26 @@ const PATH = /^[\x21\x22\x24-\x7e]+$/
 
 /** A request head from the raw name, value list of a stream. Throws what the client is to be told. */
 export function requestHeadFrom(raw: readonly string[]): RequestHead {
-  const pseudo = new Map<string, string>()
+  let method = ''
+  let target = ''
+  let authority: string | undefined
   let host = ''
-  let cookies = ''
-  const fields: [string, string][] = []
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!
-    const value = raw[i + 1]!
-    if (name.startsWith(':')) pseudo.set(name, value)
-    else if (name === 'host') host = value
-    // RFC 9113 8.2.3: crumbs are one field again outside HTTP/2.
-    else if (name === 'cookie') cookies += (cookies === '' ? '' : '; ') + value
-    else if (!CONNECTION_FIELDS.has(name)) fields.push([name, value])
+    if (name === ':method') method = raw[i + 1]!
+    else if (name === ':path') target = raw[i + 1]!
+    else if (name === ':authority') authority = raw[i + 1]!
+    else if (name === 'host') host = raw[i + 1]!
   }
-  if (cookies !== '') fields.push(['cookie', cookies])
-  const authority = pseudo.get(':authority') ?? host
-  const method = pseudo.get(':method') ?? ''
-  const target = pseudo.get(':path') ?? ''
+  authority ??= host
   if (method === 'CONNECT')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'method not allowed: CONNECT')
   const isOrigin = target.startsWith('/') || (target === '*' && method === 'OPTIONS')
   if (!isOrigin || !PATH.test(target))
     throw new GatewayError('BAD_TARGET', 'invalid request: malformed request target')
   if (!isHost(authority)) throw new GatewayError('BAD_HOST', 'invalid request: malformed Host')
-  const head = laidOut(RequestHead, [['host', authority], ...fields])
+  const spans: number[] = []
+  const head = new RequestHead(requestText(raw, authority, spans), spans, 0)
   head.method = method
   head.target = target
   head.authority = authority
@@ -69,17 +65,35 @@ export function requestHeadFrom(raw: readonly string[]): RequestHead {
   return head
 }
 
+function requestText(raw: readonly string[], authority: string, spans: number[]): string {
+  let text = withField('', spans, 'host', authority)
+  let cookies = ''
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!
+    const value = raw[i + 1]!
+    if (name.startsWith(':') || name === 'host') continue
+    // RFC 9113 8.2.3: crumbs are one field again outside HTTP/2.
+    if (name === 'cookie') cookies += (cookies === '' ? '' : '; ') + value
+    else if (!CONNECTION_FIELDS.has(name)) text = withField(text, spans, name, value)
+  }
+  if (cookies !== '') text = withField(text, spans, 'cookie', cookies)
+  return text + '\r\n'
+}
+
 /** As node:http2 hands them over. */
 export type StatusHeaders = Record<string, string | string[] | number | undefined>
 
 /** A response head from a backend's stream. Throws what the client is to be told. */
 export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
-  const fields: [string, string][] = []
-  for (const [name, value] of Object.entries(headers)) {
+  const spans: number[] = []
+  let text = ''
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     if (name.startsWith(':') || value === undefined || CONNECTION_FIELDS.has(name)) continue
-    for (const one of Array.isArray(value) ? value : [String(value)]) fields.push([name, one])
+    if (!Array.isArray(value)) text = withField(text, spans, name, String(value))
+    else for (const one of value) text = withField(text, spans, name, one)
   }
-  const head = laidOut(ResponseHead, fields)
+  const head = new ResponseHead(text + '\r\n', spans, 0)
   head.status = Number(headers[':status'])
   // There is nothing to switch to on a stream, and nobody knows what lies outside.
   if (head.status === 101 || !(head.status >= 100 && head.status <= 599))
@@ -92,18 +106,21 @@ export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
   return head
 }
 
-/** The fields as node:http2 takes them, without pseudo ones. */
-export function http2Fields(fields: Fields): OutgoingHttpHeaders {
-  // A field may be called `constructor`.
-  const out = Object.create(null) as Record<string, string | string[]>
-  for (const [name, value] of fields.entries()) {
-    if (CONNECTION_FIELDS.has(name)) continue
+/** No headers yet. Without a prototype: a field may be called `constructor`. */
+export function noHeaders(): OutgoingHttpHeaders {
+  return Object.create(null) as OutgoingHttpHeaders
+}
+
+/** Adds the fields to headers as node:http2 takes them, behind the pseudo ones that are there. */
+export function withFields(out: OutgoingHttpHeaders, fields: Fields): OutgoingHttpHeaders {
+  fields.each((name, value) => {
+    if (CONNECTION_FIELDS.has(name)) return
     const before = out[name]
     if (before === undefined) out[name] = value
-    else if (SINGLE.has(name)) continue
+    else if (SINGLE.has(name)) return
     else if (Array.isArray(before)) before.push(value)
-    else out[name] = [before, value]
-  }
+    else out[name] = [String(before), value]
+  })
   return out
 }
 
@@ -121,18 +138,12 @@ export function trailersFrom(
   return fields
 }
 
-function laidOut<T>(
-  Head: new (text: string, spans: number[], firstField: number) => T,
-  fields: readonly (readonly [string, string])[],
-): T {
-  let text = ''
-  const spans: number[] = []
-  for (const [name, value] of fields) {
-    const at = text.length
-    text += `${name}: ${value}\r\n`
-    spans.push(at, at + name.length, at + name.length + 2, text.length - 2)
-  }
-  return new Head(text + '\r\n', spans, 0)
+/** The text with one field line more, whose place is noted. */
+function withField(text: string, spans: number[], name: string, value: string): string {
+  const at = text.length
+  const from = at + name.length + 2
+  spans.push(at, at + name.length, from, from + value.length)
+  return text + name + ': ' + value + '\r\n'
 }
 
 /** -1 without one, null for one that is not to be trusted. */

@@ -1,7 +1,7 @@
 // An HTTP/2 session to a backend that negotiated it, and the calls it carries.
 
 import { connect, constants } from 'node:http2'
-import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import { LINGER_MS, MAX_INTERIM } from '../../base/limits.ts'
@@ -11,9 +11,9 @@ import type { Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome } from '../../base/types.ts'
 import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import { StreamBody, StreamSink } from '../../base/wire/http2-body.ts'
-import type { StreamSinkOwner } from '../../base/wire/http2-body.ts'
+import type { StreamBodyOwner, StreamSinkOwner } from '../../base/wire/http2-body.ts'
 import { Http2Pulse } from '../../base/wire/http2-pulse.ts'
-import { http2Fields, responseHeadFrom } from '../../base/wire/http2-head.ts'
+import { noHeaders, responseHeadFrom, withFields } from '../../base/wire/http2-head.ts'
 import type { StatusHeaders } from '../../base/wire/http2-head.ts'
 import type { Carrier, HttpCall } from './call.ts'
 import { backendFault, backendTimeout } from './fault.ts'
@@ -74,7 +74,8 @@ export class Http2Backend implements Swept {
     const carried = this.#carry(call)
     if (carried === null) return this.#left()
     this.#calls.add(carried)
-    carried.stream.once('close', () => {
+    carried.stream.on('close', () => {
+      carried.closed()
       this.#calls.delete(carried)
       this.#home.roomIn(this)
       this.#left()
@@ -119,7 +120,7 @@ export class Http2Backend implements Swept {
   }
 }
 
-class Http2Call implements Carrier, StreamSinkOwner, Swept {
+class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
   readonly stream: ClientHttp2Stream
   readonly #call: HttpCall
   readonly #home: SessionHome
@@ -137,32 +138,18 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     this.#home = home
     call.carriedBy(this)
     const { body } = call
-    const { request } = call.exchange
-    const fields = http2Fields(request)
-    delete fields['host']
-    const isGrpc = request.get('content-type')?.startsWith('application/grpc') ?? false
-    const stream = session.request(
-      {
-        ':method': request.method,
-        ':path': request.target,
-        ':scheme': 'https',
-        ':authority': call.host ?? request.authority,
-        ...fields,
-        ...(isGrpc && { te: 'trailers' }),
-      },
-      // A stream that waits for trailers cannot end cleanly when it is closed by a cut.
-      { endStream: body.framing === 'none', waitForTrailers: body.framing !== 'none' },
-    )
+    const isBare = body.framing === 'none'
+    // A stream that waits for trailers cannot end cleanly when it is closed by a cut.
+    const options = { endStream: isBare, waitForTrailers: !isBare }
+    const stream = session.request(headersOf(call), options)
     this.stream = stream
     this.#sink = new StreamSink(stream, this)
-    stream.on('error', () => {})
+    stream.on('error', ignored)
     // Node tells of a 100 twice; the second time as of any other.
     stream.on('headers', (headers) => this.#read(() => this.#inform(headers)))
     stream.on('response', (headers, flags) => this.#read(() => this.#answer(headers, flags)))
-    stream.on('drain', () => (this.#writeBy = 0))
-    stream.on('finish', () => (this.#writeBy = 0))
-    stream.on('close', () => this.#closed())
-    if (body.framing !== 'none') this.#sink.send(body)
+    stream.on('finish', () => this.drained())
+    if (!isBare) this.#sink.send(body)
   }
 
   abort(): void {
@@ -182,6 +169,10 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   /** A client that leaves now is not always heard: the wait must end by itself. */
   stalled(): void {
     this.#writeBy = performance.now() + this.#home.limits.bodyIdleTimeout
+  }
+
+  drained(): void {
+    this.#writeBy = 0
   }
 
   sweep(now: number): void {
@@ -232,19 +223,27 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
 
   #open(length: number): Body {
     this.#awaitBody()
-    this.#body = new StreamBody(this.stream, {
-      framing: length >= 0 ? 'length' : 'open',
-      length,
-      cancel: () => this.abort(),
-      moved: () => this.#awaitBody(),
-      over: () => this.#over(),
-      refusesTrailer: isForbiddenTrailer,
-      spoilt: () => this.#spoilt(),
-    })
+    this.#body = new StreamBody(this.stream, length >= 0 ? 'length' : 'open', length, this)
     return this.#body
   }
 
-  #spoilt(): void {
+  bodyCancelled(): void {
+    this.abort()
+  }
+
+  bodyMoved(): void {
+    this.#awaitBody()
+  }
+
+  bodyOver(): void {
+    this.#over()
+  }
+
+  refusesTrailer(name: string): boolean {
+    return isForbiddenTrailer(name)
+  }
+
+  bodySpoilt(): void {
     this.#body?.takeSink()?.cut('backend_reset')
     this.abort()
   }
@@ -255,10 +254,12 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
     if (!this.stream.writableFinished) this.abort()
   }
 
-  #closed(): void {
+  /** The stream is closed, by whomever. */
+  closed(): void {
     this.#moveBy = 0
     this.#writeBy = 0
-    this.#sink.abort()
+    this.#sink.closed()
+    this.#body?.closed()
     this.#body?.takeSink()?.cut(this.#outcome)
     // Every stream closes, and an error takes longer to make than all of this.
     if (this.#call.isOver) return
@@ -277,4 +278,21 @@ class Http2Call implements Carrier, StreamSinkOwner, Swept {
   #awaitBody(): void {
     this.#moveBy = performance.now() + this.#home.limits.bodyIdleTimeout
   }
+}
+
+/** Every fault of a stream is seen at its close. */
+function ignored(): void {}
+
+function headersOf({ exchange, host }: HttpCall): OutgoingHttpHeaders {
+  const { request } = exchange
+  const headers = noHeaders()
+  headers[':method'] = request.method
+  headers[':path'] = request.target
+  headers[':scheme'] = 'https'
+  headers[':authority'] = host ?? request.authority
+  withFields(headers, request)
+  delete headers['host']
+  if (request.get('content-type')?.startsWith('application/grpc') === true)
+    headers['te'] = 'trailers'
+  return headers
 }
