@@ -12,7 +12,7 @@ import type { ExchangeView, Paused } from '../base/live.ts'
 import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
-import { StreamBody, StreamSink } from '../base/wire/http2-body.ts'
+import { StreamBody, StreamSink, forget, ignored } from '../base/wire/http2-body.ts'
 import type { StreamBodyOwner, StreamSinkOwner } from '../base/wire/http2-body.ts'
 import { noHeaders, requestHeadFrom, withFields } from '../base/wire/http2-head.ts'
 import { headTooLarge } from '../base/wire/parse-head.ts'
@@ -172,6 +172,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     this.#gone()
     this.#sink.closed()
     this.#body.closed()
+    forget(this.#stream)
   }
 
   cut(): void {
@@ -231,9 +232,6 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
   }
 }
-
-/** Every fault of a stream is seen at its close. */
-function ignored(): void {}
 
 function headersOf(head: ResponseHead): OutgoingHttpHeaders {
   const headers = noHeaders()

@@ -1,5 +1,6 @@
 // An HTTP/2 stream's two directions, as a body and as a sink.
 
+import { EventEmitter } from 'node:events'
 import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
 import { inFlight } from '../in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../types.ts'
@@ -9,6 +10,20 @@ import { isShared } from './memory.ts'
 import { copyOf } from './socket.ts'
 
 const NO_TRAILERS = {}
+
+/** For what a stream says of its faults: all of them are seen at its close. */
+export function ignored(): void {}
+
+/**
+ * Takes the listeners from a stream that is closed. Young collections spare what node holds weakly, as these streams, and
+ * with it all that they lead to: a call is then copied, and copied again, until a full one.
+ */
+export function forget(stream: Http2Stream): void {
+  // First the one that would be told of each of them. Not the stream's own way, which looks at it once more a turn later.
+  EventEmitter.prototype.removeAllListeners.call(stream, 'removeListener')
+  EventEmitter.prototype.removeAllListeners.call(stream)
+  stream.on('error', ignored)
+}
 
 /** Hears of its body, and tells it of the stream's close. */
 export interface StreamBodyOwner {

@@ -1,7 +1,12 @@
 // An HTTP/2 session to a backend that negotiated it, and the calls it carries.
 
 import { connect, constants } from 'node:http2'
-import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  ClientSessionRequestOptions,
+  OutgoingHttpHeaders,
+} from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../base/errors.ts'
 import { LINGER_MS, MAX_INTERIM } from '../../base/limits.ts'
@@ -10,7 +15,7 @@ import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome } from '../../base/types.ts'
 import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
-import { StreamBody, StreamSink } from '../../base/wire/http2-body.ts'
+import { StreamBody, StreamSink, forget, ignored } from '../../base/wire/http2-body.ts'
 import type { StreamBodyOwner, StreamSinkOwner } from '../../base/wire/http2-body.ts'
 import { Http2Pulse } from '../../base/wire/http2-pulse.ts'
 import { noHeaders, responseHeadFrom, withFields } from '../../base/wire/http2-head.ts'
@@ -22,6 +27,16 @@ import { backendFault, backendTimeout } from './fault.ts'
 const MAX_STREAMS = 256
 /** What a backend may send ahead on one stream before the client takes it. */
 const STREAM_WINDOW = 262_144
+
+/** Node copies the options and adds these, at the cost of a new shape for each call where they are not there. */
+const ADDED = { weight: undefined, parent: undefined, exclusive: undefined, silent: undefined }
+const BARE = { endStream: true, waitForTrailers: false, ...ADDED } as ClientSessionRequestOptions
+// A stream that waits for trailers cannot end cleanly when it is closed by a cut.
+const WITH_BODY = {
+  endStream: false,
+  waitForTrailers: true,
+  ...ADDED,
+} as ClientSessionRequestOptions
 
 export interface SessionHome {
   readonly limits: BackendLimits
@@ -139,9 +154,7 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
     call.carriedBy(this)
     const { body } = call
     const isBare = body.framing === 'none'
-    // A stream that waits for trailers cannot end cleanly when it is closed by a cut.
-    const options = { endStream: isBare, waitForTrailers: !isBare }
-    const stream = session.request(headersOf(call), options)
+    const stream = session.request(headersOf(call), isBare ? BARE : WITH_BODY)
     this.stream = stream
     this.#sink = new StreamSink(stream, this)
     stream.on('error', ignored)
@@ -260,6 +273,7 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
     this.#writeBy = 0
     this.#sink.closed()
     this.#body?.closed()
+    forget(this.stream)
     this.#body?.takeSink()?.cut(this.#outcome)
     // Every stream closes, and an error takes longer to make than all of this.
     if (this.#call.isOver) return
@@ -279,9 +293,6 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
     this.#moveBy = performance.now() + this.#home.limits.bodyIdleTimeout
   }
 }
-
-/** Every fault of a stream is seen at its close. */
-function ignored(): void {}
 
 function headersOf({ exchange, host }: HttpCall): OutgoingHttpHeaders {
   const { request } = exchange
