@@ -110,6 +110,16 @@ relay('passes on what is right before a malformed chunk, also when both come at 
   }
 })
 
+relay('sends a backend nothing of what comes with a malformed chunk of a request', async () => {
+  const head = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n'
+  const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
+  const gateway = await stage.gateway(routeTo(backend))
+  const client = await stage.client(gateway)
+  client.send(`${head}4\r\nsome\r\nzz\r\nevil\r\n0\r\n\r\n`)
+  assert.match(await client.until(HEAD), /^HTTP\/1\.1 400 /)
+  for (const { received } of backend.connections) assert.not.match(received, 'some')
+})
+
 relay('cuts the client when a chunk is malformed, and not a byte behind it passes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },

@@ -15,6 +15,8 @@ import { copyOf } from './socket.ts'
 type State = 'head' | 'body' | 'over' | 'tunnel' | 'discard'
 
 export interface ReaderOwner {
+  /** What comes with a fault, and before it, goes to clients; backends are spared it. */
+  readonly beforeFault?: 'passed on'
   /** Parses the head at `from` and calls `expect`; false while it is incomplete. May throw. */
   head(bytes: Buffer, from: number, to: number): boolean
   /** The last byte of the message has been read. */
@@ -278,14 +280,14 @@ export class Reader implements Body {
     return true
   }
 
-  /** What comes before a fault goes on, however the bytes were split. */
   #eat(sink: Sink): number {
     const from = this.#from
     try {
       return this.#framer.eat(this.#bytes, from, this.#to)
     } catch (error) {
       const { faultAt } = this.#framer
-      if (this.#form === 'wire' && faultAt > from) this.#give(sink, this.#bytes, from, faultAt)
+      const isWanted = this.#form === 'wire' && this.#owner.beforeFault === 'passed on'
+      if (isWanted && faultAt > from) this.#give(sink, this.#bytes, from, faultAt)
       throw error
     }
   }

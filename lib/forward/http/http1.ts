@@ -58,6 +58,7 @@ export interface Home {
 }
 
 export class Http1Backend implements SocketOwner, ReaderOwner, WriterOwner, Carrier, Tunnel, Swept {
+  readonly beforeFault = 'passed on'
   readonly #home: Home
   readonly #reader = new Reader(this, ANSWER_LIMITS)
   readonly #writer = new Writer(this)
