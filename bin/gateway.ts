@@ -97,7 +97,7 @@ function printSchema(): void {
 
 function startOf(options: Options): Start {
   let text: string | null = null
-  // The workers need it, too.
+  // A successor needs it, too.
   const input = (): string => (text ??= readInput())
   return {
     load: () => read(options, input),

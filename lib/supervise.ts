@@ -4,6 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { writtenOf } from './base/config/load.ts'
 import type { Config } from './base/config/types.ts'
 import { Log } from './base/log.ts'
 import { Sockets } from './base/sockets.ts'
@@ -42,7 +43,7 @@ export async function supervise(
     new HandOver(),
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]
-  const supervisor = supervisorOf(start, config, { log, sockets, services })
+  const supervisor = supervisorOf(config, { log, sockets, services })
   const workers = new Workers(config, supervisor)
   const refused = (refusal: unknown): void => supervisor.tellAll('workers.refusal', refusal)
   const reloader = new Reloader(workers, log, { ...start, refused })
@@ -92,14 +93,15 @@ interface Means {
   readonly services: readonly WorkerService[]
 }
 
-function supervisorOf(start: Start, config: Config, { log, sockets, services }: Means): Supervisor {
+function supervisorOf(config: Config, { log, sockets, services }: Means): Supervisor {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const ports = new SharedPorts(sockets.open, (key, { message }) =>
     log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
   )
   const { workers: count, terminationDeadline: deadline } = config.process
-  return new Supervisor({ count, deadline, folder, input: start.input(), log, ports, services })
+  const written = writtenOf(config)
+  return new Supervisor({ count, deadline, folder, written, log, ports, services })
 }
 
 async function open(
@@ -143,7 +145,7 @@ class Workers implements Reloadable {
   }
 
   async reload(written: Config): Promise<void> {
-    await this.#supervisor.reload()
+    await this.#supervisor.reload(writtenOf(written))
     const { process, backend, mcp, llm } = this.#plan.config
     this.#take({ ...written, process, backend, mcp, llm })
   }
@@ -151,7 +153,7 @@ class Workers implements Reloadable {
   /** What is this process's own stays as it was. */
   async restart(written: Config): Promise<void> {
     const { workers, terminationDeadline } = written.process
-    await this.#supervisor.restart(workers, terminationDeadline)
+    await this.#supervisor.restart(writtenOf(written), workers, terminationDeadline)
     const { admin, stats, readiness, logging } = this.#plan.config.process
     this.#take({ ...written, process: { ...written.process, admin, stats, readiness, logging } })
   }

@@ -3,6 +3,9 @@
 import { rmSync } from 'node:fs'
 import type { Manner } from './accept/door.ts'
 import type { Refusal } from './base/config/error.ts'
+import { loadAgain } from './base/config/load.ts'
+import type { Written } from './base/config/load.ts'
+import type { Config } from './base/config/types.ts'
 import { every } from './base/every.ts'
 import { Log } from './base/log.ts'
 import { shownTarget } from './base/redact.ts'
@@ -15,6 +18,10 @@ import { BorrowedPorts } from './workers/borrowed-ports.ts'
 import { ensurePrivate } from './workers/private-folder.ts'
 import { doorOf } from './workers/seat.ts'
 import type { WorkerSeat } from './workers/seat.ts'
+import type { InForce } from './workers/supervisor.ts'
+
+/** A supervisor that is so busy is stuck. */
+const CONFIG_DEADLINE = 60_000
 
 export async function work(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder } = seat
@@ -24,6 +31,8 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
     rmSync(folder, { recursive: true, force: true })
     start.exit(1)
   })
+  // Nothing is served yet.
+  link.on('workers.stop', () => start.exit(0))
   try {
     await serve(start, seat)
     link.tell('workers.ready', null)
@@ -37,7 +46,7 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
 async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder, slot } = seat
   ensurePrivate(folder)
-  const whole = start.load()
+  const whole = await configOf(seat)
   const { workers } = whole.process
   const config = shareOf(whole, workers)
   const log = new Log({ ...config.process.logging, always: ['worker', slot] })
@@ -54,7 +63,7 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   link.on('workers.alive', () => null)
   let refusal: Refusal | null = null
   link.on('workers.refusal', (body) => (refusal = refusalOf(body)))
-  link.on('workers.reload', () => gateway.reload(shareOf(start.load(), workers)))
+  link.on('workers.reload', (body) => gateway.reload(shareOf(loadAgain(body as Written), workers)))
   const { admin, stats } = doorOf(seat, folder)
   const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
   const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }
@@ -71,6 +80,15 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   })
   await beside.open()
   await gateway.start()
+}
+
+/** As the supervisor read it: the files may be others by now, and broken. */
+async function configOf({ link }: WorkerSeat): Promise<Config> {
+  const { begun, now } = (await link.ask('workers.config', null, CONFIG_DEADLINE)) as InForce
+  const config = loadAgain(begun)
+  if (now === null) return config
+  const { process, backend, mcp, llm } = config
+  return { ...loadAgain(now), process, backend, mcp, llm }
 }
 
 /** They may be sent to every process, by a terminal or a container. Only the supervisor acts on them, and says what to do. */

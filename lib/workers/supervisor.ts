@@ -2,6 +2,7 @@
 // moment in which nobody serves, and stopped.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Written } from '../base/config/load.ts'
 import type { Link } from '../base/link.ts'
 import type { Log } from '../base/log.ts'
 import type { SharedPorts } from './shared-ports.ts'
@@ -20,6 +21,8 @@ export interface WorkerService {
 
 export interface SupervisorOptions extends WorkerOptions {
   readonly count: number
+  /** What they serve with. */
+  readonly written: Written
   readonly log: Log
   readonly ports: SharedPorts
   readonly services: readonly WorkerService[]
@@ -41,6 +44,13 @@ interface Slot {
   falls: number
 }
 
+/** What a worker loads: the section `config:` is in force as it was when its set began. */
+export interface InForce {
+  readonly begun: Written
+  /** Null when nothing was reloaded since. */
+  readonly now: Written | null
+}
+
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #slots: Slot[] = []
@@ -51,11 +61,14 @@ export class Supervisor {
   #state: 'starting' | 'running' | 'stopping' = 'starting'
   #replaced = 0
   #deadline: number
+  /** What those that are seated serve with; one that replaces another is given it, whatever the files say now. */
+  #inForce: InForce
   #turn: Promise<void> = Promise.resolve()
 
   constructor(options: SupervisorOptions) {
     this.#options = options
     this.#deadline = options.deadline
+    this.#inForce = { begun: options.written, now: null }
   }
 
   get readiness(): 'starting' | 'ready' | 'draining' {
@@ -94,7 +107,7 @@ export class Supervisor {
   async start(manner: 'now' | 'linger' = 'now'): Promise<void> {
     if (this.#isStopping) return
     try {
-      const workers = this.#fork(this.#options.count)
+      const workers = this.#fork(this.#options.count, this.#inForce)
       await Promise.all(workers.map(({ ready }) => ready))
       if (this.#isStopping) return
       this.#state = 'running'
@@ -108,13 +121,13 @@ export class Supervisor {
   }
 
   /** Each loads the configuration; rejects with what one of them has against it. */
-  reload(): Promise<void> {
-    return this.#inTurn(() => this.#reload())
+  reload(written: Written): Promise<void> {
+    return this.#inTurn(() => this.#reload(written))
   }
 
   /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
-  restart(count: number, deadline: number): Promise<void> {
-    return this.#inTurn(() => this.#restart(count, deadline))
+  restart(written: Written, count: number, deadline: number): Promise<void> {
+    return this.#inTurn(() => this.#restart(written, count, deadline))
   }
 
   /** Resolves when all of them have ended. */
@@ -137,21 +150,26 @@ export class Supervisor {
     return done
   }
 
-  async #reload(): Promise<void> {
+  async #reload(written: Written): Promise<void> {
     const refused: [WorkerProcess, unknown][] = []
+    const told = new Set<WorkerProcess>()
     let taken = 0
-    const told = this.#slots.map(async ({ worker }) => {
-      // One that is starting may have read what was before.
+    const tell = async ({ worker }: Slot): Promise<void> => {
+      if (told.has(worker)) return
+      told.add(worker)
       await worker.ready.catch(() => {})
       if (worker.state !== 'ready') return
-      await worker.link.ask('workers.reload', null, RELOAD_DEADLINE).then(
+      await worker.link.ask('workers.reload', written, RELOAD_DEADLINE).then(
         () => taken++,
         (error: unknown) => refused.push([worker, error]),
       )
-    })
-    await Promise.all(told)
+    }
+    await Promise.all(this.#slots.map(tell))
     const [first] = refused
     if (first !== undefined && taken === 0) throw first[1]
+    this.#inForce = { ...this.#inForce, now: written }
+    // One that took a place meanwhile was given what was before.
+    await Promise.all(this.#slots.map(tell))
     // What one of them has taken holds: those that could not begin anew with it.
     for (const [worker, error] of refused) {
       const { log } = this.#options
@@ -162,9 +180,10 @@ export class Supervisor {
     }
   }
 
-  async #restart(count: number, deadline: number): Promise<void> {
+  async #restart(written: Written, count: number, deadline: number): Promise<void> {
     if (this.#isStopping) return
-    const workers = this.#fork(count)
+    const inForce = { begun: written, now: null }
+    const workers = this.#fork(count, inForce)
     try {
       await Promise.all(workers.map(({ ready }) => ready))
     } catch (error) {
@@ -175,6 +194,7 @@ export class Supervisor {
     }
     if (this.#isStopping) return
     const before = this.#slots.map(({ worker }) => worker)
+    this.#inForce = inForce
     this.#seat(workers)
     for (const worker of before) worker.stop('linger', this.#deadline)
     this.#deadline = deadline
@@ -188,16 +208,17 @@ export class Supervisor {
     return [...this.#workers].filter(({ state }) => state === 'ready' || state === 'stopping')
   }
 
-  #fork(count: number): WorkerProcess[] {
-    return Array.from({ length: count }, (_, index) => this.#forkFor(index + 1))
+  #fork(count: number, inForce: InForce): WorkerProcess[] {
+    return Array.from({ length: count }, (_, index) => this.#forkFor(index + 1, inForce))
   }
 
-  #forkFor(slot: number): WorkerProcess {
+  #forkFor(slot: number, inForce: InForce): WorkerProcess {
     const { ports, services } = this.#options
     const epoch = (this.#epochs.get(slot) ?? 0) + 1
     this.#epochs.set(slot, epoch)
     const worker = new WorkerProcess({ slot, epoch }, this.#options)
     this.#workers.add(worker)
+    worker.link.on('workers.config', () => inForce)
     ports.serve(worker.link)
     for (const service of services) service.born(worker.id, worker.link)
     void worker.ended.then(() => this.#ended(worker))
@@ -233,7 +254,7 @@ export class Supervisor {
     if (delay > 0) await wait(delay, undefined, { ref: false })
     // A restart may have filled the place.
     if (this.#isStopping || slot.worker !== before || !this.#slots.includes(slot)) return
-    slot.worker = this.#forkFor(slot.number)
+    slot.worker = this.#forkFor(slot.number, this.#inForce)
     const replaced = (): void => {
       this.#replaced++
       this.#prunePorts()

@@ -8,8 +8,6 @@ import type { WorkerDoor, WorkerId } from './types.ts'
 
 export interface WorkerOptions {
   readonly folder: string
-  /** What it finds on standard input; null for nothing. */
-  readonly input: string | null
   /** Milliseconds until it must serve. */
   readonly startDeadline?: number
 }
@@ -36,10 +34,10 @@ export class WorkerProcess {
   #timer: NodeJS.Timeout
 
   constructor(id: WorkerId, options: WorkerOptions) {
-    const { folder, input, startDeadline = START_DEADLINE } = options
+    const { folder, startDeadline = START_DEADLINE } = options
     this.id = id
     this.#folder = folder
-    this.#child = forkWorker(JSON.stringify({ ...id, folder }), input)
+    this.#child = forkWorker(JSON.stringify({ ...id, folder }))
     this.link = new Link((message, handle) => {
       // What cannot be sent is told of when the process has ended.
       if (this.#child.connected) this.#child.send(message, handle, {}, () => {})
@@ -103,12 +101,10 @@ export class WorkerProcess {
   }
 }
 
-function forkWorker(seat: string, input: string | null): ChildProcess {
+function forkWorker(seat: string): ChildProcess {
   const [, program = '', ...args] = process.argv
-  const child = fork(program, args, {
+  return fork(program, args, {
     env: { ...process.env, [SEAT_VARIABLE]: seat },
-    stdio: [input === null ? 'ignore' : 'pipe', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  child.stdin?.on('error', () => {}).end(input)
-  return child
 }

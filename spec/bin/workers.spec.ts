@@ -161,6 +161,17 @@ workers('one that dies while another still starts is replaced, also in a restart
   await program.prints(() => isWhole(program))
 })
 
+workers('one that dies while the file is refused is replaced with what is in force', async () => {
+  const { program, port, folder, text } = await start()
+  folder.write('c.yaml', text('second').replace('workers: 2', 'workers: 3'))
+  await program.prints(/generation=2/)
+  folder.write('c.yaml', text('{}'))
+  await program.prints(/Failed to reload config kept=2/)
+  for (const pid of workersOf(program).values()) process.kill(pid, 'SIGKILL')
+  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'second')
+  await program.prints(() => isWhole(program))
+})
+
 workers('SIGTERM lets all of them finish, then nothing is left and the code is 0', async () => {
   const probe = await freePort()
   const { program, port, backend } = await start('', { READINESS_ADDR: `127.0.0.1:${probe}` })

@@ -19,7 +19,7 @@ import { documentsOf } from './documents.ts'
 import { ConfigError } from './error.ts'
 import type { Environment } from './expand.ts'
 import { readInputs } from './inputs.ts'
-import type { InputText, ReadInput } from './inputs.ts'
+import type { Inputs, ReadInput } from './inputs.ts'
 import { Problems } from './problems.ts'
 import { attachResources } from './resources.ts'
 import { FILE, partsOf } from './shape/file.ts'
@@ -36,11 +36,30 @@ export function loadConfig(
   input?: ReadInput,
 ): Config {
   const problems = new Problems()
-  const { texts, files, folders } = readInputs(inputs, problems, input)
+  const read = readInputs(inputs, problems, input)
   problems.check()
-  const config = configOf(texts, env, 'on')
-  const others = files.filter((file) => file !== resolve(config.file))
-  return freeze({ ...config, files: [...others, ...config.files], folders })
+  return configOf(read, new Map(), { env })
+}
+
+/** What a configuration was read from: a process that is given it comes to the same one. It has secrets. */
+export interface Written {
+  readonly inputs: Inputs
+  /** Texts of the files it names, by absolute path. */
+  readonly named: readonly (readonly [string, string])[]
+}
+
+/** Beside the configuration, so that nothing that shows one shows it. */
+const WRITTEN = new WeakMap<Config, Written>()
+
+export function writtenOf(config: Config): Written {
+  const written = WRITTEN.get(config)
+  if (written === undefined) throw new Error('this configuration was not read')
+  return written
+}
+
+/** Whatever has become of the files. */
+export function loadAgain({ inputs, named }: Written, env: Environment = process.env): Config {
+  return configOf(inputs, new Map(named), { env })
 }
 
 export interface ParseOptions {
@@ -54,19 +73,36 @@ export interface ParseOptions {
 type Gate = 'on' | 'off'
 
 export function parseConfig(text: string, options: ParseOptions): Config {
-  const { file, env = process.env, gate = 'on' } = options
-  return freeze(configOf([{ file, text }], env, gate))
+  const { file, env = process.env, gate } = options
+  const inputs = { texts: [{ file, text }], files: [], folders: [] }
+  return configOf(inputs, new Map(), { env, gate })
 }
 
-function configOf(texts: readonly InputText[], env: Environment, gate: Gate): Config {
+interface Reading {
+  readonly env: Environment
+  readonly gate?: Gate | undefined
+}
+
+/** `named` has files that were read before, and gets those that are read now. */
+function configOf(inputs: Inputs, named: Map<string, string>, { env, gate }: Reading): Config {
+  const { texts, files, folders } = inputs
   const problems = new Problems()
   const sources = texts.flatMap(({ text, file }) => readSources(text, file, env, problems))
   problems.check()
   const { main, resources } = documentsOf(sources, texts[0]?.file ?? '', problems)
-  const config = main === undefined ? undefined : mainOf(main, problems, gate)
+  const context = main === undefined ? undefined : new Context(main, problems, named)
+  const found = context === undefined ? undefined : mainOf(context, problems, gate ?? 'on')
   problems.check()
-  const { gateways } = config!
-  return { ...config!, resources: attachResources(resources, gateways) }
+  const { gateways } = found!
+  const others = files.filter((file) => file !== resolve(found!.file))
+  const config = freeze({
+    ...found!,
+    files: [...others, ...found!.files],
+    folders,
+    resources: attachResources(resources, gateways),
+  })
+  WRITTEN.set(config, { inputs, named: [...named] })
+  return config
 }
 
 /** None of a file that has problems. */
@@ -84,8 +120,8 @@ interface OpenConfig extends Omit<Config, 'resources'> {
   readonly gateways: readonly OpenGateway[]
 }
 
-function mainOf(source: Source, problems: Problems, gate: Gate): OpenConfig {
-  const context = new Context(source, problems)
+function mainOf(context: Context, problems: Problems, gate: Gate): OpenConfig {
+  const { source } = context
   const whole = FILE.safeParse(source.data, { error: wording })
   if (!whole.success) report(context, whole.error.issues)
   const parts = partsOf(source.data)

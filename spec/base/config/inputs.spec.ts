@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ConfigError } from '../../../lib/base/config/error.ts'
-import { loadConfig } from '../../../lib/base/config/load.ts'
+import { loadAgain, loadConfig, writtenOf } from '../../../lib/base/config/load.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'inputs-'))
 const inputs = suite('files and folders')
@@ -102,6 +102,18 @@ inputs('refuse to read what is no plain file', () => {
   const text = 'gateways: { a: { port: 1, tls: { cert: /dev/zero, key: /dev/zero } } }'
   for (const line of refusal(write('device.yaml', text)))
     assert.match(line, "cannot read '/dev/zero': it is no plain file, expected a PEM file")
+})
+
+inputs('come to the same configuration again when all files are gone', () => {
+  const users = write('again/users', 'ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=')
+  const auth = `policies: { basicAuth: { htpasswd: { file: ${users} } } }`
+  const text = MAIN.replace('backends:', `${auth}, backends:`)
+  const config = loadConfig([write('again/main.yaml', text)], {})
+  rmSync(join(folder, 'again'), { recursive: true })
+  // As it comes out of a channel between processes.
+  const written = JSON.parse(JSON.stringify(writtenOf(config))) as ReturnType<typeof writtenOf>
+  assert.is(written.named.length, 1)
+  assert.equal(loadAgain(written, {}), config)
 })
 
 inputs.run()

@@ -21,10 +21,13 @@ export class Context {
   /** Where parts were written, by key: `file:line:column`. */
   readonly places = new Map<string, string>()
   readonly #problems: Problems
+  readonly #named: Map<string, string>
 
-  constructor(source: Source, problems: Problems) {
+  /** `named` has texts of files, by absolute path, that are as they were read before. */
+  constructor(source: Source, problems: Problems, named: Map<string, string>) {
     this.source = source
     this.#problems = problems
+    this.#named = named
   }
 
   problem(path: Path, message: string, part?: 'key' | 'value'): void {
@@ -46,12 +49,16 @@ export class Context {
   read(path: Path, name: string, expected = 'a PEM file'): string {
     const file = resolve(dirname(this.source.file), name)
     this.files.add(file)
+    const known = this.#named.get(file)
+    if (known !== undefined) return known
     try {
       const found = statSync(file)
       // A pipe or a device might never end.
       if (!found.isFile() && !found.isDirectory()) throw new Error('it is no plain file')
       if (found.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`)
-      return readFileSync(file, 'utf8')
+      const text = readFileSync(file, 'utf8')
+      this.#named.set(file, text)
+      return text
     } catch (error) {
       this.problem(path, `cannot read '${name}': ${reasonOf(error)}, expected ${expected}`)
       return ''
