@@ -103,7 +103,8 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     this.#pressure = new Pressure(maxBytesInFlight)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
     const mark = worker === null ? '' : markOf(workerName(worker))
-    const shared = { histories, refusals: this.#refusals, mark }
+    const witness = worker?.witness ?? null
+    const shared = { histories, refusals: this.#refusals, mark, witness }
     this.#groups = new Groups(config.mcp, log, this.#pools, shared)
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)

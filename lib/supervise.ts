@@ -19,6 +19,7 @@ import type { Loaded, Start } from './start.ts'
 import type { InForce } from './ui/gateway-facts.ts'
 import { HandOver } from './workers/hand-over.ts'
 import { LimitOwner } from './workers/limit-owner.ts'
+import { Orphans } from './workers/orphans.ts'
 import { frontSocket } from './workers/seat.ts'
 import { SharedPorts } from './workers/shared-ports.ts'
 import { Supervisor } from './workers/supervisor.ts'
@@ -36,10 +37,13 @@ export async function supervise(
   outlive(log)
   const sockets = predecessor?.sockets ?? new Sockets()
   const quit = (): void => ending.begin('/quitquitquit')
+  const orphans = new Orphans()
+  process.on('exit', () => orphans.killAll())
   const limits = new LimitOwner()
   const services: WorkerService[] = [
     limits,
     new Watchdog({ log, kill: (pid) => process.kill(pid, 'SIGKILL') }),
+    orphans,
     new HandOver(),
     { born: (_id, link) => link.on('workers.quit', quit), gone: () => {} },
   ]

@@ -13,6 +13,8 @@ export interface WorkerSeat extends WorkerId {
   readonly folder: string
   /** To the supervisor. */
   readonly link: Link
+  /** Tells the supervisor of child processes. */
+  readonly witness: { began(pid: number): void; over(pid: number): void }
 }
 
 /** Null in a process that somebody else started. */
@@ -27,7 +29,11 @@ export function takeSeat(env = process.env): WorkerSeat | null {
   })
   process.on('message', (message, handle) => link.hear(message, handle as SendHandle | undefined))
   process.once('disconnect', () => link.close())
-  return { slot, epoch, folder, link }
+  const witness = {
+    began: (pid: number) => link.tell('workers.child', pid),
+    over: (pid: number) => link.tell('workers.childless', pid),
+  }
+  return { slot, epoch, folder, link, witness }
 }
 
 /** Where a worker is asked what one process would be asked; nobody but its supervisor can. */

@@ -20,6 +20,7 @@ import { LegacyLink } from './remote/legacy.ts'
 import { StreamableLink } from './remote/streamable.ts'
 import type { Session } from './session/session.ts'
 import { Children } from './stdio/children.ts'
+import type { ChildWitness } from './stdio/children.ts'
 import type { Link, LinkOwner } from './types.ts'
 
 const STOPPING = 'the gateway is stopping'
@@ -31,6 +32,7 @@ interface Shared {
   readonly refusals: Refusals
   /** What ids of sessions end with. */
   readonly mark: string
+  readonly witness: ChildWitness | null
 }
 
 export class Groups implements Surroundings {
@@ -49,7 +51,7 @@ export class Groups implements Surroundings {
   readonly #leaving = new Set<Promise<void>>()
 
   constructor(limits: McpLimits, log: Log, pools: Pools, shared: Shared) {
-    const { histories, refusals, mark } = shared
+    const { histories, refusals, mark, witness } = shared
     this.mark = mark
     this.limits = limits
     this.histories = histories
@@ -57,7 +59,7 @@ export class Groups implements Surroundings {
     this.bodies = new Budget(limits.maxReadTogether)
     this.log = log
     this.#pools = pools
-    this.children = new Children(limits, log)
+    this.children = new Children(limits, log, undefined, witness)
     const { sessionTtl, goneTtl, keepAlive } = limits
     const silence = keepAlive === 0 ? sessionTtl : keepAlive
     this.sessions = new Sweeper(Math.min(sessionTtl, goneTtl, silence, HEAD_DELAY_MS))

@@ -21,11 +21,19 @@ const NO_CHILD: Link = {
   close() {},
 }
 
+/** Hears of every process group, so that another process can end it when this one cannot any more. */
+export interface ChildWitness {
+  began(pid: number): void
+  over(pid: number): void
+}
+
 export class Children implements ChildHome, Iterable<ChildView> {
   readonly log: Log
   readonly graces: Graces
   readonly maxMessageBytes: number
   readonly #most: number
+  /** Null where there is nobody else. */
+  readonly #witness: ChildWitness | null
   /** Until the last process of their groups is gone. */
   readonly #alive = new Set<Child>()
   #state: 'open' | 'closed' = 'open'
@@ -35,11 +43,13 @@ export class Children implements ChildHome, Iterable<ChildView> {
     limits: Pick<McpLimits, 'maxChildren' | 'maxMessageBytes'>,
     log: Log,
     graces: Graces = GRACES,
+    witness: ChildWitness | null = null,
   ) {
     this.log = log
     this.graces = graces
     this.maxMessageBytes = limits.maxMessageBytes
     this.#most = limits.maxChildren
+    this.#witness = witness
   }
 
   /** Counts those that are ending, too. */
@@ -59,6 +69,7 @@ export class Children implements ChildHome, Iterable<ChildView> {
     if (process === null) return NO_CHILD
     const child = new Child(this, target, process, owner)
     this.#alive.add(child)
+    this.#witness?.began(child.pid)
     this.log.line('info', 'mcp', 'started child', [
       'target',
       name,
@@ -94,6 +105,7 @@ export class Children implements ChildHome, Iterable<ChildView> {
 
   ended(child: Child): void {
     this.#alive.delete(child)
+    this.#witness?.over(child.pid)
     this.#logEnd(child)
     if (this.#alive.size > 0) return
     for (const resolve of this.#whenEmpty.splice(0)) resolve()
