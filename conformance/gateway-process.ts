@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deadline } from '../spec/support/deadline.ts'
@@ -104,14 +103,24 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
+/** Below those that systems give to outgoing connections, of which many come and go beside each other. */
+const FIRST_PORT = 10_000
+const PORTS = 20_000
+const PORT_TRIES = 100
+
 /** A port nobody listens on just now. */
 export async function freePort(): Promise<number> {
+  for (let left = PORT_TRIES; left > 0; left--) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`no free port in ${PORT_TRIES} tries`)
+}
+
+function isFree(port: number): Promise<boolean> {
   const server = createServer()
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, () => server.close(() => resolve(true)))
   })
 }

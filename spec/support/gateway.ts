@@ -1,7 +1,7 @@
 // A gateway in this process, from configuration text, and a stage that clears away all a spec set up on it.
 
-import { createServer } from 'node:net'
-import type { AddressInfo, NetConnectOpts } from 'node:net'
+import type { NetConnectOpts } from 'node:net'
+import { freePort } from '../../conformance/gateway-process.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import type { Every } from '../../lib/base/every.ts'
 import type { Live } from '../../lib/base/live.ts'
@@ -132,15 +132,6 @@ export class RunningGateway {
 }
 
 const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  await deadline(listening, WAIT_MS, 'a free port')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** One route for everything; `policies` is YAML in flow form, without braces. */
 export function routeTo(backend: { port: number }, policies = ''): string {
