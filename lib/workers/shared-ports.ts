@@ -34,7 +34,9 @@ interface Waiting {
 
 interface Port {
   readonly key: string
-  readonly opened: OpenedPort
+  readonly place: PortPlace
+  /** Null while the same port is open at another address, which those who serve it want by now. */
+  opened: OpenedPort | null
   /** Who serves it, in turn. */
   readonly holders: Holder[]
   turn: number
@@ -61,9 +63,11 @@ export function keyOf({ host, port }: PortPlace): string {
 export class SharedPorts {
   readonly #openPort: OpenPort
   readonly #troubled: (key: string, error: Error) => void
-  /** By host and port; a promise, so that two workers who ask at once open one. */
-  readonly #ports = new Map<string, Promise<Port>>()
-  readonly #open = new Set<Port>()
+  /** By host and port. */
+  readonly #ports = new Map<string, Port>()
+  /** One is opened after the other: two workers may ask for the same. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #state: 'open' | 'closed' = 'open'
   readonly #holders = new Map<Link, Holder>()
   readonly #given = new Map<number, Given>()
   #last = 0
@@ -90,67 +94,90 @@ export class SharedPorts {
     const holder = this.#holders.get(link)
     if (holder === undefined) return
     this.#holders.delete(link)
-    for (const port of this.#open) leave(port, holder)
+    for (const port of this.#ports.values()) leave(port, holder)
     for (const [number, given] of this.#given) if (given.holder === holder) this.#takeBack(number)
   }
 
   /** Closes what no worker serves any more; for a moment when all of them are there. */
   prune(): void {
-    for (const port of this.#open) if (port.holders.length === 0) this.#close(port)
+    for (const port of this.#ports.values()) if (port.holders.length === 0) this.#close(port)
   }
 
   close(): void {
-    for (const port of this.#open) this.#close(port)
+    this.#state = 'closed'
+    for (const port of this.#ports.values()) this.#close(port)
     for (const { handle } of this.#given.values()) closeHandle(handle)
     this.#given.clear()
   }
 
   async #openFor(holder: Holder, place: PortPlace): Promise<OpenAnswer> {
-    const key = keyOf(place)
-    const opening = this.#ports.get(key) ?? this.#start(key, place)
+    const opening = this.#turn.then(() => this.#opened(place))
+    this.#turn = opening.catch(() => {})
     try {
       const port = await opening
       if (this.#holders.has(holder.link)) port.holders.push(holder)
       this.#serveWaiting(port)
-      return { port: port.opened.port }
+      return { port: port.opened?.port ?? place.port }
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       return { code, message }
     }
   }
 
-  #start(key: string, place: PortPlace): Promise<Port> {
-    const opening = this.#listen(key, place)
-    this.#ports.set(key, opening)
-    opening.catch(() => this.#ports.delete(key))
-    return opening
-  }
-
-  async #listen(key: string, place: PortPlace): Promise<Port> {
-    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
-    let port: Port | null = null
-    const server: Server = createServer({ ...tcp, pauseOnConnect: true }, (socket) => {
-      const handle = handleOf(socket)
-      if (handle !== null && port !== null) this.#give(port, handle)
-    })
-    const opened = await this.#openPort(server, place)
-    server.on('error', (error) => this.#troubled(key, error))
-    port = { key, opened, holders: [], turn: 0, waiting: [] }
-    this.#open.add(port)
+  /** A port is at one address: who asks for it at another has a newer configuration, or goes back to the one before. */
+  async #opened(place: PortPlace): Promise<Port> {
+    const key = keyOf(place)
+    const known = this.#ports.get(key)
+    if (known !== undefined && known.opened !== null) return known
+    const rival = this.#rivalOf(place)
+    rival?.opened?.close()
+    if (rival !== undefined) rival.opened = null
+    const port = known ?? { key, place, opened: null, holders: [], turn: 0, waiting: [] }
+    try {
+      await this.#listen(port)
+    } catch (error) {
+      if (rival !== undefined) await this.#revive(rival)
+      throw error
+    }
+    this.#ports.set(key, port)
     return port
   }
 
+  #rivalOf({ host, port }: PortPlace): Port | undefined {
+    if (port === 0) return undefined
+    const isRival = ({ place }: Port): boolean => place.port === port && place.host !== host
+    return [...this.#ports.values()].find(isRival)
+  }
+
+  async #revive(port: Port): Promise<void> {
+    if (port.opened !== null || port.holders.length === 0 || this.#state === 'closed') return
+    await this.#listen(port).catch((error: Error) => this.#troubled(port.key, error))
+  }
+
+  async #listen(port: Port): Promise<void> {
+    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    const server: Server = createServer({ ...tcp, pauseOnConnect: true }, (socket) => {
+      const handle = handleOf(socket)
+      if (handle !== null) this.#give(port, handle)
+    })
+    port.opened = await this.#openPort(server, port.place)
+    server.on('error', (error) => this.#troubled(port.key, error))
+  }
+
   async #closeFor(holder: Holder, key: string): Promise<void> {
-    const port = await this.#ports.get(key)?.catch(() => undefined)
+    await this.#turn
+    const port = this.#ports.get(key)
     if (port === undefined) return
     leave(port, holder)
     if (port.holders.length === 0) this.#close(port)
   }
 
   #close(port: Port): void {
-    this.#open.delete(port)
     this.#ports.delete(port.key)
-    port.opened.close()
+    port.opened?.close()
+    port.opened = null
+    const rival = this.#rivalOf(port.place)
+    if (rival !== undefined) this.#turn = this.#turn.then(() => this.#revive(rival))
     for (const { handle } of port.waiting.splice(0)) closeHandle(handle)
   }
 
@@ -174,7 +201,7 @@ export class SharedPorts {
   #takeBack(number: number): void {
     const given = this.#forgetGiven(number)
     if (given === undefined) return
-    if (this.#open.has(given.port)) this.#give(given.port, given.handle)
+    if (this.#ports.get(given.port.key) === given.port) this.#give(given.port, given.handle)
     else closeHandle(given.handle)
   }
 
@@ -211,7 +238,7 @@ export class SharedPorts {
       this.#taken(number)
     }
     let left = this.#given.size
-    for (const { waiting } of this.#open) {
+    for (const { waiting } of this.#ports.values()) {
       while ((waiting[0]?.until ?? Infinity) < now) {
         const first = waiting.shift()
         if (first !== undefined) closeHandle(first.handle)

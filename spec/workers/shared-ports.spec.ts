@@ -163,4 +163,21 @@ shared('a port that cannot be had is told with its code, and may be asked for ag
   doors.ports.close()
 })
 
+shared('a port moves to the address that was asked for last, and back', async () => {
+  const doors = new Doors()
+  const [first, second] = [await doors.worker(), await doors.worker()]
+  const other = { host: '0.0.0.0', port: 80 }
+  first.say('close', '127.0.0.1 80')
+  assert.equal(await first.open(other), { port: 80 })
+  assert.equal(doors.closed, ['80'])
+  // It could not take the new configuration, and the one who could is gone.
+  first.say('close', '0.0.0.0 80')
+  await nextTurn()
+  assert.is(doors.opened, 3)
+  second.say('close', '127.0.0.1 80')
+  await nextTurn()
+  assert.equal(doors.closed, ['80', '80', '80'])
+  doors.ports.close()
+})
+
 shared.run()
