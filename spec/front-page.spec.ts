@@ -17,7 +17,7 @@ const page = suite('front-page')
 const stage = new Stage()
 page.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 const TEXT = `routes:
   - name: all

@@ -14,7 +14,7 @@ import { Stage, routeTo } from './support/gateway.ts'
 import { Reloading } from './support/reloading.ts'
 import { CERT, KEY, OTHER_CERT, OTHER_KEY } from './support/tls-pair.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const HEAD = /\r\n\r\n/
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const STREAM: Step[] = [

@@ -10,7 +10,7 @@ import type { RawClient } from './support/raw-client.ts'
 import { Reloading } from './support/reloading.ts'
 import { CERT, KEY } from './support/tls-pair.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const HEAD = /\r\n\r\n/
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]

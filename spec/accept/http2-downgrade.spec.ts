@@ -15,7 +15,7 @@ downgrade.after.each(() => stage.clear())
 
 type Field = readonly [string, string]
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const BOTH = END_HEADERS | END_STREAM
 const LINES = '\r\n\r\nGET /hidden HTTP/1.1\r\nhost: a\r\n\r\n'
 

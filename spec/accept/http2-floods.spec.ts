@@ -14,7 +14,7 @@ import { RawClient } from '../support/raw-client.ts'
 
 const floods = suite('accept/http2 floods')
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 /** What a flood may be worth before it counts as let through. */
 const MOST_BYTES = 268_435_456
 /** The process may grow by its heap's habits, not by what it is sent. */

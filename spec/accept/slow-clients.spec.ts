@@ -15,7 +15,7 @@ slow.after.each(() => stage.clear())
 const CLIENTS = 200
 /** What kernels take of an answer before anybody reads is some megabytes each. */
 const READERS = 10
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 const LIMITS = 'headTimeout: 600ms, bodyIdleTimeout: 300ms, responseIdleTimeout: 300ms'
 const PAGE = 'GET /page HTTP/1.1\r\nhost: a\r\n\r\n'
 const ANSWER = Buffer.alloc(33_554_432, 'x')

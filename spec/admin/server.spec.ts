@@ -15,7 +15,7 @@ import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const ENDPOINTS: Endpoints = {
   '/here': {
     GET: (_request, response, url) => answerJson(response, { name: url.searchParams.get('name') }),

@@ -18,7 +18,7 @@ const admin = suite('admin/trace')
 const stage = new Stage()
 admin.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const DIRECT = 'routes: [{ policies: { directResponse: { status: 200, body: hi } } }]\n'
 
 interface Scene {

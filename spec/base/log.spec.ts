@@ -6,7 +6,7 @@ import { checkFilter, filterOf, filterText } from '../../lib/base/config/log-fil
 import { Log, MODULES } from '../../lib/base/log.ts'
 import { deadline } from '../support/deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 function logOf(level: string): Log {
   return new Log({ level, format: 'text', write: (_text, done) => done() })

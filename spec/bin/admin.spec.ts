@@ -12,7 +12,7 @@ import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
 import { Program } from '../support/program.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const EXPECTED = 'expected ip:port, localhost:port, unix:/path or off'
 
 const admin = suite('gateway process, admin')

@@ -11,7 +11,7 @@ import { Stage } from '../support/gateway.ts'
 import { Program } from '../support/program.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const beside = suite('gateway process, beside the traffic')
 const stage = new Stage()

@@ -11,7 +11,7 @@ import { deadline } from '../support/deadline.ts'
 import { runProgram } from '../support/program.ts'
 import { ROOT } from '../support/root.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 /** One conversation with a server of its own, ended whatever happens. */
 async function withClient(use: (client: Client) => Promise<void>): Promise<void> {

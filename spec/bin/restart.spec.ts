@@ -18,7 +18,7 @@ import { isAlive, successorsOf, untilGone, workersOf } from '../support/processe
 import { Program } from '../support/program.ts'
 import { SteadyLoad } from '../support/steady-load.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const restart = suite('gateway process, restart')
 const stage = new Stage()

@@ -15,7 +15,7 @@ import { isAlive, untilForked, untilGone, workersOf } from '../support/processes
 import { Program } from '../support/program.ts'
 import type { RawClient } from '../support/raw-client.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const WORKERS = 2
 
 const workers = suite('gateway process, several workers')

@@ -6,7 +6,7 @@ import { Backend } from '../support/backend.ts'
 import type { Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'

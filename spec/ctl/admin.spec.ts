@@ -9,7 +9,7 @@ import type { Script } from '../support/ctl/admin-double.ts'
 import { deadline } from '../support/deadline.ts'
 
 const DRIP_MS = 5
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 const admin = suite('ctl/admin')
 

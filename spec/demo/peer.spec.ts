@@ -8,7 +8,7 @@ import type { Call, Json } from '../../lib/demo/peer.ts'
 import { deadline } from '../support/deadline.ts'
 import { splits } from '../support/splits.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 class Talk {
   readonly input = new PassThrough()

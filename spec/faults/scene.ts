@@ -8,7 +8,7 @@ import { deadline } from '../support/deadline.ts'
 import type { Line, RunningGateway, Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 const LOOK_MS = 2
 
 export const PROTOCOLS = ['http/1.1', 'h2'] as const

@@ -13,7 +13,7 @@ import { Recorder } from '../support/smuggling/recorder.ts'
 import { CUTS, changed, changes, cutAt } from './mutate.ts'
 import { target } from './target.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 const LIMITS =
   'headTimeout: 150ms, bodyIdleTimeout: 150ms, responseIdleTimeout: 150ms, http1IdleTimeout: 150ms'
 /** Connections at a time: most of them end by a time-out. */

@@ -9,7 +9,7 @@ import { Signer, base64 } from '../support/signer.ts'
 import { changed, changes } from './mutate.ts'
 import { target } from './target.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const PIECES = [
   ...[
     '.',

@@ -14,7 +14,7 @@ import { CUTS, changed, changes, cutAt } from './mutate.ts'
 import { target } from './target.ts'
 
 const LIMITS = { maxHeadBytes: 4096, maxHeaders: 16 }
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 const PIECES = [
   ...['\r\n', '\n', '\r', '\0', ' ', '\t', ':', ',', ';', '"', '\x0b', '\x7f', '\xff', '#', '%00'],

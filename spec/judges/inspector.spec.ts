@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { FIXTURE, judgedFor, ownPort } from '../support/mcp/judged.ts'
 import { run } from '../support/mcp/run.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 
 const program = createRequire(import.meta.url).resolve(
   '@modelcontextprotocol/inspector-cli/build/cli.js',

@@ -3,7 +3,7 @@
 import { WebSocket } from 'ws'
 import { deadline } from '../support/deadline.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 
 interface Result {
   readonly id?: number

@@ -6,7 +6,7 @@ import type { Endpoints } from '../../lib/base/endpoints.ts'
 import { deadline } from './deadline.ts'
 import type { Stage } from './gateway.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 export interface Answered {
   readonly status: number

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import type { TlsOptions } from 'node:tls'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 /** A match, a count of bytes, or how much of the text is what was waited for (-1: not yet). */
 export type Awaited = RegExp | number | ((text: string) => number)

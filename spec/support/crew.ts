@@ -21,7 +21,7 @@ import { Ear } from './gateway.ts'
 import type { Line, Stage } from './gateway.ts'
 import { HandTimer } from './hand-timer.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
 

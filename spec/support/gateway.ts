@@ -17,7 +17,7 @@ import type { Step } from './backend.ts'
 import { deadline } from './deadline.ts'
 import { RawClient } from './raw-client.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 /** One line of the log, with its level and message. */
 export type Line = Record<string, Value>

@@ -12,7 +12,7 @@ import type {
 } from 'node:http2'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export class Http2Client {
   readonly session: ClientHttp2Session

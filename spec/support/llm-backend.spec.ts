@@ -9,7 +9,7 @@ import { deadline } from './deadline.ts'
 import { answers, chatEventsOf, chatOf, LlmBackend, LlmStream } from './llm-backend.ts'
 import type { LlmAnswer } from './llm-backend.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const double = suite('support/llm-backend')
 const backends: LlmBackend[] = []
 double.after.each(async () => {

@@ -8,7 +8,7 @@ import { constants, createGzip, gzipSync } from 'node:zlib'
 import type { Gzip } from 'node:zlib'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export type LlmAnswer = (request: LlmRequest, response: ServerResponse) => void
 type Fields = Record<string, string>

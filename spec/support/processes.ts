@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Program } from './program.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const LOOK_MS = 20
 const FORK_LOOK_MS = 2
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { deadline } from './deadline.ts'
 import { ROOT } from './root.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 /** Programs run beside each other, and beside whatever else has the default ports. */
 const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }

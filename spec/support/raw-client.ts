@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export interface Arrival {
   at: number

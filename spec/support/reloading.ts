@@ -10,7 +10,7 @@ import { Folder } from './folder.ts'
 import { Ear } from './gateway.ts'
 import type { Line } from './gateway.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const LOOK_MS = 10
 const FILE = 'config.yaml'
 

@@ -5,7 +5,7 @@ import { Agent, request } from 'node:http'
 import { Agent as TlsAgent, request as secureRequest } from 'node:https'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const KEEPING = 2
 /** Each client stops here at the latest. */
 const MOST_REQUESTS = 20_000

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 /** A whole response for a path, as bytes on the wire; the connection is closed behind it. */
 export type Page = (path: string) => string

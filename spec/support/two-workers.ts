@@ -15,7 +15,7 @@ import { childFile } from './children/child-file.ts'
 import { deadline } from './deadline.ts'
 import { Program } from './program.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 export type Logged = Readonly<Record<string, unknown>>
 

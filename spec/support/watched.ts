@@ -7,7 +7,7 @@ import type { TraceReader } from '../../lib/base/trace/trace.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
 import { deadline } from './deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 /** What JSON makes of an event. */
 export interface Read {

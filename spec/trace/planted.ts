@@ -10,7 +10,7 @@ import { post } from '../support/llm/asking.ts'
 import type { Asked, Told } from '../support/llm/asking.ts'
 import { Program } from '../support/program.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 /** What the admin interface and the statistics show without being asked for anything. */
 const SHOWN = [

@@ -15,7 +15,7 @@ const listener = suite('ui/listener')
 const stage = new Stage()
 listener.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const OWN = 'routes: [{ name: own, policies: { directResponse: { status: 200, body: own } } }]\n'
 const BASIC =
   'basicAuth: { htpasswd: "a:$2b$04$VZ0Ykh5ZUpU2c.2oZ.L1quykW74GHtJMv18AO/uMgvka1QrPPzZhi" }'

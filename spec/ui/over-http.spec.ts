@@ -19,7 +19,7 @@ const over = suite('ui/over-http')
 const stage = new Stage()
 over.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const LIVE = '/api/live?topics=runtime'
 
 interface Scene {

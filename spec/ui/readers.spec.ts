@@ -16,7 +16,7 @@ const readers = suite('ui/readers')
 const stage = new Stage()
 readers.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const LIVE = '/api/live?topics=config'
 const CONFIG = `routes:
 - name: own

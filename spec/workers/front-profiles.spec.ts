@@ -15,7 +15,7 @@ const profiles = suite('workers/front-profiles')
 const stage = new Stage()
 profiles.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 /** A stack of functions of one file, from the innermost out. */
 async function profileOf(value: number, ...names: string[]): Promise<Buffer> {

@@ -15,7 +15,7 @@ const trace = suite('workers/front-trace')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const DIRECT = `config: { trace: { maxWatchers: 5 } }
 routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
 `

@@ -15,7 +15,7 @@ import { FileWatch } from '../../../lib/base/config/watch.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Folder } from '../../support/folder.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const LOOK_MS = 10
 
 /** A watch that counts what it tells. */

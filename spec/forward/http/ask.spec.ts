@@ -22,7 +22,7 @@ const asking = suite('forward/http/ask')
 const stage = new Stage()
 asking.after.each(() => stage.clear())
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const HEAD = /\r\n\r\n/
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]

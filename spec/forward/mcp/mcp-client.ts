@@ -17,7 +17,7 @@ export interface Event {
   readonly comment: string
 }
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 /** The answer to one HTTP request, as far as it has come. */
 export class Answer {

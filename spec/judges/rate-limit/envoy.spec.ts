@@ -14,7 +14,7 @@ const judge = suite('Envoy rate limit service')
 const stage = new Stage()
 judge.after.each(() => stage.clear())
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 /** In years, so that no window turns while a spec runs, but for the one that is to. */
 const RULES = `

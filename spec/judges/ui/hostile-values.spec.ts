@@ -11,7 +11,7 @@ import { judgeOf } from '../../support/ui/judge.ts'
 import { Shop } from '../../support/ui/shop.ts'
 import type { Visit } from '../../support/ui/visit.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 /** Routes have no names with spaces or slashes. */
 const NAME = 'plain"><iframe>'

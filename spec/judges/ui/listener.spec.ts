@@ -9,7 +9,7 @@ import type { World } from '../../support/ui/judge.ts'
 import { DEMO_TARGET, Shop } from '../../support/ui/shop.ts'
 import type { Visit } from '../../support/ui/visit.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const ISSUER = 'https://id.test'
 
 const ROUTES = `

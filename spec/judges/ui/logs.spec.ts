@@ -6,7 +6,7 @@ import { assertPresentable } from '../../support/ui/presentable.ts'
 import { Shop } from '../../support/ui/shop.ts'
 import { deadline } from '../../support/deadline.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 const logs = judgeOf('ui: logs', () => Shop.start())
 

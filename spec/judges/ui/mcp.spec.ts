@@ -8,7 +8,7 @@ import type { Visit } from '../../support/ui/visit.ts'
 import { assertPresentable } from '../../support/ui/presentable.ts'
 import { Shop } from '../../support/ui/shop.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const mcp = judgeOf('ui: MCP', () => Shop.start())
 

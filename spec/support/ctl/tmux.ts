@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Folder } from '../folder.ts'
 import { ROOT } from '../root.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const LOOK_MS = 50
 
 export const HAS_TMUX = spawnSync('tmux', ['-V']).status === 0

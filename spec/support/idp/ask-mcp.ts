@@ -3,7 +3,7 @@
 
 import { deadline } from '../deadline.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export interface Answer {
   readonly status: number

@@ -3,7 +3,7 @@
 
 import { deadline } from '../deadline.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 const MOST_HOPS = 20
 
 export interface Password {

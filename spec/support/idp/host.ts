@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { deadline } from '../deadline.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 export type Handler = (request: Request, response: ServerResponse) => void
 

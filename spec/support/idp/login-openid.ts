@@ -7,7 +7,7 @@ import { ask, tools } from './ask-mcp.ts'
 import { CALLBACK } from './double.ts'
 import type { Browse } from './wallet.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 
 export interface OpenidLogin {
   readonly token: string

@@ -13,7 +13,7 @@ import { deadline } from '../deadline.ts'
 import { Wallet } from './wallet.ts'
 import type { Browse } from './wallet.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 const NAME = { name: 'judge', version: '1' }
 
 /** A client with a session. */

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { deadline } from '../deadline.ts'
 import type { Answer } from './ask-mcp.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export interface Odd {
   readonly method?: string

@@ -8,7 +8,7 @@ import type { RunningGateway, Stage } from '../gateway.ts'
 import { LlmBackend } from '../llm-backend.ts'
 import type { LlmAnswer } from '../llm-backend.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export interface Told {
   readonly status: number

@@ -7,7 +7,7 @@ import type { LlmAnswer } from '../llm-backend.ts'
 import { aiRoute, tokens } from './asking.ts'
 import type { Staged } from './asking.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export async function soon<T>(promise: PromiseLike<T>): Promise<T> {
   return deadline(Promise.resolve(promise), WAIT_MS, 'an answer')

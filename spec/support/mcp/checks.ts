@@ -7,7 +7,7 @@ import { deadline } from '../deadline.ts'
 import { answersOf } from './judge-client.ts'
 import type { Connect, JudgeClient } from './judge-client.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 const CALLS_AT_ONCE = 20
 
 export interface Judging {

@@ -13,7 +13,7 @@ import { deadline } from '../deadline.ts'
 import { CAPABILITIES, JudgeClient } from './judge-client.ts'
 import type { Answers, Means } from './judge-client.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export async function connectV1(url: URL, answers: Answers): Promise<JudgeClient> {
   const transport = new StreamableHTTPClientTransport(url)

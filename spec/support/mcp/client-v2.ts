@@ -6,7 +6,7 @@ import { deadline } from '../deadline.ts'
 import { CAPABILITIES, JudgeClient } from './judge-client.ts'
 import type { Answers } from './judge-client.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export async function connectV2(
   url: URL,

@@ -2,7 +2,7 @@
 
 import { deadline } from '../deadline.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export interface CallOptions {
   readonly signal?: AbortSignal

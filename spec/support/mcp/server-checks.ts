@@ -13,7 +13,7 @@ import type { Answers, Connect, JudgeClient } from './judge-client.ts'
 import type { Judged, Target } from './judged.ts'
 import { npmServer } from './judged.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 const MOST_TRIES = 100
 const TRY_AGAIN_MS = 20
 

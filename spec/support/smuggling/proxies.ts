@@ -7,7 +7,7 @@ import { deadline } from '../deadline.ts'
 import { Folder } from '../folder.ts'
 import { RawClient } from '../raw-client.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export type ProxyName = 'nginx' | 'haproxy'
 

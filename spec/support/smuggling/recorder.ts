@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { deadline } from '../deadline.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export interface Seen {
   readonly number: number

@@ -9,7 +9,7 @@ import { until } from '../idp/until.ts'
 import { ROOT } from '../root.ts'
 import type { Visit } from './visit.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 const DESK = { width: 1280, height: 800 }
 const TELEPHONE = { width: 390, height: 844 }
 

@@ -8,7 +8,7 @@ import { Program } from '../program.ts'
 import { ROOT } from '../root.ts'
 import type { World } from './judge.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const NODE = JSON.stringify(process.execPath)
 const DEMO = JSON.stringify(`${ROOT}dist/bin/mcp-demo.js`)

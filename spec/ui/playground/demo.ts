@@ -9,7 +9,7 @@ import { playground } from '../../../lib/ui/playground/endpoints.ts'
 import { deadline } from '../../support/deadline.ts'
 import type { RunningGateway, Stage } from '../../support/gateway.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const DEMO = fileURLToPath(new URL('../../../bin/mcp-demo.js', import.meta.url))
 

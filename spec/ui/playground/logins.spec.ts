@@ -16,7 +16,7 @@ import { TenantDouble, CLIENT_ID } from '../../support/idp/tenant-double.ts'
 import { PemFiles } from '../../support/pem-files.ts'
 import { Demo, INITIALIZE, TARGET } from './demo.ts'
 
-const WAIT_MS = 20_000
+const WAIT_MS = 30_000
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 const logins = suite('ui/playground/logins')

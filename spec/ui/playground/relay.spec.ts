@@ -14,7 +14,7 @@ import { Stage } from '../../support/gateway.ts'
 import { PemFiles } from '../../support/pem-files.ts'
 import { Demo, INITIALIZE, POSTED, TARGET } from './demo.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 const OPEN = `mcp: { targets: [${TARGET}] }\n`
 

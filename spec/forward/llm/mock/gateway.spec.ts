@@ -8,7 +8,7 @@ import { deadline } from '../../../support/deadline.ts'
 import { Stage } from '../../../support/gateway.ts'
 import type { RunningGateway } from '../../../support/gateway.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const mock = suite('mock provider behind a gateway')
 const stage = new Stage()
 mock.after.each(() => stage.clear())

@@ -10,7 +10,7 @@ import { MockBackend } from '../../../../lib/forward/llm/mock/backend.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export interface Told {
   readonly status: number

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { deadline } from '../../../support/deadline.ts'
 import { MockServer } from './mock-server.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const mock = suite('mock provider for the OpenAI SDK')
 
 let server: MockServer

@@ -12,7 +12,7 @@ import type { Backend, Step } from '../../../support/backend.ts'
 import { deadline } from '../../../support/deadline.ts'
 import type { Stage } from '../../../support/gateway.ts'
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 
 export interface RemoteOptions extends Partial<Omit<RemoteTarget, 'name'>> {
   maxMessageBytes?: number

@@ -13,7 +13,7 @@ import type { LinkOwner, Outgoing } from '../../../../lib/forward/mcp/types.ts'
 import { childFile } from '../../../support/children/child-file.ts'
 import { deadline } from '../../../support/deadline.ts'
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const POLL_MS = 10
 
 /** So short that specs are quick, so long that a child that obeys is not killed. */

@@ -7,7 +7,7 @@ import type { ClientOptions, Travelling, Way } from '../../../../lib/ui/page/mcp
 import { HttpFault, RpcFault } from '../../../../lib/ui/page/mcp/messages.ts'
 import { deadline } from '../../../support/deadline.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 const GREETING = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x' } }
 
 interface Posted {

@@ -8,7 +8,7 @@ import { faultWords } from '../../../../lib/ui/page/mcp/messages.ts'
 import type { Held } from '../../../../lib/ui/page/held.ts'
 import { deadline } from '../../../support/deadline.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 interface Sent {
   readonly id?: number

@@ -9,7 +9,7 @@ import { offerOf } from '../../../../lib/ui/page/mcp/listed.ts'
 import type { Members } from '../../../../lib/ui/page/mcp/messages.ts'
 import { deadline } from '../../../support/deadline.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 const ALL = { tools: {}, prompts: {}, resources: {} }
 
 const items = suite('ui/page/mcp-items')

@@ -9,7 +9,7 @@ import { loadLines } from '../../../../lib/base/trace-reading/jsonl.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { SAMPLE_LINES } from '../../../support/ctl/sample-trace.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 const EVENTS = SAMPLE_LINES.map((line) => `data: ${line}\n\n`).join('')
 
 /** A stream that somebody else feeds. */

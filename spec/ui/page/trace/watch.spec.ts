@@ -8,7 +8,7 @@ import { isPacked, unpack } from '../../../../lib/ui/page/trace/unpack.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { SAMPLE_LINES } from '../../../support/ctl/sample-trace.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 interface Heard {
   readonly paths: string[]
