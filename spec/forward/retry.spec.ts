@@ -6,9 +6,14 @@ import { Stage, routeTo } from '../support/gateway.ts'
 
 const retry = suite('forward/retry')
 const stage = new Stage()
+/** Others that run in this process may have kept something before. */
+let kept = 0
+retry.before.each(() => {
+  kept = inFlight.kept
+})
 retry.after.each(async () => {
   await stage.clear()
-  assert.is(inFlight.kept, 0, 'nothing is kept for another try when there is none')
+  assert.is(inFlight.kept, kept, 'nothing is kept for another try when there is none')
 })
 
 const HEAD = /\r\n\r\n/
