@@ -64,6 +64,8 @@ admin('all workers answer as one, also behind one that was killed', async () => 
   assert.equal(workers, { wanted: 2, running: 2 })
 
   assert.is((await scene.admin('POST /logging?level=debug')).status, 200)
+  // One that is killed may not have written its line yet.
+  await program.prints(/log level set level=debug worker=2/)
   const pid = await pidOf(scene, 2)
   process.kill(pid, 'SIGKILL')
   await program.prints((text) => text.split('log level set level=debug worker=2').length === 3)
