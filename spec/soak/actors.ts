@@ -148,10 +148,14 @@ async function dropSession({ port, ledger }: Scene): Promise<void> {
   ledger.counted('session', 'broken')
 }
 
-async function trace({ admin, ledger }: Scene): Promise<void> {
-  const { status, text } = await ask(admin, '/debug/trace', {})
-  if (status !== 200 || !text.includes('requestFinished'))
-    ledger.fault(`trace: ${status} ${text.slice(-200)}`)
+async function trace(scene: Scene): Promise<void> {
+  const { admin, ledger } = scene
+  const answer = await head(admin, '/debug/trace')
+  // All others may rest already.
+  await echo(scene)
+  const text = await deadline(textOf(answer), ANSWER_MS, 'a trace')
+  if (answer.statusCode !== 200 || !text.includes('requestFinished'))
+    ledger.fault(`trace: ${answer.statusCode} ${text.slice(-200)}`)
   ledger.counted('trace', 'whole')
 }
 
@@ -178,12 +182,14 @@ interface Answer {
 /** `place`: a port of loopback, or a unix socket. */
 async function ask(place: number | string, path: string, asking: Asking): Promise<Answer> {
   const answer = await deadline(open(place, path, asking), ANSWER_MS, path)
-  const read = async (): Promise<string> => {
-    let text = ''
-    for await (const chunk of answer.setEncoding('utf8')) text += String(chunk)
-    return text
-  }
-  return { status: answer.statusCode ?? 0, text: await deadline(read(), ANSWER_MS, path) }
+  const text = await deadline(textOf(answer), ANSWER_MS, path)
+  return { status: answer.statusCode ?? 0, text }
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) text += String(chunk)
+  return text
 }
 
 /** The head of an answer, on a connection of its own. */
