@@ -8,8 +8,8 @@ import type { EventOut } from '../lib/base/event-out.ts'
 import { QUIET_BEATS } from '../lib/ui/read-api.ts'
 import { RemoteUi } from '../lib/ui/remote.ts'
 import { frontSocket } from '../lib/workers/seat.ts'
-import { CrewStage, frontOf } from './support/crew.ts'
-import type { Asked, Worker } from './support/crew.ts'
+import { crewScene } from './support/crew.ts'
+import type { Asked, CrewScene, Worker } from './support/crew.ts'
 import { deadline } from './support/deadline.ts'
 import { Stage } from './support/gateway.ts'
 
@@ -26,18 +26,7 @@ const TEXT = `routes:
       directResponse: { status: 200, body: hi }
 `
 
-interface Scene extends Asked {
-  readonly crew: CrewStage
-  readonly one: Worker
-  readonly two: Worker
-}
-
-async function scene(): Promise<Scene> {
-  const crew = new CrewStage(stage, TEXT)
-  const one = await crew.worker(1)
-  const two = await crew.worker(2)
-  return { crew, one, two, ...(await frontOf(crew, one, two)) }
-}
+const scene = (): Promise<CrewScene> => crewScene(stage, TEXT)
 
 async function told<T>({ admin }: Asked, path: string): Promise<T> {
   const { status, text } = await admin(`GET ${path}`)
@@ -45,7 +34,7 @@ async function told<T>({ admin }: Asked, path: string): Promise<T> {
   return JSON.parse(text) as T
 }
 
-async function busy({ one, two }: Scene): Promise<void> {
+async function busy({ one, two }: CrewScene): Promise<void> {
   for (const get of [one.get, two.get, two.get]) await get('/seen')
 }
 

@@ -3,8 +3,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { filterText } from '../lib/base/config/log-filter.ts'
-import { CrewStage, frontOf } from './support/crew.ts'
-import type { Asked, Worker } from './support/crew.ts'
+import { CrewStage, crewScene } from './support/crew.ts'
+import type { Asked, CrewScene } from './support/crew.ts'
 import { Stage } from './support/gateway.ts'
 import { readMetrics, valueOf } from './support/prometheus.ts'
 import type { Sample } from './support/prometheus.ts'
@@ -20,18 +20,7 @@ const TEXT = `routes:
       directResponse: { status: 200, body: hi }
 `
 
-interface Scene extends Asked {
-  readonly crew: CrewStage
-  readonly one: Worker
-  readonly two: Worker
-}
-
-async function scene(): Promise<Scene> {
-  const crew = new CrewStage(stage, TEXT)
-  const one = await crew.worker(1)
-  const two = await crew.worker(2)
-  return { crew, one, two, ...(await frontOf(crew, one, two)) }
-}
+const scene = (): Promise<CrewScene> => crewScene(stage, TEXT)
 
 async function metrics({ stats }: Pick<Asked, 'stats'>): Promise<Sample[]> {
   return readMetrics((await stats('GET /metrics')).text)

@@ -143,6 +143,20 @@ export async function frontOf(crew: CrewStage, ...workers: Worker[]): Promise<As
   return asked
 }
 
+export interface CrewScene extends Asked {
+  readonly crew: CrewStage
+  readonly one: Worker
+  readonly two: Worker
+}
+
+/** Two workers with this configuration, and their front. */
+export async function crewScene(stage: Stage, text: string): Promise<CrewScene> {
+  const crew = new CrewStage(stage, text)
+  const one = await crew.worker(1)
+  const two = await crew.worker(2)
+  return { crew, one, two, ...(await frontOf(crew, one, two)) }
+}
+
 function listening(server: Server, path: string): Promise<void> {
   return new Promise((resolve) => server.listen({ path }, resolve))
 }

@@ -5,8 +5,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TraceEvent } from '../../lib/base/trace/events.ts'
 import type { Watchers } from '../../lib/base/trace/watchers.ts'
-import { CrewStage, frontOf } from '../support/crew.ts'
-import type { Asked, Worker } from '../support/crew.ts'
+import { CrewStage, crewScene, frontOf } from '../support/crew.ts'
+import type { Asked, CrewScene, Worker } from '../support/crew.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
@@ -20,18 +20,7 @@ const DIRECT = `config: { trace: { maxWatchers: 5 } }
 routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
 `
 
-interface Scene extends Asked {
-  readonly crew: CrewStage
-  readonly one: Worker
-  readonly two: Worker
-}
-
-async function scene(): Promise<Scene> {
-  const crew = new CrewStage(stage, DIRECT)
-  const one = await crew.worker(1)
-  const two = await crew.worker(2)
-  return { crew, one, two, ...(await frontOf(crew, one, two)) }
-}
+const scene = (): Promise<CrewScene> => crewScene(stage, DIRECT)
 
 async function watch({ port }: Asked, query = '', path = '/debug/trace'): Promise<RawClient> {
   const client = await stage.client({ port, host: '127.0.0.1' })

@@ -6,6 +6,7 @@ import { Profile, StringTable } from 'pprof-format'
 import type {
   FunctionInput,
   LocationInput,
+  MappingInput,
   ProfileInput,
   SampleInput,
   ValueTypeInput,
@@ -73,15 +74,7 @@ export class Builder {
     const input: ProfileInput = {
       sampleType,
       sample: this.#samples,
-      mapping: [
-        {
-          id: 1,
-          filename: this.#strings.dedup('gateway'),
-          hasFunctions: true,
-          hasFilenames: true,
-          hasLineNumbers: true,
-        },
-      ],
+      mapping: mappingOf(this.#strings),
       location: [...this.#locations.values()],
       function: [...this.#functions.values()],
       stringTable: this.#strings,
@@ -109,6 +102,12 @@ export class Builder {
     }
     return found.id
   }
+}
+
+/** One program, whose functions, files and lines are all known. */
+export function mappingOf(strings: StringTable): MappingInput[] {
+  const filename = strings.dedup('gateway')
+  return [{ id: 1, filename, hasFunctions: true, hasFilenames: true, hasLineNumbers: true }]
 }
 
 /** pprof adds up what has the same name, so ours say which file they are of; and it takes angle brackets for C++. */

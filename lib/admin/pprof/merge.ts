@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { Profile, StringTable } from 'pprof-format'
 import type { FunctionInput, LocationInput, SampleInput, ValueType } from 'pprof-format'
+import { mappingOf } from './builder.ts'
 
 type Id = number | bigint
 
@@ -61,15 +62,7 @@ class Merged {
     return new Profile({
       sampleType: types,
       sample: this.#samples,
-      mapping: [
-        {
-          id: 1,
-          filename: this.#strings.dedup('gateway'),
-          hasFunctions: true,
-          hasFilenames: true,
-          hasLineNumbers: true,
-        },
-      ],
+      mapping: mappingOf(this.#strings),
       location: [...this.#locations.values()],
       function: [...this.#functions.values()],
       stringTable: this.#strings,
