@@ -3,21 +3,22 @@
 
 import { setFlagsFromString } from 'node:v8'
 import sade from 'sade'
-import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { readInput } from '../lib/base/config/inputs.ts'
 import type { ReadInput } from '../lib/base/config/inputs.ts'
+import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
 import { QUICKSTART, QUICKSTART_ENV, QUICKSTART_FILE } from '../lib/base/config/quickstart.ts'
 import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
+import { messageOf } from '../lib/base/errors.ts'
 import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
-import { takeOver } from '../lib/handover.ts'
-import { run } from '../lib/run.ts'
-import { load } from '../lib/start.ts'
-import type { Start } from '../lib/start.ts'
-import { supervise } from '../lib/supervise.ts'
-import { work } from '../lib/work.ts'
+import { run } from '../lib/process/run.ts'
+import { load } from '../lib/process/start.ts'
+import type { Start } from '../lib/process/start.ts'
+import { takeOver } from '../lib/process/successor.ts'
+import { supervise } from '../lib/process/supervise.ts'
+import { work } from '../lib/process/work.ts'
 import { takeSeat } from '../lib/workers/seat.ts'
 
 /** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
@@ -77,7 +78,7 @@ async function begin(options: Options): Promise<void> {
     if (loaded.config.process.workers === 1) return await run(start, loaded, predecessor)
     await supervise(start, loaded, predecessor)
   } catch (error) {
-    process.stderr.write(`Error: ${messageOf(error)}\n`)
+    process.stderr.write(`Error: ${shownReason(error)}\n`)
     // Some of the ports may be open already.
     process.exit(1)
   }
@@ -138,6 +139,6 @@ function canReadAgain({ file, config }: Options): boolean {
 }
 
 /** It quotes what is written, which may be a credential. */
-function messageOf(error: unknown): string {
-  return shownTarget(error instanceof Error ? error.message : String(error))
+function shownReason(error: unknown): string {
+  return shownTarget(messageOf(error))
 }

@@ -3,7 +3,7 @@
 import { GatewayError } from './base/errors.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Backend } from './base/types.ts'
-import type { PlannedListener, Route } from './plan.ts'
+import type { PlannedListener, Route } from './plan/plan.ts'
 
 export function routeOf(exchange: Exchange, listener: PlannedListener): Route {
   const found = listener.routes.find(exchange.request)

@@ -1,11 +1,11 @@
 // What the page's server knows of the gateway, gathered from those who have it.
 
+import type { Log } from './base/log/log.ts'
+import { watching } from './base/trace/watching.ts'
+import type { Gateway } from './gateway.ts'
 import { pulseOf } from './live.ts'
 import type { LiveSources } from './live.ts'
-import type { Gateway } from './gateway.ts'
 import type { Metrics } from './settle/metrics.ts'
-import type { Log } from './base/log.ts'
-import { watching } from './base/trace/watching.ts'
 import type { GatewayFacts } from './ui/gateway-facts.ts'
 
 export interface FactSources extends LiveSources {

@@ -1,12 +1,12 @@
 // Everything that runs now, gathered from those who have it.
 
 import type { Listener } from './accept/listener.ts'
-import type { Budget } from './base/budget.ts'
+import type { Budget } from './base/bounds/budget.ts'
 import type { Phase } from './base/exchange.ts'
-import type { HeldView, Live, Pulse } from './base/live.ts'
+import type { HeldView, Live, Pulse } from './base/live/views.ts'
 import type { Watchers } from './base/trace/watchers.ts'
+import type { Standing } from './plan/plan.ts'
 import type { Ports } from './ports.ts'
-import type { Standing } from './plan.ts'
 
 export interface LiveSources extends Pick<
   Standing,

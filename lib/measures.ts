@@ -1,11 +1,11 @@
 // Everything that is counted: what exchanges added when they were settled, and how much there is of all else just now.
 
-import { Descriptors } from './base/descriptors.ts'
+import { Descriptors } from './base/bounds/descriptors.ts'
+import { inFlight } from './base/bounds/in-flight.ts'
 import type { Decisions } from './base/limit/decisions.ts'
-import { inFlight } from './base/in-flight.ts'
-import type { ListenerView, Live } from './base/live.ts'
-import { MAX_SHOWN } from './base/live.ts'
-import type { Family, Histogram, Labels, Series as One } from './base/metrics.ts'
+import type { Family, Histogram, Labels, Series as One } from './base/live/metrics.ts'
+import { MAX_SHOWN } from './base/live/views.ts'
+import type { ListenerView, Live } from './base/live/views.ts'
 import { VERSION } from './base/version.ts'
 
 export interface MeasureSources {

@@ -1,17 +1,18 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
-import { bindKey } from './base/config/bind-key.ts'
+import type { Leaving, Manner, PortNeighbours } from './accept/door.ts'
 import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
-import type { Leaving, Manner, PortNeighbours } from './accept/door.ts'
 import { Certificates } from './accept/tls.ts'
 import type { Certificate } from './accept/tls.ts'
+import { isOutOfDescriptors } from './base/bounds/descriptors.ts'
+import type { PortLimits } from './base/bounds/limits.ts'
+import { bindKey } from './base/config/bind-key.ts'
 import type { GatewayConfig } from './base/config/types.ts'
+import { messageOf } from './base/errors.ts'
 import type { Exchange } from './base/exchange.ts'
-import type { PortLimits } from './base/limits.ts'
-import type { Log } from './base/log.ts'
-import type { OpenPort } from './base/open-port.ts'
-import { isOutOfDescriptors } from './base/descriptors.ts'
+import type { Log } from './base/log/log.ts'
+import type { OpenPort } from './base/processes/open-port.ts'
 import type { Steps } from './base/types.ts'
 import { closeHandle } from './base/wire/handle.ts'
 
@@ -171,7 +172,7 @@ export class Ports {
     try {
       await this.#listen(open)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       const fields = ['bind', bindKey(open.config.port), 'error', reason]
       this.#log.line('error', 'gateway', 'cannot open bind again', fields)
     }

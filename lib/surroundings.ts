@@ -1,7 +1,7 @@
 // What a gateway has around it: nothing, or the other workers of which it is one.
 
-import { openAlone } from './base/open-port.ts'
-import type { OpenPort } from './base/open-port.ts'
+import { openAlone } from './base/processes/open-port.ts'
+import type { OpenPort } from './base/processes/open-port.ts'
 import type { WorkerSeat } from './workers/seat.ts'
 
 export interface Surroundings {

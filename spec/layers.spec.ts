@@ -70,7 +70,10 @@ layers('finds an import that goes up or sideways', () => {
     file('lib/base/a.ts', '../relay/relay.ts'),
     file('lib/base/b.ts', '../gateway.ts'),
     file('lib/relay/c.ts', '../settle/access-log.ts'),
-    file('lib/relay/d.ts', '../plan.ts'),
+    file('lib/relay/d.ts', '../plan/plan.ts'),
+    file('lib/plan/plan.ts', '../gateway.ts'),
+    file('lib/front/front.ts', '../process/run.ts'),
+    file('lib/workers/h.ts', '../admin/server.ts'),
     file('lib/admin/e.ts', '../forward/http/pool.ts'),
     file('lib/gateway.ts', '../bin/gateway.ts'),
     file('lib/choose/f.ts', '../../spec/support/root.ts'),
@@ -81,7 +84,10 @@ layers('finds an import that goes up or sideways', () => {
     'lib/base/a.ts may not import lib/relay/relay.ts',
     'lib/base/b.ts may not import lib/gateway.ts',
     'lib/relay/c.ts may not import lib/settle/access-log.ts',
-    'lib/relay/d.ts may not import lib/plan.ts',
+    'lib/relay/d.ts may not import lib/plan/plan.ts',
+    'lib/plan/plan.ts may not import lib/gateway.ts',
+    'lib/front/front.ts may not import lib/process/run.ts',
+    'lib/workers/h.ts may not import lib/admin/server.ts',
     'lib/admin/e.ts may not import lib/forward/http/pool.ts',
     'lib/gateway.ts may not import bin/gateway.ts',
     'lib/choose/f.ts may not import spec/support/root.ts',
@@ -94,8 +100,11 @@ layers('lets imports go down', () => {
   const right = [
     file('lib/base/wire/a.ts', '../errors.ts', './b.ts'),
     file('lib/forward/http/c.ts', '../../base/errors.ts', './d.ts', '../retry.ts'),
-    file('lib/gateway.ts', './plan.ts', './relay/relay.ts', './base/log.ts'),
-    file('bin/gateway.ts', '../lib/gateway.ts', '../lib/base/log.ts'),
+    file('lib/plan/plan.ts', './limits.ts', '../choose/route-table.ts'),
+    file('lib/gateway.ts', './plan/plan.ts', './relay/relay.ts', './base/log/log.ts'),
+    file('lib/front/front.ts', '../gateway.ts', '../admin/server.ts', '../ui/api.ts'),
+    file('lib/process/run.ts', '../gateway.ts', '../front/front.ts', './ending.ts'),
+    file('bin/gateway.ts', '../lib/gateway.ts', '../lib/process/run.ts', '../lib/base/log/log.ts'),
   ]
   assert.equal(layerProblems(right), [])
 })

@@ -4,13 +4,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { memoryOf } from '../lib/admin/memory.ts'
 import { tasksOf } from '../lib/admin/tasks.ts'
-import type { ConnectionView, ExchangeView, Live } from '../lib/base/live.ts'
-import { MAX_SHOWN } from '../lib/base/live.ts'
-import type { RunningGateway } from './support/gateway.ts'
-import { routeTo, Stage } from './support/gateway.ts'
-import { Http2Client } from './support/http2-client.ts'
+import { MAX_SHOWN } from '../lib/base/live/views.ts'
+import type { ConnectionView, ExchangeView, Live } from '../lib/base/live/views.ts'
 import { begin, server } from './forward/mcp/mcp-client.ts'
 import { until } from './forward/mcp/stdio/owner.ts'
+import { routeTo, Stage } from './support/gateway.ts'
+import type { RunningGateway } from './support/gateway.ts'
+import { Http2Client } from './support/http2-client.ts'
 
 const live = suite('live')
 const stage = new Stage()

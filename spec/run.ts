@@ -20,7 +20,7 @@ const PIECES = [
   '^forward/mcp',
   '^(faults|fuzz)/',
   '^judges',
-  '^(bin|ctl|workers)/',
+  '^(bin|ctl|front|workers)/',
   '^enforce',
   '^(forward|ui)/',
   '^',

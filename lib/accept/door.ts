@@ -2,9 +2,9 @@
 
 import type { SendHandle } from 'node:child_process'
 import type { Socket } from 'node:net'
+import type { PortLimits } from '../base/bounds/limits.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { PortLimits } from '../base/limits.ts'
-import type { ConnectionView } from '../base/live.ts'
+import type { ConnectionView } from '../base/live/views.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
 import type { RequestHead } from '../base/wire/head.ts'

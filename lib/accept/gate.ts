@@ -2,12 +2,13 @@
 // each connection, and told once when it is over.
 
 import type { Socket } from 'node:net'
-import { addressKey } from '../base/address-key.ts'
-import type { Descriptors } from '../base/descriptors.ts'
-import type { PortLimits } from '../base/limits.ts'
-import type { Limit, Refusals } from '../base/refusals.ts'
-import { Shares } from '../base/shares.ts'
+import { addressKey } from '../base/bounds/address-key.ts'
+import type { Descriptors } from '../base/bounds/descriptors.ts'
+import type { PortLimits } from '../base/bounds/limits.ts'
+import type { Limit, Refusals } from '../base/bounds/refusals.ts'
+import { Shares } from '../base/bounds/shares.ts'
 import type { Peer } from '../base/types.ts'
+import { descriptorOf } from '../base/wire/handle.ts'
 import { Goodbyes } from './goodbyes.ts'
 import { peerOf } from './peer.ts'
 
@@ -90,10 +91,4 @@ const WORDS: Record<Reason, (most: number) => string> = {
     `too many connections: ${most} are open on this port (frontendPolicies.http.maxConnections)`,
   maxConnectionsPerAddress: (most) =>
     `too many connections: ${most} are open from your address (frontendPolicies.http.maxConnectionsPerAddress)`,
-}
-
-/** -1 where the system has no such numbers. */
-function descriptorOf(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: { fd?: number } | null }
-  return handle?.fd ?? -1
 }

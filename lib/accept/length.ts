@@ -1,7 +1,7 @@
 // A request body larger than the gateway takes; one that announces itself is refused before its first byte.
 
+import type { WireLimits } from '../base/bounds/limits.ts'
 import { GatewayError } from '../base/errors.ts'
-import type { WireLimits } from '../base/limits.ts'
 
 export function lengthFault(length: number, { maxBodyBytes }: WireLimits): GatewayError | null {
   if (length <= maxBodyBytes) return null

@@ -4,13 +4,13 @@ import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
 import type { SecureContext, TLSSocket } from 'node:tls'
+import { TCP_OPTIONS } from '../base/bounds/limits.ts'
+import type { PortLimits } from '../base/bounds/limits.ts'
 import { bindKey } from '../base/config/bind-key.ts'
 import type { Exchange } from '../base/exchange.ts'
-import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
-import type { PortLimits } from '../base/limits.ts'
-import { someOf } from '../base/live.ts'
-import type { ListenerCounts, ListenerView } from '../base/live.ts'
-import type { OpenedPort, OpenPort } from '../base/open-port.ts'
+import { someOf } from '../base/live/views.ts'
+import type { ListenerCounts, ListenerView } from '../base/live/views.ts'
+import type { OpenedPort, OpenPort } from '../base/processes/open-port.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
 import { socketOf } from '../base/wire/handle.ts'
@@ -182,11 +182,12 @@ export class Listener implements Door, Entrance {
   }
 
   #createServer(): Server {
-    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
     if (this.#certificates === null)
-      return createServer({ ...tcp, pauseOnConnect: true }, (socket) => this.#accepted(socket))
+      return createServer({ ...TCP_OPTIONS, pauseOnConnect: true }, (socket) =>
+        this.#accepted(socket),
+      )
     const options = {
-      ...tcp,
+      ...TCP_OPTIONS,
       ...this.#certificates.fallback,
       ALPNProtocols: ['h2', 'http/1.1'],
       handshakeTimeout: this.limits.handshakeTimeout,

@@ -2,9 +2,9 @@
 // foreign Origin or by a name of its own that it points there.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { hostOf, isLoopback } from '../base/loopback.ts'
-import { otherSiteRefusal } from '../base/other-sites.ts'
-import type { BrowserField } from '../base/other-sites.ts'
+import { hostOf, isLoopback } from '../base/places/loopback.ts'
+import { otherSiteRefusal } from '../base/places/other-sites.ts'
+import type { BrowserField } from '../base/places/other-sites.ts'
 
 /** `loopback`: only names that mean this machine. `open`: bound elsewhere on purpose. `unix`: no page gets there. */
 export type Exposure = 'loopback' | 'open' | 'unix'

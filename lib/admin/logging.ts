@@ -2,8 +2,8 @@
 
 import { checkFilter, filterOf, filterText } from '../base/config/log-filter.ts'
 import type { Endpoints } from '../base/endpoints.ts'
-import { MODULES } from '../base/log.ts'
-import type { Log } from '../base/log.ts'
+import { MODULES } from '../base/log/log.ts'
+import type { Log } from '../base/log/log.ts'
 import { answer } from './server.ts'
 
 /** Modules that one filter may name; a filter is read by people. */

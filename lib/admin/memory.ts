@@ -2,7 +2,7 @@
 
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import type { Endpoints } from '../base/endpoints.ts'
-import type { Live } from '../base/live.ts'
+import type { Live } from '../base/live/views.ts'
 import { answerJson } from './server.ts'
 
 export function memoryEndpoints(live: () => Live): Endpoints {

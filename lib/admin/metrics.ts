@@ -3,8 +3,8 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Endpoints, Handler } from '../base/endpoints.ts'
-import { Histogram } from '../base/metrics.ts'
-import type { Family, Labels } from '../base/metrics.ts'
+import { Histogram } from '../base/live/metrics.ts'
+import type { Family, Labels } from '../base/live/metrics.ts'
 
 const PREFIX = 'gateway_'
 const HEADERS = {

@@ -1,7 +1,7 @@
 // The page for people who look for something: an index of what can be asked.
 
 import type { Endpoints } from '../base/endpoints.ts'
-import { UI_PATH } from '../base/ui-paths.ts'
+import { UI_PATH } from '../base/places/ui-paths.ts'
 import { VERSION } from '../base/version.ts'
 import { answer, answerPage } from './server.ts'
 

@@ -3,9 +3,10 @@
 import { isPreset } from '../base/config/check/process.ts'
 import type { AdminAddress } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
-import type { Level, Log } from '../base/log.ts'
-import { Sockets } from '../base/sockets.ts'
-import { UI_PATH } from '../base/ui-paths.ts'
+import { messageOf } from '../base/errors.ts'
+import type { Level, Log } from '../base/log/log.ts'
+import { UI_PATH } from '../base/places/ui-paths.ts'
+import { Sockets } from '../base/processes/sockets.ts'
 import { AdminServer } from './server.ts'
 import type { Place } from './server.ts'
 
@@ -32,7 +33,7 @@ export class AdminServers {
       await this.serve(place, address, endpoints)
     } catch (error) {
       if (!isPreset(address)) throw error
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       this.#log.line('warn', 'admin', `not serving ${place.name}`, ['error', reason])
     }
   }

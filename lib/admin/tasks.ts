@@ -1,10 +1,16 @@
 // /debug/tasks: the live tree of the process: who is connected, what each request waits for, which sessions and child
 // processes there are.
 
-import { childState } from '../base/child-state.ts'
 import type { Endpoints } from '../base/endpoints.ts'
-import type { ChildView, ConnectionView, GroupView, ListenerView, Live } from '../base/live.ts'
-import { MAX_SHOWN, someOf } from '../base/live.ts'
+import { childState } from '../base/live/child-state.ts'
+import { MAX_SHOWN, someOf } from '../base/live/views.ts'
+import type {
+  ChildView,
+  ConnectionView,
+  GroupView,
+  ListenerView,
+  Live,
+} from '../base/live/views.ts'
 import { answerJson } from './server.ts'
 
 export function tasksEndpoints(live: () => Live): Endpoints {

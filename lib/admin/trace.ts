@@ -2,8 +2,8 @@
 // accepted: an expression reads `request` and `source` then, and whatever is learnt later (`jwt`, `response`) is not there yet.
 
 import type { Endpoints, Handler } from '../base/endpoints.ts'
-import { USUAL_PACE } from '../base/kept-out.ts'
-import { streamEvents } from '../base/response-out.ts'
+import { USUAL_PACE } from '../base/sse/kept-out.ts'
+import { streamEvents } from '../base/sse/response-out.ts'
 import type { Watch } from '../base/trace/watching.ts'
 import { answer } from './server.ts'
 

@@ -1,7 +1,7 @@
 // Every fault the gateway can meet: one class, one table. The table says which status a client
 // gets and whose fault it was; only `relay/refuse.ts` turns an error into a reply.
 
-import type { Limit } from './refusals.ts'
+import type { Limit } from './bounds/refusals.ts'
 
 export type Source = 'client' | 'gateway' | 'backend'
 
@@ -75,6 +75,11 @@ export class GatewayError extends Error {
 export function faultOf(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   return new GatewayError('INTERNAL', 'internal error', { cause: error })
+}
+
+/** Whatever was thrown, in words. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** For the log. */

@@ -2,7 +2,7 @@
 
 import { gunzipSync } from 'node:zlib'
 import type { Agent, Dispatcher } from 'undici'
-import { outsideLookup } from './outside.ts'
+import { outsideLookup } from './places/outside.ts'
 
 /** A provider must answer within this, or counts as down. */
 const FETCH_TIMEOUT_MS = 5_000

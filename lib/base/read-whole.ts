@@ -1,7 +1,7 @@
 // A request body read whole, for what can be decided only at its end: a JSON-RPC message, a form, a registration. Each is
 // bounded, and so is what all of a kind may hold together.
 
-import type { Budget } from './budget.ts'
+import type { Budget } from './bounds/budget.ts'
 import { Pile } from './pile.ts'
 import type { Body, Outcome, Sink } from './types.ts'
 import type { Fields } from './wire/head.ts'

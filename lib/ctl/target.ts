@@ -1,6 +1,6 @@
 // Whose admin interface is asked: this machine's, one named on the command line, or one of the hosts file.
 
-import { hostOf } from '../base/loopback.ts'
+import { hostOf } from '../base/places/loopback.ts'
 import { has, portOf, valueOf } from './command.ts'
 import type { Call } from './command.ts'
 import { addressNamed } from './hosts.ts'

@@ -8,7 +8,7 @@ import type {
   McpAuthenticationConfig,
   Rule,
 } from '../base/config/auth-types.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../base/log/log.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { scopeChallengeOf } from './oauth/challenge.ts'

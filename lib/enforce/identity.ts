@@ -4,7 +4,7 @@
 import type { TokenPolicies, TokenRules } from '../base/config/auth-types.ts'
 import { fetcher } from '../base/fetch-text.ts'
 import type { Fetch } from '../base/fetch-text.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../base/log/log.ts'
 import { Passwords } from './basic-auth/passwords.ts'
 import { Documents } from './oauth/documents.ts'
 import { providerOf } from './oauth/provider-of.ts'

@@ -1,11 +1,11 @@
 // A worker's side of limits that are counted for all workers together: questions go to their owner, those of one turn in
 // one message, and what requests have cost follows.
 
-import type { Answer, Batch, Look, Named, Place, Seen, Step } from '../base/limit/asking.ts'
 import { ASK_LIMITS, LOOK_AT_LIMITS } from '../base/limit/asking.ts'
+import type { Answer, Batch, Look, Named, Place, Seen, Step } from '../base/limit/asking.ts'
 import type { Rule } from '../base/limit/rule.ts'
 import { soundTokens } from '../base/limit/sound-tokens.ts'
-import type { Link } from '../base/link.ts'
+import type { Link } from '../base/processes/link.ts'
 import type { Charge, Cost } from '../base/types.ts'
 
 /** For an answer of the owner: a request waits for it, and is refused when none comes. */

@@ -2,12 +2,12 @@
 
 import { hash } from 'node:crypto'
 import type { LimitConfig } from '../base/config/limit-types.ts'
+import type { Decisions } from '../base/limit/decisions.ts'
 import { MAX_KEYED_BUCKETS } from '../base/limit/keyed-buckets.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
-import type { Decisions } from '../base/limit/decisions.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
-import type { Labels } from '../base/metrics.ts'
+import type { Labels } from '../base/live/metrics.ts'
 import type { LimitAsker } from './limit-asker.ts'
 
 /** Keys of one rule that its status names. */

@@ -4,7 +4,7 @@
 import { View } from '../base/cel/view.ts'
 import type { RemoteDescriptor, RemoteLimitConfig } from '../base/config/limit-types.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../base/log/log.ts'
 import { textReply } from '../base/reply.ts'
 import type { Trace } from '../base/trace/trace.ts'
 import type { Meter, Policy, Reply } from '../base/types.ts'

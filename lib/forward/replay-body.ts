@@ -1,8 +1,8 @@
 // A request body that can be sent more than once: passes on and keeps a bounded copy. Above the bound it
 // only passes on, and no second try is possible. Whoever makes one forgets it when there is no other try.
 
-import { inFlight } from '../base/in-flight.ts'
-import { REPLAY_BYTES } from '../base/limits.ts'
+import { inFlight } from '../base/bounds/in-flight.ts'
+import { REPLAY_BYTES } from '../base/bounds/limits.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../base/types.ts'
 import type { Fields } from '../base/wire/head.ts'
 

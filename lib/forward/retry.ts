@@ -4,7 +4,7 @@
 import type { RetryConfig } from '../base/config/types.ts'
 import { faultOf, GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../base/log/log.ts'
 import type { Attempt, Backend, Reply } from '../base/types.ts'
 import { ReplayBody } from './replay-body.ts'
 

@@ -1,6 +1,6 @@
 // Tells buffering proxies in front of us to leave an event stream alone.
 
-import { isEventStream } from '../base/event-stream.ts'
+import { isEventStream } from '../base/sse/media-type.ts'
 import type { ResponseHead } from '../base/wire/head.ts'
 
 /** Whether it is one. */

@@ -1,7 +1,7 @@
 // What is said of a request for those who look for a fault: which policy answered it, and what it cost.
 
 import type { Exchange } from '../base/exchange.ts'
-import type { Log, Module } from '../base/log.ts'
+import type { Log, Module } from '../base/log/log.ts'
 import type { Reply } from '../base/types.ts'
 
 /** Who speaks of what a policy did. */

@@ -1,8 +1,8 @@
 // Tokens and times of LLM requests, by operation, provider and model. Names as OpenTelemetry has them.
 
 import type { LlmFacts } from '../base/cel/facts.ts'
-import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
-import type { Family, Labels } from '../base/metrics.ts'
+import { Histogram, OTHER, UNKNOWN } from '../base/live/metrics.ts'
+import type { Family, Labels } from '../base/live/metrics.ts'
 
 /** Operations, providers and models together; clients can ask for any model they can think of. */
 export const MAX_MODELS = 256

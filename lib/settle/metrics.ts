@@ -4,11 +4,11 @@
 import type { LlmFacts, McpFacts } from '../base/cel/facts.ts'
 import type { Exchange } from '../base/exchange.ts'
 import { soundTokens } from '../base/limit/sound-tokens.ts'
-import { Histogram, OTHER, UNKNOWN } from '../base/metrics.ts'
-import type { Family, Labels, Series } from '../base/metrics.ts'
-import { Totals } from '../base/totals.ts'
-import type { Counts } from '../base/totals.ts'
-import { UI_ENDPOINT } from '../base/ui-paths.ts'
+import { Histogram, OTHER, UNKNOWN } from '../base/live/metrics.ts'
+import type { Family, Labels, Series } from '../base/live/metrics.ts'
+import { Totals } from '../base/live/totals.ts'
+import type { Counts } from '../base/live/totals.ts'
+import { UI_ENDPOINT } from '../base/places/ui-paths.ts'
 import { LlmMetrics } from './llm-metrics.ts'
 
 /**

@@ -1,7 +1,7 @@
 // What the page is told, shape by shape: the read API under /api, for the page and for scripts. Types only: server and
 // page share them. Times are milliseconds, points in time milliseconds since 1970; what is not known is null.
 
-import type { ChildState, SessionView, Some } from '../base/live-types.ts'
+import type { ChildState, SessionView, Some } from '../base/live/types.ts'
 
 export type { ChildState, SessionView, Some }
 

@@ -1,7 +1,7 @@
 // A question to the page's server and its answer, apart from how they travel: the admin interface and a gateway's listener
 // both carry them.
 
-import type { EventOut } from '../base/event-out.ts'
+import type { EventOut } from '../base/sse/event-out.ts'
 
 /** As far as the page's server wants to know. */
 export interface Ask {

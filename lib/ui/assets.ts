@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { UI_PATH } from '../base/ui-paths.ts'
+import { UI_PATH } from '../base/places/ui-paths.ts'
 
 export interface Asset {
   readonly type: string

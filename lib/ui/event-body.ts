@@ -1,9 +1,9 @@
 // An event stream on a gateway's listener: what is written leaves in the same tick, or waits while the client takes no
 // more.
 
-import type { EventOut } from '../base/event-out.ts'
-import { KeptOut } from '../base/kept-out.ts'
-import type { Pace } from '../base/kept-out.ts'
+import type { EventOut } from '../base/sse/event-out.ts'
+import { KeptOut } from '../base/sse/kept-out.ts'
+import type { Pace } from '../base/sse/kept-out.ts'
 import type { Body, Form, Framing, Sink } from '../base/types.ts'
 
 /** `unread`: nobody has asked for it yet. `held`: the client takes no more for now. */

@@ -3,9 +3,9 @@
 import type { TokenPolicies } from '../base/config/auth-types.ts'
 import type { Config } from '../base/config/types.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
-import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/live.ts'
-import type { Log } from '../base/log.ts'
-import type { Counts } from '../base/totals.ts'
+import type { Counts } from '../base/live/totals.ts'
+import type { HealthView, ChildView, GroupView, ListenerCounts } from '../base/live/views.ts'
+import type { Log } from '../base/log/log.ts'
 import type { Watch } from '../base/trace/watching.ts'
 import type { Machine, SampleSource } from './sampler.ts'
 

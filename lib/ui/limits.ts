@@ -1,9 +1,9 @@
 // /api/limits: what is left of each limit, by rule and by the keys that have the least.
 
-import { REDACTED } from '../base/redact.ts'
 import type { Showing } from '../base/config/show.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
-import { someOf } from '../base/live.ts'
+import { someOf } from '../base/live/views.ts'
+import { REDACTED } from '../base/redact.ts'
 import type { LimitRule, LimitsView } from './api.ts'
 import type { LimitHistory } from './limit-history.ts'
 

@@ -1,8 +1,8 @@
 // The lines that were logged last, for a page that is opened when something has gone wrong already.
 
 import { filterText } from '../base/config/log-filter.ts'
-import { MODULES } from '../base/log.ts'
-import type { Log, Value, WrittenLine } from '../base/log.ts'
+import { MODULES } from '../base/log/log.ts'
+import type { Log, Value, WrittenLine } from '../base/log/log.ts'
 import type { LogLine, Logs } from './api.ts'
 
 export const MAX_LINES = 500

@@ -2,7 +2,7 @@
 // and a reader that takes no more is passed over until it does.
 
 import type { Refusal } from '../base/config/error.ts'
-import type { EventOut } from '../base/event-out.ts'
+import type { EventOut } from '../base/sse/event-out.ts'
 import { problem } from './answers.ts'
 import type { LimitsView, LiveEvents, McpView, Sample, Topic } from './api.ts'
 import type { Answer, Ask } from './ask.ts'

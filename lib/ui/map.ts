@@ -1,12 +1,12 @@
 // /api/map: gateways, listeners, routes, policies and backends, with what is wrong with each. What the configuration says is
 // drawn once; how things are is looked at anew.
 
-import { bindKey } from '../base/config/bind-key.ts'
 import type { TokenPolicies } from '../base/config/auth-types.ts'
+import { bindKey } from '../base/config/bind-key.ts'
+import type { LimitConfig } from '../base/config/limit-types.ts'
 import { complaintsOf, resourceName } from '../base/config/resources.ts'
 import { addressText } from '../base/config/show.ts'
 import type { ShownParts } from '../base/config/shown-parts.ts'
-import type { LimitConfig } from '../base/config/limit-types.ts'
 import type {
   BackendConfig,
   Config,
@@ -14,7 +14,7 @@ import type {
   ListenerConfig,
   RouteConfig,
 } from '../base/config/types.ts'
-import type { GroupView } from '../base/live.ts'
+import type { GroupView } from '../base/live/views.ts'
 import type {
   BackendNode,
   GatewayNode,

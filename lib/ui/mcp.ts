@@ -1,11 +1,11 @@
 // /api/mcp: MCP backends with their targets and sessions, and the child processes behind them.
 
-import { childState } from '../base/child-state.ts'
 import type { McpTarget } from '../base/config/mcp-types.ts'
 import { addressText } from '../base/config/show.ts'
-import { MAX_SHOWN, someOf } from '../base/live.ts'
-import type { SessionView, Some } from '../base/live-types.ts'
-import type { GroupView } from '../base/live.ts'
+import { childState } from '../base/live/child-state.ts'
+import type { SessionView, Some } from '../base/live/types.ts'
+import { MAX_SHOWN, someOf } from '../base/live/views.ts'
+import type { GroupView } from '../base/live/views.ts'
 import type { McpBackendView, McpView } from './api.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
 import type { McpPlace } from './mcp-places.ts'

@@ -2,9 +2,9 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Fallback } from '../base/endpoints.ts'
-import { EVENT_FIELDS } from '../base/event-out.ts'
-import { USUAL_PACE } from '../base/kept-out.ts'
-import { streamEvents } from '../base/response-out.ts'
+import { EVENT_FIELDS } from '../base/sse/event-out.ts'
+import { USUAL_PACE } from '../base/sse/kept-out.ts'
+import { streamEvents } from '../base/sse/response-out.ts'
 import { problem } from './answers.ts'
 import type { Place } from './api.ts'
 import type { Answer, Fields } from './ask.ts'

@@ -16,9 +16,9 @@ import { limitsView } from './limits.ts'
 import { Lines } from './lines.ts'
 import { LiveStreams } from './live-streams.ts'
 import { DrawnMap } from './map.ts'
-import { mcpView } from './mcp.ts'
 import { mcpPlaces } from './mcp-places.ts'
 import type { McpPlace } from './mcp-places.ts'
+import { mcpView } from './mcp.ts'
 import { runtimeOf } from './runtime.ts'
 import { Sampler } from './sampler.ts'
 import type { UiSources } from './service.ts'
@@ -29,7 +29,7 @@ const BEAT_MS = 1_000
 export const QUIET_BEATS = 5
 
 /** What stands beside the traffic, as far as the page tells of it. */
-export interface Surroundings {
+export interface PageSurroundings {
   readonly addresses: Addresses
   /** Of the last attempt to load another configuration; null when it was taken. */
   readonly refusal: () => Refusal | null
@@ -73,7 +73,7 @@ export class ReadApi implements UiSources {
   readonly #history = new LimitHistory()
   readonly #streams: LiveStreams
   readonly #every: Every
-  #around: Surroundings | null = null
+  #around: PageSurroundings | null = null
   #drawn: Drawn | null = null
   /** Calls off what is done every second; null while nothing is remembered. */
   #callOff: (() => void) | null = null
@@ -94,7 +94,7 @@ export class ReadApi implements UiSources {
   }
 
   /** The interfaces beside the traffic are about to be opened. */
-  start(around: Surroundings): void {
+  start(around: PageSurroundings): void {
     this.#around = around
     this.#drawn = null
     this.follow()

@@ -3,8 +3,8 @@
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { EventCutter } from '../base/event-cutter.ts'
-import type { EventOut } from '../base/event-out.ts'
+import { EventCutter } from '../base/sse/cutter.ts'
+import type { EventOut } from '../base/sse/event-out.ts'
 import { problem } from './answers.ts'
 import type { Answer, Ask } from './ask.ts'
 

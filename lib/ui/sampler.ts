@@ -1,8 +1,8 @@
 // What happened, sample by sample, for the last five minutes: differences of running totals, so that no request pays for it.
 
-import type { Pulse } from '../base/live.ts'
-import { LatestTimes } from '../base/fine-histogram.ts'
-import type { Totals } from '../base/totals.ts'
+import { LatestTimes } from '../base/live/fine-histogram.ts'
+import type { Totals } from '../base/live/totals.ts'
+import type { Pulse } from '../base/live/views.ts'
 import type { Sample } from './api.ts'
 
 export const HISTORY_MS = 300_000

@@ -1,10 +1,10 @@
 // The page's server: the page, the files it is made of, and what it reads. It only ever reads; whatever changes something
 // stands elsewhere, on the admin interface alone.
 
-import type { EventOut } from '../base/event-out.ts'
-import { MAX_WATCHERS } from '../base/limits.ts'
-import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/ui-paths.ts'
-import type { UiPart } from '../base/ui-paths.ts'
+import { MAX_WATCHERS } from '../base/bounds/limits.ts'
+import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/places/ui-paths.ts'
+import type { UiPart } from '../base/places/ui-paths.ts'
+import type { EventOut } from '../base/sse/event-out.ts'
 import { assetAnswer, jsonAnswer, pageAnswer, problem, unkept } from './answers.ts'
 import type { ConfigView, LimitsView, Logs, MapView, McpView, Place, Runtime } from './api.ts'
 import type { Answer, Ask } from './ask.ts'

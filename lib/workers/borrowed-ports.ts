@@ -2,9 +2,11 @@
 
 import type { SendHandle } from 'node:child_process'
 import type { Server } from 'node:net'
-import type { Link } from '../base/link.ts'
-import type { OpenPort } from '../base/open-port.ts'
+import type { Link } from '../base/processes/link.ts'
+import type { OpenPort } from '../base/processes/open-port.ts'
 import { closeHandle, socketOf } from '../base/wire/handle.ts'
+import { CLOSE, CONNECTION, OPEN, REFUSED, TAKEN } from './messages.ts'
+import type { Delivery } from './messages.ts'
 import { keyOf } from './shared-ports.ts'
 import type { OpenAnswer } from './shared-ports.ts'
 
@@ -14,8 +16,8 @@ export class BorrowedPorts {
 
   constructor(link: Link) {
     this.#link = link
-    link.on('workers.connection', (body, handle) => {
-      if (handle !== undefined) this.#receive(body as { key: string; number: number }, handle)
+    link.on(CONNECTION, (body, handle) => {
+      if (handle !== undefined) this.#receive(body as Delivery, handle)
     })
   }
 
@@ -24,7 +26,7 @@ export class BorrowedPorts {
     // Before it is asked for: the first connection may be as fast as the answer.
     this.#servers.set(key, server)
     try {
-      const answer = (await this.#link.ask('workers.open', place)) as OpenAnswer
+      const answer = (await this.#link.ask(OPEN, place)) as OpenAnswer
       if ('port' in answer) return { port: answer.port, close: () => this.#close(key) }
       throw Object.assign(new Error(answer.message), { code: answer.code })
     } catch (error) {
@@ -34,13 +36,13 @@ export class BorrowedPorts {
   }
 
   #close(key: string): void {
-    if (this.#servers.delete(key)) this.#link.tell('workers.close', key)
+    if (this.#servers.delete(key)) this.#link.tell(CLOSE, key)
   }
 
-  #receive({ key, number }: { key: string; number: number }, handle: SendHandle): void {
+  #receive({ key, number }: Delivery, handle: SendHandle): void {
     const server = this.#servers.get(key)
     // Told before the first byte is read: a connection that was not taken can be given to another worker.
-    this.#link.tell(server === undefined ? 'workers.refused' : 'workers.taken', number)
+    this.#link.tell(server === undefined ? REFUSED : TAKEN, number)
     if (server === undefined) closeHandle(handle)
     else server.emit('connection', socketOf(handle))
   }

@@ -4,10 +4,11 @@
 import { ASK_LIMITS, LOOK_AT_LIMITS } from '../base/limit/asking.ts'
 import type { Answer, Batch, Left, Look, Named, Place, Seen, Step } from '../base/limit/asking.ts'
 import type { Bucket } from '../base/limit/bucket.ts'
-import type { Clock } from '../base/limit/rule.ts'
 import { RuleBuckets } from '../base/limit/rule-buckets.ts'
+import type { Clock } from '../base/limit/rule.ts'
 import { TokenCharge } from '../base/limit/token-charge.ts'
-import type { Link } from '../base/link.ts'
+import type { Link } from '../base/processes/link.ts'
+import { workerName } from '../base/processes/session-mark.ts'
 import type { WorkerService } from './supervisor.ts'
 import type { WorkerId } from './types.ts'
 
@@ -37,13 +38,13 @@ export class LimitOwner implements WorkerService {
 
   born(id: WorkerId, link: Link): void {
     const member: Member = { limits: new Map(), charges: new Map(), state: 'new' }
-    this.#members.set(nameOf(id), member)
+    this.#members.set(workerName(id), member)
     link.on(ASK_LIMITS, (batch) => this.#answer(member, batch as Batch))
     link.on(LOOK_AT_LIMITS, (look) => this.#look(member, look as Look))
   }
 
   gone(id: WorkerId): void {
-    this.#members.delete(nameOf(id))
+    this.#members.delete(workerName(id))
     this.#forget()
   }
 
@@ -154,10 +155,6 @@ export class LimitOwner implements WorkerService {
     }
     return seen
   }
-}
-
-function nameOf({ slot, epoch }: WorkerId): string {
-  return `${slot}.${epoch}`
 }
 
 function leftOf(bucket: Bucket, now: number): Left {

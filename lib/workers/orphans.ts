@@ -1,7 +1,9 @@
 // Ends what a dead worker left running: child processes that do not end with their input would stay for ever.
 
 import { readFileSync } from 'node:fs'
-import type { Link } from '../base/link.ts'
+import type { Link } from '../base/processes/link.ts'
+import { workerName } from '../base/processes/session-mark.ts'
+import { CHILD, CHILDLESS } from './messages.ts'
 import type { WorkerService } from './supervisor.ts'
 import type { WorkerId } from './types.ts'
 
@@ -26,16 +28,16 @@ export class Orphans implements WorkerService {
 
   born(id: WorkerId, link: Link): void {
     const groups: Groups = new Map()
-    this.#children.set(nameOf(id), groups)
-    link.on('workers.child', (pid) => {
+    this.#children.set(workerName(id), groups)
+    link.on(CHILD, (pid) => {
       if (groups.size < MAX_CHILDREN) groups.set(Number(pid), beginOf(Number(pid)))
     })
-    link.on('workers.childless', (pid) => groups.delete(Number(pid)))
+    link.on(CHILDLESS, (pid) => groups.delete(Number(pid)))
   }
 
   gone(id: WorkerId): void {
-    const groups = this.#children.get(nameOf(id)) ?? new Map<number, string | null>()
-    this.#children.delete(nameOf(id))
+    const groups = this.#children.get(workerName(id)) ?? new Map<number, string | null>()
+    this.#children.delete(workerName(id))
     for (const [pid, begun] of groups) {
       signal(pid, begun, 'SIGTERM')
       this.#ending.set(pid, begun)
@@ -51,10 +53,6 @@ export class Orphans implements WorkerService {
   #kill(pid: number, begun: string | null): void {
     if (this.#ending.delete(pid)) signal(pid, begun, 'SIGKILL')
   }
-}
-
-function nameOf({ slot, epoch }: WorkerId): string {
-  return `${slot}.${epoch}`
 }
 
 /** The number of a group is not given again as long as one of it is there, with or without its leader. */

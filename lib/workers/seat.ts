@@ -1,7 +1,9 @@
 // What a process that was started as a worker is told by the one that started it.
 
 import type { SendHandle } from 'node:child_process'
-import { Link } from '../base/link.ts'
+import { Link } from '../base/processes/link.ts'
+import { workerName } from '../base/processes/session-mark.ts'
+import { CHILD, CHILDLESS } from './messages.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 
 /** A variable of the environment; taken out of it before anybody else could be given it. */
@@ -30,18 +32,15 @@ export function takeSeat(env = process.env): WorkerSeat | null {
   process.on('message', (message, handle) => link.hear(message, handle as SendHandle | undefined))
   process.once('disconnect', () => link.close())
   const witness = {
-    began: (pid: number) => link.tell('workers.child', pid),
-    over: (pid: number) => link.tell('workers.childless', pid),
+    began: (pid: number) => link.tell(CHILD, pid),
+    over: (pid: number) => link.tell(CHILDLESS, pid),
   }
   return { slot, epoch, folder, link, witness }
 }
 
 /** Where a worker is asked what one process would be asked; nobody but its supervisor can. */
-export function doorOf(
-  { slot, epoch }: WorkerId,
-  folder: string,
-): Pick<WorkerDoor, 'admin' | 'stats'> {
-  const path = `${folder}/${slot}.${epoch}`
+export function doorOf(id: WorkerId, folder: string): Pick<WorkerDoor, 'admin' | 'stats'> {
+  const path = `${folder}/${workerName(id)}`
   return { admin: `${path}.admin`, stats: `${path}.stats` }
 }
 

@@ -4,10 +4,11 @@
 import type { SendHandle } from 'node:child_process'
 import { createServer } from 'node:net'
 import type { Server } from 'node:net'
-import { TCP_KEEPALIVE_MS } from '../base/limits.ts'
-import type { Link } from '../base/link.ts'
-import type { OpenedPort, OpenPort, PortPlace } from '../base/open-port.ts'
+import { TCP_OPTIONS } from '../base/bounds/limits.ts'
+import type { Link } from '../base/processes/link.ts'
+import type { OpenedPort, OpenPort, PortPlace } from '../base/processes/open-port.ts'
 import { closeHandle, handleOf } from '../base/wire/handle.ts'
+import { CLOSE, CONNECTION, OPEN, REFUSED, TAKEN } from './messages.ts'
 
 /** What a worker is told when it asks for a port; `code` as Node has it when it cannot be had. */
 export type OpenAnswer =
@@ -83,10 +84,10 @@ export class SharedPorts {
   serve(link: Link): void {
     const holder: Holder = { link, untaken: 0 }
     this.#holders.set(link, holder)
-    link.on('workers.open', (place) => this.#openFor(holder, place as PortPlace))
-    link.on('workers.close', (key) => void this.#closeFor(holder, String(key)))
-    link.on('workers.taken', (number) => this.#taken(Number(number)))
-    link.on('workers.refused', (number) => this.#takeBack(Number(number)))
+    link.on(OPEN, (place) => this.#openFor(holder, place as PortPlace))
+    link.on(CLOSE, (key) => void this.#closeFor(holder, String(key)))
+    link.on(TAKEN, (number) => this.#taken(Number(number)))
+    link.on(REFUSED, (number) => this.#takeBack(Number(number)))
   }
 
   /** The worker is gone. */
@@ -155,8 +156,7 @@ export class SharedPorts {
   }
 
   async #listen(port: Port): Promise<void> {
-    const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
-    const server: Server = createServer({ ...tcp, pauseOnConnect: true }, (socket) => {
+    const server: Server = createServer({ ...TCP_OPTIONS, pauseOnConnect: true }, (socket) => {
       const handle = handleOf(socket)
       if (handle !== null) this.#give(port, handle)
     })
@@ -188,7 +188,7 @@ export class SharedPorts {
     holder.untaken++
     this.#given.set(number, { port, holder, handle, until: performance.now() + TAKE_MS })
     this.#watch()
-    holder.link.tell('workers.connection', { key: port.key, number }, handle)
+    holder.link.tell(CONNECTION, { key: port.key, number }, handle)
   }
 
   #taken(number: number): void {

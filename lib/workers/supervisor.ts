@@ -3,8 +3,10 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Written } from '../base/config/load.ts'
-import type { Link } from '../base/link.ts'
-import type { Log } from '../base/log.ts'
+import { messageOf } from '../base/errors.ts'
+import type { Log } from '../base/log/log.ts'
+import type { Link } from '../base/processes/link.ts'
+import { CONFIG, RELOAD } from './messages.ts'
 import type { SharedPorts } from './shared-ports.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -159,7 +161,7 @@ export class Supervisor {
       told.add(worker)
       await worker.ready.catch(() => {})
       if (worker.state !== 'ready') return
-      await worker.link.ask('workers.reload', written, RELOAD_DEADLINE).then(
+      await worker.link.ask(RELOAD, written, RELOAD_DEADLINE).then(
         () => taken++,
         (error: unknown) => refused.push([worker, error]),
       )
@@ -173,7 +175,7 @@ export class Supervisor {
     // What one of them has taken holds: those that could not begin anew with it.
     for (const [worker, error] of refused) {
       const { log } = this.#options
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       const fields = ['worker', worker.id.slot, 'error', reason]
       log.line('error', 'gateway', 'worker refused what others took', fields)
       worker.stop('linger', this.#deadline)
@@ -218,7 +220,7 @@ export class Supervisor {
     this.#epochs.set(slot, epoch)
     const worker = new WorkerProcess({ slot, epoch }, this.#options)
     this.#workers.add(worker)
-    worker.link.on('workers.config', () => inForce)
+    worker.link.on(CONFIG, () => inForce)
     ports.serve(worker.link)
     for (const service of services) service.born(worker.id, worker.link)
     void worker.ended.then(() => this.#ended(worker))
@@ -271,7 +273,7 @@ export class Supervisor {
     } catch (error) {
       // At the first start it is the whole gateway that cannot, and that is told once.
       if (this.#state !== 'running') return
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       log.line('error', 'gateway', 'worker cannot start', ['worker', id.slot, 'error', reason])
     }
   }

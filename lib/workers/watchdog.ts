@@ -1,8 +1,10 @@
 // Ends workers that do not answer any more: one that hangs would be given its share of the connections for ever.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Link } from '../base/link.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../base/log/log.ts'
+import type { Link } from '../base/processes/link.ts'
+import { workerName } from '../base/processes/session-mark.ts'
+import { ALIVE } from './messages.ts'
 import type { WorkerService } from './supervisor.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 
@@ -29,7 +31,7 @@ export class Watchdog implements WorkerService {
   }
 
   born(id: WorkerId, link: Link): void {
-    this.#links.set(nameOf(id), link)
+    this.#links.set(workerName(id), link)
   }
 
   ready(door: WorkerDoor): void {
@@ -37,28 +39,24 @@ export class Watchdog implements WorkerService {
   }
 
   gone(id: WorkerId): void {
-    this.#links.delete(nameOf(id))
+    this.#links.delete(workerName(id))
   }
 
   async #watch(door: WorkerDoor): Promise<void> {
     const { look, silent, log, kill } = this.#options
     for (;;) {
-      const link = this.#links.get(nameOf(door))
+      const link = this.#links.get(workerName(door))
       if (link === undefined) return
       const asked = performance.now()
       try {
-        await link.ask('workers.alive', null, silent)
+        await link.ask(ALIVE, null, silent)
       } catch {
         // Otherwise it is gone, which is told elsewhere.
-        if (performance.now() - asked < silent || !this.#links.has(nameOf(door))) return
+        if (performance.now() - asked < silent || !this.#links.has(workerName(door))) return
         log.line('error', 'gateway', 'worker hangs', ['worker', door.slot, 'silent', `${silent}ms`])
         return kill(door.pid)
       }
       await wait(look, undefined, { ref: false })
     }
   }
-}
-
-function nameOf({ slot, epoch }: WorkerId): string {
-  return `${slot}.${epoch}`
 }

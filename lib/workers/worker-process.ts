@@ -2,7 +2,8 @@
 
 import { fork } from 'node:child_process'
 import type { ChildProcess, SendHandle } from 'node:child_process'
-import { Link } from '../base/link.ts'
+import { Link } from '../base/processes/link.ts'
+import { FAILED, READY, STOP } from './messages.ts'
 import { doorOf, SEAT_VARIABLE } from './seat.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 
@@ -11,6 +12,8 @@ export interface WorkerOptions {
   /** Milliseconds until it must serve. */
   readonly startDeadline?: number
 }
+
+type WorkerState = 'starting' | 'ready' | 'stopping' | 'gone'
 
 /** As told to those who look after it: `code 1`, `signal SIGKILL`. */
 type Ending = string
@@ -30,7 +33,7 @@ export class WorkerProcess {
   readonly since = performance.now()
   readonly #child: ChildProcess
   readonly #folder: string
-  #state: 'starting' | 'ready' | 'stopping' | 'gone' = 'starting'
+  #state: WorkerState = 'starting'
   #timer: NodeJS.Timeout
 
   constructor(id: WorkerId, options: WorkerOptions) {
@@ -52,7 +55,7 @@ export class WorkerProcess {
     this.#timer = setTimeout(() => this.kill(), startDeadline).unref()
   }
 
-  get state(): 'starting' | 'ready' | 'stopping' | 'gone' {
+  get state(): WorkerState {
     return this.#state
   }
 
@@ -64,7 +67,7 @@ export class WorkerProcess {
   stop(manner: 'now' | 'linger', deadline: number): void {
     if (this.#state === 'gone') return
     this.#state = 'stopping'
-    this.link.tell('workers.stop', manner)
+    this.link.tell(STOP, manner)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.kill(), deadline + KILL_GRACE)
   }
@@ -90,8 +93,8 @@ export class WorkerProcess {
 
   async #whenReady(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.link.on('workers.ready', () => resolve())
-      this.link.on('workers.failed', (message) => reject(new Error(String(message))))
+      this.link.on(READY, () => resolve())
+      this.link.on(FAILED, (message) => reject(new Error(String(message))))
       void this.ended.then((how) =>
         reject(new Error(`worker ${this.id.slot} has ended before it served: ${how}`)),
       )

@@ -3,8 +3,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { refusalOf } from '../../lib/admin/guard.ts'
-import { isLoopback } from '../../lib/base/loopback.ts'
 import type { Exposure } from '../../lib/admin/guard.ts'
+import { isLoopback } from '../../lib/base/places/loopback.ts'
 
 const guard = suite('admin/guard')
 

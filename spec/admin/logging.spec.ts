@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { loggingEndpoints } from '../../lib/admin/logging.ts'
-import { Log } from '../../lib/base/log.ts'
+import { Log } from '../../lib/base/log/log.ts'
 import { adminWith } from '../support/admin.ts'
 import type { Asking } from '../support/admin.ts'
 import { Stage } from '../support/gateway.ts'

@@ -11,8 +11,8 @@ import {
   PART_LENGTH,
 } from '../../lib/admin/metrics.ts'
 import type { Handler } from '../../lib/base/endpoints.ts'
-import { Histogram } from '../../lib/base/metrics.ts'
-import type { Family, Series } from '../../lib/base/metrics.ts'
+import { Histogram } from '../../lib/base/live/metrics.ts'
+import type { Family, Series } from '../../lib/base/live/metrics.ts'
 import { adminOn, adminWith } from '../support/admin.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'

@@ -2,8 +2,8 @@
 
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../lib/base/in-flight.ts'
-import type { Live } from '../../lib/base/live.ts'
+import { inFlight } from '../../lib/base/bounds/in-flight.ts'
+import type { Live } from '../../lib/base/live/views.ts'
 import { deadline } from '../support/deadline.ts'
 import type { Line, RunningGateway, Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'

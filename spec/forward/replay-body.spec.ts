@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../lib/base/bounds/in-flight.ts'
+import { REPLAY_BYTES } from '../../lib/base/bounds/limits.ts'
 import { GatewayError } from '../../lib/base/errors.ts'
-import { inFlight } from '../../lib/base/in-flight.ts'
-import { REPLAY_BYTES } from '../../lib/base/limits.ts'
 import { EMPTY_BODY, headOf } from '../../lib/base/reply.ts'
 import type { Body, Sink } from '../../lib/base/types.ts'
 import { HttpCall } from '../../lib/forward/http/call.ts'

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../lib/base/in-flight.ts'
+import { inFlight } from '../../lib/base/bounds/in-flight.ts'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 

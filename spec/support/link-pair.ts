@@ -1,6 +1,6 @@
 // Two ends of a link in one process, each message through JSON as on a channel of Node.
 
-import { Link } from '../../lib/base/link.ts'
+import { Link } from '../../lib/base/processes/link.ts'
 
 export interface LinkPair {
   readonly here: Link

@@ -1,10 +1,10 @@
 // A gateway in this process that follows its configuration file.
 
+import { freePort } from '../../conformance/gateway-process.ts'
 import { loadConfig } from '../../lib/base/config/load.ts'
 import type { Config } from '../../lib/base/config/types.ts'
 import { Gateway } from '../../lib/gateway.ts'
-import { Reloader } from '../../lib/reload.ts'
-import { freePort } from '../../conformance/gateway-process.ts'
+import { Reloader } from '../../lib/process/reload.ts'
 import { deadline } from './deadline.ts'
 import { Folder } from './folder.ts'
 import { Ear } from './gateway.ts'

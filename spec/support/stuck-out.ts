@@ -1,7 +1,7 @@
 // A reader of an event stream that takes nothing until it is told to.
 
 import { EventEmitter } from 'node:events'
-import type { EventOut } from '../../lib/base/event-out.ts'
+import type { EventOut } from '../../lib/base/sse/event-out.ts'
 
 export class StuckOut extends EventEmitter implements EventOut {
   readonly written: string[] = []

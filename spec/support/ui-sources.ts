@@ -1,11 +1,11 @@
 // Sources of the page's server that say where they were asked, and streams that a spec speaks on.
 
-import type { EventOut } from '../../lib/base/event-out.ts'
+import type { EventOut } from '../../lib/base/sse/event-out.ts'
 import { Watchers } from '../../lib/base/trace/watchers.ts'
 import { watching } from '../../lib/base/trace/watching.ts'
+import { problem } from '../../lib/ui/answers.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Ask } from '../../lib/ui/ask.ts'
-import { problem } from '../../lib/ui/answers.ts'
 import type { UiSources } from '../../lib/ui/service.ts'
 import { traceAnswer } from '../../lib/ui/trace.ts'
 

@@ -2,8 +2,8 @@
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { partPath, UI_PARTS } from '../../lib/base/ui-paths.ts'
 import { freePort } from '../../conformance/gateway-process.ts'
+import { partPath, UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { post } from '../support/llm/asking.ts'

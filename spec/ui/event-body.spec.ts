@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { EventOut } from '../../lib/base/event-out.ts'
-import { MAX_OVERFLOW } from '../../lib/base/kept-out.ts'
+import type { EventOut } from '../../lib/base/sse/event-out.ts'
+import { MAX_OVERFLOW } from '../../lib/base/sse/kept-out.ts'
 import type { Outcome, Sink } from '../../lib/base/types.ts'
 import { EventBody } from '../../lib/ui/event-body.ts'
 import { deadline } from '../support/deadline.ts'

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { filterOf } from '../../lib/base/config/log-filter.ts'
-import { Log, MODULES } from '../../lib/base/log.ts'
+import { Log, MODULES } from '../../lib/base/log/log.ts'
 import { Lines, MAX_LINES, MAX_TEXT, MAX_VALUE } from '../../lib/ui/lines.ts'
 
 const keeping = suite('ui/lines')

@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { UI_PARTS } from '../../lib/base/ui-paths.ts'
+import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'

@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import { watching } from '../../lib/base/trace/watching.ts'
-import { UI_PARTS } from '../../lib/base/ui-paths.ts'
 import type { ConfigView, Logs, Runtime } from '../../lib/ui/api.ts'
 import { MAX_LISTENER_READERS } from '../../lib/ui/service.ts'
 import { deadline } from '../support/deadline.ts'

@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Pulse } from '../../lib/base/live.ts'
-import { Totals } from '../../lib/base/totals.ts'
+import { Totals } from '../../lib/base/live/totals.ts'
+import type { Pulse } from '../../lib/base/live/views.ts'
 import type { Sample } from '../../lib/ui/api.ts'
 import { HISTORY_MS, Sampler } from '../../lib/ui/sampler.ts'
 

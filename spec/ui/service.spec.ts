@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { UI_PARTS } from '../../lib/base/ui-paths.ts'
+import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Answer } from '../../lib/ui/ask.ts'
 import { MAX_LISTENER_READERS, MAX_READERS, UiService } from '../../lib/ui/service.ts'

@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Link } from '../../lib/base/link.ts'
+import { Link } from '../../lib/base/processes/link.ts'
+import { CHILD, CHILDLESS } from '../../lib/workers/messages.ts'
 import { Orphans } from '../../lib/workers/orphans.ts'
 import { deadline } from '../support/deadline.ts'
 import { isAlive, untilGone } from '../support/processes.ts'
@@ -33,9 +34,9 @@ orphans('are ended, and not those that the worker saw the end of', async () => {
   const link = new Link(() => {})
   service.born(ID, link)
   const [left, ended] = [await stubborn(), await stubborn()]
-  link.hear({ kind: 'workers.child', body: left })
-  link.hear({ kind: 'workers.child', body: ended })
-  link.hear({ kind: 'workers.childless', body: ended })
+  link.hear({ kind: CHILD, body: left })
+  link.hear({ kind: CHILD, body: ended })
+  link.hear({ kind: CHILDLESS, body: ended })
   service.gone(ID)
   await untilGone([left])
   assert.ok(isAlive(ended))
@@ -46,7 +47,7 @@ orphans('are ended at once when the process exits', async () => {
   const link = new Link(() => {})
   service.born(ID, link)
   const left = await stubborn()
-  link.hear({ kind: 'workers.child', body: left })
+  link.hear({ kind: CHILD, body: left })
   service.gone(ID)
   service.killAll()
   await untilGone([left])

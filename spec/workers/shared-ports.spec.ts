@@ -5,7 +5,8 @@ import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Link } from '../../lib/base/link.ts'
+import { Link } from '../../lib/base/processes/link.ts'
+import { OPEN } from '../../lib/workers/messages.ts'
 import { SharedPorts } from '../../lib/workers/shared-ports.ts'
 import { deadline } from '../support/deadline.ts'
 
@@ -29,7 +30,7 @@ class Worker {
 
   async open(place = PLACE): Promise<unknown> {
     const answer = new Promise((resolve) => this.#asked.push(resolve))
-    this.link.hear({ kind: 'workers.open', number: 1, body: place })
+    this.link.hear({ kind: OPEN, number: 1, body: place })
     return deadline(answer, 5_000, 'a port')
   }
 

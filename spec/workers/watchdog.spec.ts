@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Link } from '../../lib/base/link.ts'
-import { Watchdog } from '../../lib/workers/watchdog.ts'
+import { Link } from '../../lib/base/processes/link.ts'
 import type { WorkerDoor } from '../../lib/workers/types.ts'
+import { Watchdog } from '../../lib/workers/watchdog.ts'
 import { deadline } from '../support/deadline.ts'
 import { Ear } from '../support/gateway.ts'
 

@@ -1,6 +1,6 @@
 // The parts of a checked configuration as they are shown, wherever that is: by the names users write, and without secrets.
 
-import type { WireLimits } from '../limits.ts'
+import type { WireLimits } from '../bounds/limits.ts'
 import type { LimitConfig } from './limit-types.ts'
 import { addressText, Showing } from './show.ts'
 import type {

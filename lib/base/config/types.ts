@@ -1,6 +1,7 @@
 // What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
 
-import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../limits.ts'
+import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../bounds/limits.ts'
+import type { Expression } from '../cel/compile.ts'
 import type {
   ApiKeyConfig,
   AuthorizationConfig,
@@ -8,7 +9,6 @@ import type {
   JwtAuthConfig,
   McpAuthenticationConfig,
 } from './auth-types.ts'
-import type { Expression } from '../cel/compile.ts'
 import type { LimitConfig, RemoteLimitConfig } from './limit-types.ts'
 import type { AiConfig, AiPolicyConfig, LlmConfig } from './llm-types.ts'
 import type { McpConfig } from './mcp-types.ts'

@@ -1,6 +1,6 @@
 // One request, told event by event to a reader that may be slow: what waits is bounded, and what is dropped is counted.
 
-import type { EventOut } from '../event-out.ts'
+import type { EventOut } from '../sse/event-out.ts'
 import { BodySnapshot } from './body-copy.ts'
 import { eventText } from './event-text.ts'
 import type { TraceEvent } from './events.ts'

@@ -1,13 +1,13 @@
 // Who waits to see a request, in the order they came; each sees one.
 
+import { MAX_WATCHERS } from '../bounds/limits.ts'
+import type { Refusals } from '../bounds/refusals.ts'
 import type { Expression } from '../cel/compile.ts'
 import { View } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
+import type { TraceTerms } from './terms.ts'
 import { Trace } from './trace.ts'
 import type { TraceReader } from './trace.ts'
-import { MAX_WATCHERS } from '../limits.ts'
-import type { Refusals } from '../refusals.ts'
-import type { TraceTerms } from './terms.ts'
 
 interface Waiting {
   readonly reader: TraceReader

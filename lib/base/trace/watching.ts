@@ -2,7 +2,7 @@
 
 import { compile } from '../cel/compile.ts'
 import { CelError } from '../cel/errors.ts'
-import type { EventOut } from '../event-out.ts'
+import type { EventOut } from '../sse/event-out.ts'
 import { TraceStream } from './stream.ts'
 import type { Watchers } from './watchers.ts'
 

@@ -1,7 +1,7 @@
 // Buffers for what must outlive the shared read buffer until its write is done. They go round: a fresh one for
 // every 64 KiB of a large body would grow the process by tens of megabytes before the collector comes.
 
-import { READ_BUFFER_BYTES } from '../limits.ts'
+import { READ_BUFFER_BYTES } from '../bounds/limits.ts'
 
 /** Kept for the next write; more than these exist only while more writes are under way. */
 const MAX_SPARE = 64

@@ -1,8 +1,8 @@
 // Finds the end of an HTTP/1 body in its bytes, and the content between the framing. It changes nothing:
 // whoever forwards the body unchanged only needs to know where it stops.
 
+import { CHUNK_EXTRA_BYTES } from '../bounds/limits.ts'
 import { GatewayError } from '../errors.ts'
-import { CHUNK_EXTRA_BYTES } from '../limits.ts'
 import { isForbiddenTrailer } from './field-rules.ts'
 
 type Kind = 'none' | 'length' | 'chunked' | 'close'

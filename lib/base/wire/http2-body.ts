@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events'
 import type { Http2Stream, IncomingHttpHeaders } from 'node:http2'
-import { inFlight } from '../in-flight.ts'
+import { inFlight } from '../bounds/in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
 import { noHeaders, trailersFrom, withFields } from './http2-head.ts'

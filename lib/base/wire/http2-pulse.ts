@@ -3,6 +3,7 @@
 
 import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { unsentOf } from './handle.ts'
 
 /** The peer's word that it has our settings: an empty frame. */
 const ACK_BYTES = 9
@@ -45,8 +46,7 @@ export class Http2Pulse {
   /** Whatever else is to leave pushes the question out, too, so bytes that left tell nothing: a frame that waits does. */
   get #isStuck(): boolean {
     // Not where the peer takes nothing: that is its right for a while.
-    const { _handle: handle } = this.#socket as unknown as { _handle?: { writeQueueSize?: number } }
-    return (this.#session.state.outboundQueueSize ?? 0) > 0 && handle?.writeQueueSize === 0
+    return (this.#session.state.outboundQueueSize ?? 0) > 0 && unsentOf(this.#socket) === 0
   }
 
   #lives(): void {

@@ -3,7 +3,7 @@
 // undici does not document this file, hence the exact pin and spec/base/wire/memory.spec.ts.
 
 import { createRequire } from 'node:module'
-import { READ_BUFFER_BYTES } from '../limits.ts'
+import { READ_BUFFER_BYTES } from '../bounds/limits.ts'
 import { Copies } from './copies.ts'
 
 interface Llhttp {

@@ -2,14 +2,14 @@
 // Bytes nobody can take yet are kept, and the socket paused, until somebody can.
 
 import assert from 'node:assert'
+import { inFlight } from '../bounds/in-flight.ts'
+import { LINGER_BYTES, UNREAD_BYTES } from '../bounds/limits.ts'
 import { GatewayError } from '../errors.ts'
-import { inFlight } from '../in-flight.ts'
-import { LINGER_BYTES, UNREAD_BYTES } from '../limits.ts'
 import type { Body, Form, Framing, Sink } from '../types.ts'
 import { Framer } from './framer.ts'
 import { Fields } from './head.ts'
-import type { Wire } from './socket.ts'
 import { copyOf } from './socket.ts'
+import type { Wire } from './socket.ts'
 
 /** `over`: the message is read; the next waits until its owner calls `next`. */
 type State = 'head' | 'body' | 'over' | 'tunnel' | 'discard'

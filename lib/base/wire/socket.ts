@@ -6,9 +6,9 @@ import { Socket } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { inFlight } from '../in-flight.ts'
-import { TCP_KEEPALIVE_MS } from '../limits.ts'
-import { handleOf } from './handle.ts'
+import { inFlight } from '../bounds/in-flight.ts'
+import { TCP_OPTIONS } from '../bounds/limits.ts'
+import { handleOf, stopReading, takeHandle } from './handle.ts'
 import { readBuffer } from './memory.ts'
 
 export interface SocketOwner {
@@ -35,11 +35,7 @@ export class Wire {
   /** Takes over a connection that a `net.Server` with `pauseOnConnect` accepted. */
   static accepted(socket: Socket, owner: SocketOwner): Wire {
     // A server cannot be told to use `onread`; a socket made anew over the same handle can.
-    const internals = socket as unknown as { _handle: unknown }
-    const handle = internals._handle
-    internals._handle = null
-    // Without its handle the first socket is a shell; destroying it lets the server forget it.
-    socket.destroy()
+    const handle = handleOf(socket)
     // Half open: the owner decides what a goodbye means, for a tunnel has a second direction.
     const options = {
       handle,
@@ -54,8 +50,8 @@ export class Wire {
 
   /** What is written before the connection stands leaves as soon as it does. */
   static dial(options: NetConnectOpts, owner: SocketOwner, connected: () => void): Wire {
-    const ways = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
-    const wire = new Wire(connect({ ...options, ...ways, onread: onread(owner) } as NetConnectOpts))
+    const ways = { ...options, ...TCP_OPTIONS, onread: onread(owner) }
+    const wire = new Wire(connect(ways as NetConnectOpts))
     wire.socket.once('connect', () => {
       wire.#wasConnected = true
       connected()
@@ -91,10 +87,8 @@ export class Wire {
 
   /** Hands the socket to somebody else (HTTP/2), with bytes that were read already. */
   release(unread: Buffer): Socket {
-    const internals = this.socket as unknown as { _handle: unknown }
-    const handle = internals._handle
-    internals._handle = null
     this.socket.removeAllListeners()
+    const handle = takeHandle(this.socket)
     // Not half open: with no end of its own, an HTTP/2 session would not hear that the peer has left.
     const options = { handle, readable: true, writable: true }
     const socket = new Socket(options as ConstructorParameters<typeof Socket>[0])
@@ -104,8 +98,7 @@ export class Wire {
 
   /** Gives up what the socket stands on, unread from here; null when it is gone. Nobody hears of the socket's end. */
   detach(): SendHandle | null {
-    const { _handle: handle } = this.socket as unknown as { _handle: { readStop(): void } | null }
-    handle?.readStop()
+    stopReading(this.socket)
     this.socket.removeAllListeners()
     return handleOf(this.socket)
   }

@@ -1,13 +1,13 @@
 // The writing half of an HTTP/1 connection: a head and the body behind it, in as few writes as possible,
 // each in the tick in which its bytes came.
 
-import { inFlight } from '../in-flight.ts'
-import { REPLAY_BYTES, STRING_WRITE_BYTES } from '../limits.ts'
+import { inFlight } from '../bounds/in-flight.ts'
+import { REPLAY_BYTES, STRING_WRITE_BYTES } from '../bounds/limits.ts'
 import type { Body, Outcome, Sink } from '../types.ts'
 import type { Fields } from './head.ts'
 import { copies, isShared } from './memory.ts'
-import type { Wire } from './socket.ts'
 import { copyOf } from './socket.ts'
+import type { Wire } from './socket.ts'
 
 /** `none`: head only. `encode`: content goes out chunked. `wire`/`content`: as it comes. */
 export type Mode = 'none' | 'wire' | 'content' | 'encode'

@@ -1,8 +1,9 @@
 // Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
+import { messageOf } from '../../base/errors.ts'
 import type { Fetch } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { shownUrl } from '../shown-url.ts'
 import type { Clock } from '../token/remote-keys.ts'
 import type { Metadata } from './types.ts'
@@ -105,7 +106,7 @@ export class Documents {
       if (found !== null) return found
       reason = `${host} answers with ${status === 200 ? 'no JSON object' : `status ${status}`}`
     } catch (error) {
-      why = `: ${error instanceof Error ? error.message : String(error)}`
+      why = `: ${messageOf(error)}`
     }
     if (reason !== before)
       this.#log.line('warn', 'auth', 'cannot fetch document', [

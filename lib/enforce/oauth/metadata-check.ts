@@ -1,7 +1,7 @@
 // What is odd in a provider's own metadata: clients are not sent to what is no web page, and operators hear of the rest.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { shownUrl } from '../shown-url.ts'
 import { ownUrl } from './providers/urls.ts'
 import type { Metadata, Provider } from './types.ts'

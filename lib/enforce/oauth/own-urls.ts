@@ -2,7 +2,7 @@
 // client sent as Host: metadata that somebody else can bend would send people to log in elsewhere.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { RESOURCE, SERVER } from '../../base/well-known.ts'
+import { RESOURCE, SERVER } from '../../base/places/well-known.ts'
 import type { Form } from './place-of.ts'
 import type { RootForms } from './root-forms.ts'
 import type { OwnUrls } from './types.ts'

@@ -1,7 +1,7 @@
 // Which public document or endpoint a path means. An authorization server `{base}/mcp` is looked for with its path behind
 // the well-known part (RFC 8414), by older clients in front of it, and by the oldest without any.
 
-import { OPENID, RESOURCE, SERVER } from '../../base/well-known.ts'
+import { OPENID, RESOURCE, SERVER } from '../../base/places/well-known.ts'
 import { REGISTRATION } from './own-urls.ts'
 
 /** `client` is where a registration can be read again; `unknown` is nobody's, and needs no token to hear so. */

@@ -1,7 +1,8 @@
 // Requests of clients that are handed on to an identity provider, and what of its answers is meant for them.
 
+import { messageOf } from '../../base/errors.ts'
 import type { Fetch, Fetched } from '../../base/fetch-text.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply } from '../../base/types.ts'
 import { downReply, errorReply } from './replies.ts'
@@ -62,7 +63,7 @@ export class ProviderCalls {
     try {
       fetched = await this.#fetch(url, { method: 'POST', headers, body })
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
+      const why = messageOf(error)
       this.#log.line('warn', 'auth', `${what} without an answer`, ['host', host, 'error', why])
       return downReply(`${host} does not answer`)
     }

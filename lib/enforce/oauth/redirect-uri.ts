@@ -1,6 +1,6 @@
 // Where a client may ask a login to end: on a page over TLS, on this machine, or in an app.
 
-import { hostOf, isLoopback } from '../../base/loopback.ts'
+import { hostOf, isLoopback } from '../../base/places/loopback.ts'
 
 /** Schemes that browsers run, show or fetch themselves: no app's own. */
 const TAKEN = new Set([

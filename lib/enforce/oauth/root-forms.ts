@@ -2,7 +2,7 @@
 // where it has several.
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { OPENID, RESOURCE, SERVER } from '../../base/well-known.ts'
+import { OPENID, RESOURCE, SERVER } from '../../base/places/well-known.ts'
 import { ownOf } from './own-urls.ts'
 
 /** Whether the document without a path is this resource's, or could be somebody else's. */

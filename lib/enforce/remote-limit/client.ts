@@ -6,10 +6,10 @@ import type { ClientHttp2Session } from 'node:http2'
 import assert from 'node:assert'
 import { connect as connectSocket, isIPv6 } from 'node:net'
 import type { NetConnectOpts } from 'node:net'
+import { TCP_OPTIONS } from '../../base/bounds/limits.ts'
 import type { Endpoint } from '../../base/config/types.ts'
-import { TCP_KEEPALIVE_MS } from '../../base/limits.ts'
 import { noDecisions } from '../../base/limit/decisions.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { Pending } from '../../base/pending.ts'
 import { Ask, isFailure } from './ask.ts'
 import type { Asked, Failure, Leave } from './ask.ts'
@@ -87,7 +87,7 @@ export class RateLimitService {
     this.#connect =
       endpoint.kind === 'unix'
         ? { path: endpoint.path }
-        : { host: endpoint.host, port: endpoint.port, noDelay: true }
+        : { host: endpoint.host, port: endpoint.port }
     this.#log = log
     this.#clock = clock
     this.#pending = pending
@@ -175,7 +175,7 @@ export class RateLimitService {
   }
 
   #dial(): ClientHttp2Session {
-    const options = { ...this.#connect, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }
+    const options = { ...this.#connect, ...TCP_OPTIONS }
     const session = connect(`http://${this.#authority}`, {
       createConnection: () => connectSocket(options),
       settings: { enablePush: false },

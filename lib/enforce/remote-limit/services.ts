@@ -2,8 +2,8 @@
 
 import type { Endpoint } from '../../base/config/types.ts'
 import type { Decisions } from '../../base/limit/decisions.ts'
-import type { Log } from '../../base/log.ts'
-import type { Labels } from '../../base/metrics.ts'
+import type { Labels } from '../../base/live/metrics.ts'
+import type { Log } from '../../base/log/log.ts'
 import { Pending } from '../../base/pending.ts'
 import { RateLimitService } from './client.ts'
 

@@ -2,7 +2,7 @@
 
 import type { PublicKey } from '../../base/config/auth-types.ts'
 import type { Fetch } from '../../base/fetch-text.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { Keys } from './keys.ts'
 import { RemoteKeys } from './remote-keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'

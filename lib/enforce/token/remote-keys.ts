@@ -1,9 +1,10 @@
 // A provider's key set: fetched when first needed and when it has grown old, or when a token names a key that is not in
 // it. The last good set stays in use while the provider is down.
 
+import { messageOf } from '../../base/errors.ts'
 import type { Fetch } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
-import type { Log } from '../../base/log.ts'
+import type { Log } from '../../base/log/log.ts'
 import { shownUrl } from '../shown-url.ts'
 import { Keys } from './keys.ts'
 
@@ -117,7 +118,7 @@ export class RemoteKeys implements KeySource {
       this.#reason = ''
     } catch (error) {
       this.#nextTry = this.#clock.now() + RETRY_MS
-      this.#reason = error instanceof Error ? error.message : String(error)
+      this.#reason = messageOf(error)
       const kept = this.#keys === null ? 'none' : 'the last good set'
       this.#log.line('warn', 'auth', 'cannot fetch key set', [
         ...['url', this.#shown, 'error', this.#reason],

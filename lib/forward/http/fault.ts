@@ -1,6 +1,6 @@
 // What went wrong on the way to a backend, in words that help and that name no inner address.
 
-import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../base/descriptors.ts'
+import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../base/bounds/descriptors.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 

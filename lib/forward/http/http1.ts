@@ -2,15 +2,15 @@
 // halves are through with it.
 
 import assert from 'node:assert'
-import { GatewayError } from '../../base/errors.ts'
 import {
   KEEP_ALIVE_MARGIN,
   LINGER_MS,
   MAX_INTERIM,
   READ_BUFFER_BYTES,
   STALE_MS,
-} from '../../base/limits.ts'
-import type { BackendLimits } from '../../base/limits.ts'
+} from '../../base/bounds/limits.ts'
+import type { BackendLimits } from '../../base/bounds/limits.ts'
+import { GatewayError } from '../../base/errors.ts'
 import { EMPTY_BODY } from '../../base/reply.ts'
 import type { Clock, Swept } from '../../base/sweeper.ts'
 import type { Body, Outcome, Tunnel } from '../../base/types.ts'

@@ -2,11 +2,11 @@
 // A connection that does not come about fails the one call it was for and holds up nobody else.
 
 import type { SecureContext, TLSSocket } from 'node:tls'
+import type { BackendLimits } from '../../base/bounds/limits.ts'
 import { GatewayError } from '../../base/errors.ts'
-import type { BackendLimits } from '../../base/limits.ts'
-import type { PoolView } from '../../base/live.ts'
-import type { Level, Log } from '../../base/log.ts'
-import type { Histogram } from '../../base/metrics.ts'
+import type { Histogram } from '../../base/live/metrics.ts'
+import type { PoolView } from '../../base/live/views.ts'
+import type { Level, Log } from '../../base/log/log.ts'
 import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
 import { Wire } from '../../base/wire/socket.ts'
 import type { Carrier, HttpCall } from './call.ts'

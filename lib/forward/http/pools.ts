@@ -1,9 +1,9 @@
 // Every origin's pool: routes that name the same origin share its connections.
 
-import type { BackendLimits } from '../../base/limits.ts'
-import type { PoolView } from '../../base/live.ts'
-import type { Log } from '../../base/log.ts'
-import { Histogram } from '../../base/metrics.ts'
+import type { BackendLimits } from '../../base/bounds/limits.ts'
+import { Histogram } from '../../base/live/metrics.ts'
+import type { PoolView } from '../../base/live/views.ts'
+import type { Log } from '../../base/log/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import type { Swept } from '../../base/sweeper.ts'
 import type { Origin } from './origin.ts'

@@ -1,7 +1,7 @@
 // A provider that may answer a request, and what a request to it must look like.
 
+import { MAX_TURNS } from '../../base/bounds/limits.ts'
 import type { AiEntry } from '../../base/config/llm-types.ts'
-import { MAX_TURNS } from '../../base/limits.ts'
 import type { Backend } from '../../base/types.ts'
 import type { Health } from './health.ts'
 import type { Refusals } from './refusals.ts'

@@ -1,4 +1,4 @@
-// Bounds of the MCP side that nobody needs to move; those with a config key are in `base/limits.ts`.
+// Bounds of the MCP side that nobody needs to move; those with a config key are in `base/bounds/limits.ts`.
 
 /** Requests of one client session that wait for an answer. */
 export const MAX_CALLS = 1_024

@@ -2,24 +2,24 @@
 // as it was.
 
 import { randomUUID } from 'node:crypto'
-import type { Budget } from '../../base/budget.ts'
+import type { Budget } from '../../base/bounds/budget.ts'
+import type { McpLimits } from '../../base/bounds/limits.ts'
+import type { Refusals } from '../../base/bounds/refusals.ts'
+import type { Shares } from '../../base/bounds/shares.ts'
 import type { McpConfig } from '../../base/config/mcp-types.ts'
-import type { McpLimits } from '../../base/limits.ts'
-import { someOf } from '../../base/live.ts'
-import type { SessionView } from '../../base/live-types.ts'
-import type { GroupView } from '../../base/live.ts'
-import type { Log } from '../../base/log.ts'
-import type { Refusals } from '../../base/refusals.ts'
-import type { Shares } from '../../base/shares.ts'
+import type { SessionView } from '../../base/live/types.ts'
+import { someOf } from '../../base/live/views.ts'
+import type { GroupView } from '../../base/live/views.ts'
+import type { Log } from '../../base/log/log.ts'
 import type { Sweeper } from '../../base/sweeper.ts'
 import type { Message } from './message.ts'
-import { Session } from './session/session.ts'
 import type { About, SessionOwner } from './session/about.ts'
+import { Session } from './session/session.ts'
 import { Names } from './several/names.ts'
 import type { Link, LinkOwner } from './types.ts'
 
 /** What all groups of the process share. */
-export interface Surroundings {
+export interface GroupSurroundings {
   /** Of the process among others, at the end of its sessions' ids; '' where it is alone. */
   readonly mark: string
   readonly limits: McpLimits
@@ -62,14 +62,14 @@ export class Group implements SessionOwner {
   readonly refusals: Refusals
   /** Whether some target is reached by HTTP, and hears headers of the client's. */
   readonly isRemote: boolean
-  readonly #around: Surroundings
+  readonly #around: GroupSurroundings
   readonly #sessions = new Map<string, Session>()
   /** Why targets are not there, by name, since they were last seen to be. */
   readonly #faults = new Map<string, string>()
   readonly #children: number
   #state: 'named' | 'retired' = 'named'
 
-  constructor(key: string, config: McpConfig, around: Surroundings) {
+  constructor(key: string, config: McpConfig, around: GroupSurroundings) {
     this.key = key
     this.config = config
     this.limits = around.limits

@@ -2,20 +2,20 @@
 // sessions, any other lets them end.
 
 import { createHash } from 'node:crypto'
-import { Budget } from '../../base/budget.ts'
+import { Budget } from '../../base/bounds/budget.ts'
+import type { McpLimits } from '../../base/bounds/limits.ts'
+import type { Refusals } from '../../base/bounds/refusals.ts'
+import { Shares } from '../../base/bounds/shares.ts'
 import type { McpConfig, McpTarget } from '../../base/config/mcp-types.ts'
 import { Secret } from '../../base/config/secret.ts'
-import type { McpLimits } from '../../base/limits.ts'
-import type { GroupView } from '../../base/live.ts'
-import type { Log } from '../../base/log.ts'
-import type { Refusals } from '../../base/refusals.ts'
-import { Shares } from '../../base/shares.ts'
+import type { GroupView } from '../../base/live/views.ts'
+import type { Log } from '../../base/log/log.ts'
 import { Sweeper } from '../../base/sweeper.ts'
 import { originOf } from '../http/origin.ts'
 import type { Pools } from '../http/pools.ts'
 import { HEAD_DELAY_MS } from './bounds.ts'
 import { Group } from './group.ts'
-import type { Surroundings } from './group.ts'
+import type { GroupSurroundings } from './group.ts'
 import { LegacyLink } from './remote/legacy.ts'
 import { StreamableLink } from './remote/streamable.ts'
 import type { Session } from './session/session.ts'
@@ -35,7 +35,7 @@ interface Shared {
   readonly witness: ChildWitness | null
 }
 
-export class Groups implements Surroundings {
+export class Groups implements GroupSurroundings {
   readonly mark: string
   readonly limits: McpLimits
   readonly log: Log

@@ -2,7 +2,7 @@
 // traces and logs see what they see of any client.
 
 import { isIP } from 'node:net'
-import { RESOURCE, SERVER } from '../../base/well-known.ts'
+import { RESOURCE, SERVER } from '../../base/places/well-known.ts'
 import type { McpPlace } from '../mcp-places.ts'
 
 export interface Destination {

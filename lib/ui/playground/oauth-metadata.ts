@@ -2,7 +2,7 @@
 // first, then that of the authorization server it names (RFC 9728, RFC 8414, OpenID Connect).
 
 import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { OPENID, RESOURCE, SERVER } from '../../base/well-known.ts'
+import { OPENID, RESOURCE, SERVER } from '../../base/places/well-known.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { Web } from './web.ts'
 

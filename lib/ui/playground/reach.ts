@@ -3,7 +3,7 @@
 
 import { isIP } from 'node:net'
 import type { AdminAddress } from '../../base/config/types.ts'
-import { isLoopback } from '../../base/loopback.ts'
+import { isLoopback } from '../../base/places/loopback.ts'
 import { isDocument } from './destination.ts'
 
 /** Whom an address belongs to; `nobody` is not to be asked. */

@@ -5,7 +5,8 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { request as askHttps } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { isEventStream } from '../../base/event-stream.ts'
+import { messageOf } from '../../base/errors.ts'
+import { isEventStream } from '../../base/sse/media-type.ts'
 import type { McpPlace } from '../mcp-places.ts'
 import { destinationOf, mayAsk } from './destination.ts'
 import type { Destination } from './destination.ts'
@@ -104,7 +105,7 @@ async function hand(
   } catch (error) {
     outgoing.destroy()
     if (response.headersSent) return void response.destroy()
-    refuse(response, 502, `the listener does not answer: ${reasonOf(error)}`)
+    refuse(response, 502, `the listener does not answer: ${messageOf(error)}`)
   }
 }
 
@@ -140,8 +141,4 @@ function picked(
       typeof value === 'string' && (names.includes(name) || name.startsWith('mcp-')),
   )
   return Object.fromEntries(found) as Record<string, string>
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

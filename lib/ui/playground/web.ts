@@ -3,7 +3,7 @@
 
 import type { Fetch, FetchOptions } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
-import { InnerAddress } from '../../base/outside.ts'
+import { InnerAddress } from '../../base/places/outside.ts'
 import type { Destination } from './destination.ts'
 import { LoginProblem } from './login-problem.ts'
 import { reachOf } from './reach.ts'

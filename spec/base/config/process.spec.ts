@@ -1,7 +1,5 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { addressesOf, isPreset } from '../../../lib/base/config/check/process.ts'
-import type { AdminAddress, Config } from '../../../lib/base/config/types.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
@@ -11,7 +9,9 @@ import {
   TERMINATION_DEADLINE,
   TRACED_BODY_BYTES,
   WIRE_LIMITS,
-} from '../../../lib/base/limits.ts'
+} from '../../../lib/base/bounds/limits.ts'
+import { addressesOf, isPreset } from '../../../lib/base/config/check/process.ts'
+import type { AdminAddress, Config } from '../../../lib/base/config/types.ts'
 import { configOf, problemsOf } from '../../support/config.ts'
 
 const settings = suite('config and frontendPolicies')

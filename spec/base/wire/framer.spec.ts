@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { CHUNK_EXTRA_BYTES } from '../../../lib/base/bounds/limits.ts'
 import { GatewayError } from '../../../lib/base/errors.ts'
-import { CHUNK_EXTRA_BYTES } from '../../../lib/base/limits.ts'
 import { Framer } from '../../../lib/base/wire/framer.ts'
 import { splits } from '../../support/splits.ts'
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { READ_BUFFER_BYTES } from '../../../lib/base/limits.ts'
+import { READ_BUFFER_BYTES } from '../../../lib/base/bounds/limits.ts'
 import * as memory from '../../../lib/base/wire/memory.ts'
 
 const { llhttp, readBuffer, requestParser, responseParser, resetSpans, spans } = memory

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { BACKEND_LIMITS } from '../../../lib/base/bounds/limits.ts'
+import type { BackendLimits } from '../../../lib/base/bounds/limits.ts'
 import type { GatewayError } from '../../../lib/base/errors.ts'
-import { BACKEND_LIMITS } from '../../../lib/base/limits.ts'
-import type { BackendLimits } from '../../../lib/base/limits.ts'
 import type { Reply } from '../../../lib/base/types.ts'
 import { ask, requestHead } from '../../../lib/forward/http/ask.ts'
 import type { Asker } from '../../../lib/forward/http/ask.ts'

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { STALE_MS } from '../../../lib/base/bounds/limits.ts'
 import { Backend } from '../../support/backend.ts'
 import type { Step } from '../../support/backend.ts'
-import { STALE_MS } from '../../../lib/base/limits.ts'
 import { Stage, routeTo } from '../../support/gateway.ts'
 import { CERT, KEY } from '../../support/tls-pair.ts'
 

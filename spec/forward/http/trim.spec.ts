@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { BACKEND_LIMITS } from '../../../lib/base/limits.ts'
+import { BACKEND_LIMITS } from '../../../lib/base/bounds/limits.ts'
 import { ask, requestHead } from '../../../lib/forward/http/ask.ts'
 import { originOf } from '../../../lib/forward/http/origin.ts'
 import { Pools } from '../../../lib/forward/http/pools.ts'

@@ -1,7 +1,7 @@
 // A log that keeps its lines, for parts of the gateway that are tried alone.
 
-import { Log } from '../../../lib/base/log.ts'
-import type { Level, Value } from '../../../lib/base/log.ts'
+import { Log } from '../../../lib/base/log/log.ts'
+import type { Level, Value } from '../../../lib/base/log/log.ts'
 
 export class Lines extends Log {
   /** Level, message and fields. */

@@ -10,8 +10,8 @@ import {
   TRACED_BODY_BYTES,
   WIRE_LIMITS,
   WORKERS,
-} from '../../limits.ts'
-import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../limits.ts'
+} from '../../bounds/limits.ts'
+import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../../bounds/limits.ts'
 import { ADDRESSES } from '../shape/process.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process.ts'
 import type { AdminAddress, ProcessConfig } from '../types.ts'

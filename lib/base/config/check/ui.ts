@@ -1,12 +1,12 @@
 // `ui` → the listeners that serve the web UI, and whom they show it to.
 
 import type { z } from 'zod'
-import { isLoopback } from '../../loopback.ts'
-import { UI_PATH, UI_PATHS } from '../../ui-paths.ts'
+import { isLoopback } from '../../places/loopback.ts'
+import { UI_PATH, UI_PATHS } from '../../places/ui-paths.ts'
 import { asksCredential, asksWho } from '../asks-who.ts'
 import type { Path } from '../error.ts'
-import { addressText } from '../show.ts'
 import type { UI } from '../shape/ui.ts'
+import { addressText } from '../show.ts'
 import type { GatewayConfig, PathMatch, RouteConfig, UiConfig, UiPolicies } from '../types.ts'
 import { DEFAULT_GATEWAY, listenersFor } from './attach.ts'
 import type { Attachments } from './attach.ts'

@@ -2,9 +2,6 @@
 
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { checkFilter } from '../log-filter.ts'
-import type { AdminAddress } from '../types.ts'
-import { kindOf } from '../wording.ts'
 import {
   BACKEND_LIMITS,
   LLM_LIMITS,
@@ -16,8 +13,11 @@ import {
   TRACED_BODY_BYTES,
   WIRE_LIMITS,
   WORKERS,
-} from '../../limits.ts'
+} from '../../bounds/limits.ts'
 import { durationText } from '../duration.ts'
+import { checkFilter } from '../log-filter.ts'
+import type { AdminAddress } from '../types.ts'
+import { kindOf } from '../wording.ts'
 import { unsupported, union } from './parts.ts'
 import { duration, hostAndPort, isHeaderName, refuse, wait } from './scalars.ts'
 

@@ -1,6 +1,6 @@
 // auth0: a provider that issues tokens for an API only to those who name it as `audience`.
 
-import { OPENID } from '../../../base/well-known.ts'
+import { OPENID } from '../../../base/places/well-known.ts'
 import type { Provider } from '../types.ts'
 import { plain } from './plain.ts'
 import { ownUrl, trimmed } from './urls.ts'

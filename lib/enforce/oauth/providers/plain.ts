@@ -1,6 +1,6 @@
 // No provider named: whatever the issuer says of itself, by RFC 8414 or as an OpenID provider.
 
-import { OPENID, SERVER } from '../../../base/well-known.ts'
+import { OPENID, SERVER } from '../../../base/places/well-known.ts'
 import type { Provider } from '../types.ts'
 import { ownUrl, trimmed } from './urls.ts'
 

@@ -1,7 +1,7 @@
 // idp_realm: a provider with realms. Its documents are good; it only registers clients where browsers cannot go, and does
 // not say that it takes public ones.
 
-import { OPENID } from '../../../base/well-known.ts'
+import { OPENID } from '../../../base/places/well-known.ts'
 import { withPublicClients } from '../public-clients.ts'
 import type { Provider } from '../types.ts'
 import { ownUrl, trimmed } from './urls.ts'

@@ -1,7 +1,7 @@
 // idp_tenant: a provider with tenants. It registers nobody, refuses `resource`, and does not say that it knows PKCE, so
 // the gateway stands in between (spec.md §4.3).
 
-import { OPENID } from '../../../base/well-known.ts'
+import { OPENID } from '../../../base/places/well-known.ts'
 import type { Provider } from '../types.ts'
 
 /** Where tokens of version 1 come from, and where their tenant's endpoints are. */

@@ -1,7 +1,7 @@
 // The built-in mock provider: answers in every dialect it is asked in, with the user's own words and made-up usage, for
 // the quickstart, tests and dry runs. What it can be told to do wrong stands in `drills.ts`.
 
-import { Budget } from '../../../base/budget.ts'
+import { Budget } from '../../../base/bounds/budget.ts'
 import type { LlmFormat } from '../../../base/config/llm-types.ts'
 import { faultOf } from '../../../base/errors.ts'
 import type { Exchange } from '../../../base/exchange.ts'

@@ -1,7 +1,7 @@
 // Bytes of a request kept in memory, charged to what all requests may keep together. The room they lie in grows by doubling:
 // while a body comes in pieces it may be twice as large as what is charged.
 
-import type { Budget } from '../../../base/budget.ts'
+import type { Budget } from '../../../base/bounds/budget.ts'
 import { Pile } from '../../../base/pile.ts'
 
 export class Kept {

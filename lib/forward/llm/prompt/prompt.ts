@@ -7,7 +7,7 @@
 // what is held; call it at the end, whatever the end.
 
 import assert from 'node:assert'
-import type { Budget } from '../../../base/budget.ts'
+import type { Budget } from '../../../base/bounds/budget.ts'
 import type { GatewayError } from '../../../base/errors.ts'
 import type { Body, Framing, Outcome, Sink } from '../../../base/types.ts'
 import type { Fields, RequestHead } from '../../../base/wire/head.ts'

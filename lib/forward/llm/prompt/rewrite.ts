@@ -1,7 +1,7 @@
 // How one try's body is made of what the client sent: members replaced, members added in front of the closing brace, and
 // every other byte as it came. It follows the outline, which always knows at least what has passed here.
 
-import type { Budget } from '../../../base/budget.ts'
+import type { Budget } from '../../../base/bounds/budget.ts'
 import { edited } from '../../../base/json/edit.ts'
 import type { Edit } from '../../../base/json/edit.ts'
 import type { BodyEdits } from '../types.ts'

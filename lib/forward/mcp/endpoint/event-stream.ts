@@ -1,7 +1,7 @@
 // An event stream towards a client: messages leave in the tick they come, or wait in a bounded queue while the client
 // is slow. The owner watches the queue; the stream itself never drops anything.
 
-import { inFlight } from '../../../base/in-flight.ts'
+import { inFlight } from '../../../base/bounds/in-flight.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../../../base/types.ts'
 
 export interface StreamOwner {

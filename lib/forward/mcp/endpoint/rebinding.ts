@@ -1,7 +1,7 @@
 // Against DNS rebinding: a web page that had its own name point to this machine says that name in Host and Origin.
 
 import type { Exchange } from '../../../base/exchange.ts'
-import { hostOf, isLoopback } from '../../../base/loopback.ts'
+import { hostOf, isLoopback } from '../../../base/places/loopback.ts'
 
 /**
  * `strict`: only loopback names are served, to pages from loopback or let in by `cors`.

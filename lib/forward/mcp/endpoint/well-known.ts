@@ -1,7 +1,7 @@
 // The documents about authorization that an only remote target may be asked for. Nothing else of it is in reach this
 // way: no rule, session or bound of MCP holds there.
 
-import { OPENID, RESOURCE, SERVER } from '../../../base/well-known.ts'
+import { OPENID, RESOURCE, SERVER } from '../../../base/places/well-known.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 
 const DOCUMENTS = [RESOURCE, SERVER, OPENID]

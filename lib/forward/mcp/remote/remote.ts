@@ -1,8 +1,8 @@
 // A remote target as its links ask it: the pool of its origin, and what its policies make of each request.
 
+import type { McpLimits } from '../../../base/bounds/limits.ts'
 import type { McpTarget } from '../../../base/config/mcp-types.ts'
-import type { McpLimits } from '../../../base/limits.ts'
-import type { Log } from '../../../base/log.ts'
+import type { Log } from '../../../base/log/log.ts'
 import type { Call } from '../../../base/types.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 import { ask, requestHead } from '../../http/ask.ts'

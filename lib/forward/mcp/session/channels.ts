@@ -1,6 +1,6 @@
 // The channels of one session: those of its calls and the one that stands alone, who reads them, and how well.
 
-import type { Budget } from '../../../base/budget.ts'
+import type { Budget } from '../../../base/bounds/budget.ts'
 import type { Attempt } from '../../../base/types.ts'
 import { RESUME_GRACE_MS } from '../bounds.ts'
 import { ALONE, Channel } from './channel.ts'

@@ -1,6 +1,6 @@
 // The latest events of a session, so that a client whose connection broke can have them again (Last-Event-ID).
 
-import type { Budget } from '../../../base/budget.ts'
+import type { Budget } from '../../../base/bounds/budget.ts'
 import { MAX_HISTORY_BYTES, MAX_HISTORY_EVENTS } from '../bounds.ts'
 
 interface Past {

@@ -1,7 +1,7 @@
 // A child process that speaks MCP on its standard input and output, as one session's link to a target.
 
-import { inFlight } from '../../../base/in-flight.ts'
-import type { Log, Value } from '../../../base/log.ts'
+import { inFlight } from '../../../base/bounds/in-flight.ts'
+import type { Log, Value } from '../../../base/log/log.ts'
 import type { Link, LinkOwner, Outgoing } from '../types.ts'
 import { Ending } from './ending.ts'
 import type { Graces } from './ending.ts'

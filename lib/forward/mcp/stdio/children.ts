@@ -1,8 +1,8 @@
 // All child processes of the gateway: how many there may be, what is known of them, and that none is left behind.
 
-import type { McpLimits } from '../../../base/limits.ts'
-import type { ChildView } from '../../../base/live.ts'
-import type { Log } from '../../../base/log.ts'
+import type { McpLimits } from '../../../base/bounds/limits.ts'
+import type { ChildView } from '../../../base/live/views.ts'
+import type { Log } from '../../../base/log/log.ts'
 import type { Link, LinkOwner } from '../types.ts'
 import { Child } from './child.ts'
 import type { ChildHome } from './child.ts'

@@ -1,7 +1,7 @@
 // Cuts a stream of bytes into lines. It works on bytes, so that no read can split a character, and a line that comes
 // in pieces is joined once, however small they are.
 
-import { inFlight } from '../../../base/in-flight.ts'
+import { inFlight } from '../../../base/bounds/in-flight.ts'
 
 export interface LineOwner {
   /** A line without its end, and never an empty one. The bytes are the owner's to keep. */

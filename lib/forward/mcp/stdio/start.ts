@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
-import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../../base/descriptors.ts'
+import { isOutOfDescriptors, NO_DESCRIPTORS } from '../../../base/bounds/descriptors.ts'
 import type { McpTarget } from '../../../base/config/mcp-types.ts'
 
 export type StdioTarget = Extract<McpTarget, { kind: 'stdio' }>

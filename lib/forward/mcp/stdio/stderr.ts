@@ -1,7 +1,7 @@
 // What a child says on its standard error goes to our log, line by line. It is read as fast as it comes, so that
 // no child hangs on it; what is too long or too much is cut or counted.
 
-import type { Log, Value } from '../../../base/log.ts'
+import type { Log, Value } from '../../../base/log/log.ts'
 import { shownLine } from '../../../base/redact.ts'
 import type { KnownValues } from './known-values.ts'
 import { Lines } from './lines.ts'

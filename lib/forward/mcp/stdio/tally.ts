@@ -1,6 +1,6 @@
 // Things that go wrong again and again: the first few are told one by one, the others by their number.
 
-import type { Log, Value } from '../../../base/log.ts'
+import type { Log, Value } from '../../../base/log/log.ts'
 
 /** How many of a kind are told one by one. */
 const MOST_TOLD = 10

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/budget.ts'
+import { Budget } from '../../../../lib/base/bounds/budget.ts'
 import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
 
 const again = suite('llm prompt, again')

@@ -3,13 +3,13 @@
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/budget.ts'
+import { Budget } from '../../../../lib/base/bounds/budget.ts'
 import { edited } from '../../../../lib/base/json/edit.ts'
 import type { Edit } from '../../../../lib/base/json/edit.ts'
 import { membersOf, valueOf } from '../../../../lib/base/json/scan.ts'
 import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
-import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
 import { jsonKeys } from '../../../support/json-keys.ts'
+import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
 
 const property = suite('llm prompt, any')
 

@@ -1,6 +1,6 @@
 // Both ends of a prompt: a client's body that comes as a spec says, and a provider that takes it as a spec says.
 
-import { Budget } from '../../../../lib/base/budget.ts'
+import { Budget } from '../../../../lib/base/bounds/budget.ts'
 import type { GatewayError } from '../../../../lib/base/errors.ts'
 import type { Body, Form, Framing, Outcome, Sink } from '../../../../lib/base/types.ts'
 import { RequestHead } from '../../../../lib/base/wire/head.ts'

@@ -1,7 +1,7 @@
 // What specs of links share: a target made of a scripted backend, messages, answers, and an owner that notes all it hears.
 
-import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/base/limits.ts'
-import { Log } from '../../../../lib/base/log.ts'
+import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/base/bounds/limits.ts'
+import { Log } from '../../../../lib/base/log/log.ts'
 import type { Reply } from '../../../../lib/base/types.ts'
 import { originOf } from '../../../../lib/forward/http/origin.ts'
 import { Pools } from '../../../../lib/forward/http/pools.ts'

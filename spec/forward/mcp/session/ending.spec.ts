@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MCP_LIMITS } from '../../../../lib/base/limits.ts'
+import { MCP_LIMITS } from '../../../../lib/base/bounds/limits.ts'
 import { Stage } from '../../../support/gateway.ts'
 import type { Line } from '../../../support/gateway.ts'
 import {

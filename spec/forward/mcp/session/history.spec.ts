@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/budget.ts'
-import { inFlight } from '../../../../lib/base/in-flight.ts'
+import { Budget } from '../../../../lib/base/bounds/budget.ts'
+import { inFlight } from '../../../../lib/base/bounds/in-flight.ts'
 import { History } from '../../../../lib/forward/mcp/session/history.ts'
 
 const histories = suite('mcp/history')

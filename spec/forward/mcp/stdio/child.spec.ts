@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../../../lib/base/in-flight.ts'
+import { inFlight } from '../../../../lib/base/bounds/in-flight.ts'
 import { MAX_STDIN_BYTES } from '../../../../lib/forward/mcp/stdio/child.ts'
 import { Owner, familyTests, request, targetOf, until } from './owner.ts'
 

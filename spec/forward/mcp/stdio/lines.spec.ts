@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../../../lib/base/in-flight.ts'
+import { inFlight } from '../../../../lib/base/bounds/in-flight.ts'
 import { Lines } from '../../../../lib/forward/mcp/stdio/lines.ts'
 import { splits } from '../../../support/splits.ts'
 

@@ -2,8 +2,8 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { Log } from '../../../../lib/base/log.ts'
-import type { McpLimits } from '../../../../lib/base/limits.ts'
+import type { McpLimits } from '../../../../lib/base/bounds/limits.ts'
+import { Log } from '../../../../lib/base/log/log.ts'
 import type { Message } from '../../../../lib/forward/mcp/message.ts'
 import { Child } from '../../../../lib/forward/mcp/stdio/child.ts'
 import { Children } from '../../../../lib/forward/mcp/stdio/children.ts'

@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Secret } from '../../../../lib/base/config/secret.ts'
-import { Log } from '../../../../lib/base/log.ts'
+import { Log } from '../../../../lib/base/log/log.ts'
 import { KnownValues } from '../../../../lib/forward/mcp/stdio/known-values.ts'
 import {
   LAST_LINES,

@@ -1,0 +1,94 @@
+// Restart without a lost request, for a gateway in one process: a successor is started, given the sockets that are open,
+// and has them alone once it serves. One that cannot start changes nothing.
+
+import { spawn } from 'node:child_process'
+import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { Sockets } from '../base/processes/sockets.ts'
+
+/** A variable of the environment: which socket has which number. Taken out before anybody else could be given it. */
+const VARIABLE = 'GATEWAY_SOCKETS'
+const READY = 'ready'
+
+/** Standard input, output, errors, and the channel come first. */
+const FIRST_FD = 4
+
+/** A successor that does not serve after this never will. */
+const START_DEADLINE = 60_000
+const KILL_GRACE = 5_000
+
+/** What the process before this one left; null when there was none. */
+export interface Predecessor {
+  readonly sockets: Sockets
+  /** Lets it leave. `gone` is called when it has. */
+  served(gone: () => void): void
+}
+
+export function takeOver(env = process.env): Predecessor | null {
+  const text = env[VARIABLE]
+  delete env[VARIABLE]
+  if (text === undefined) return null
+  const sockets = new Sockets(Object.entries(JSON.parse(text) as Record<string, number>))
+  process.channel?.unref()
+  const served = (gone: () => void): void => {
+    sockets.closeRest()
+    process.once('disconnect', gone)
+    if (process.connected) process.send?.(READY, undefined, {}, () => {})
+    else gone()
+  }
+  return { sockets, served }
+}
+
+export class Successor {
+  readonly pid: number | undefined
+  /** Rejects when it cannot serve; then it is gone or leaving. */
+  readonly ready: Promise<void>
+  readonly #child: ChildProcess
+
+  /** `input` is what it finds on standard input; null for nothing. */
+  constructor(sockets: Sockets, input: string | null, deadline = START_DEADLINE) {
+    this.#child = spawnSuccessor(sockets.descriptors, input)
+    this.pid = this.#child.pid
+    this.ready = this.#whenReady(deadline)
+  }
+
+  /** It may have connections already. */
+  end(): void {
+    const child = this.#child
+    child.kill('SIGTERM')
+    setTimeout(() => child.kill('SIGKILL'), KILL_GRACE).unref()
+  }
+
+  async #whenReady(deadline: number): Promise<void> {
+    const child = this.#child
+    let timer: NodeJS.Timeout | undefined
+    try {
+      await new Promise<void>((resolve, reject) => {
+        child.once('message', () => resolve())
+        child.once('error', reject)
+        child.once('exit', (code, signal) =>
+          reject(new Error(`the successor ended with ${signal ?? `code ${code}`}`)),
+        )
+        timer = setTimeout(() => {
+          this.end()
+          reject(new Error(`the successor does not serve after ${deadline} ms`))
+        }, deadline)
+      })
+    } finally {
+      clearTimeout(timer)
+      // This process does not wait for it; by the channel it hears when this one is gone.
+      child.unref()
+      child.channel?.unref()
+    }
+  }
+}
+
+function spawnSuccessor(descriptors: ReadonlyMap<string, number>, input: string | null) {
+  const numbers = [...descriptors.keys()].map((key, index) => [key, FIRST_FD + index])
+  const env = { ...process.env, [VARIABLE]: JSON.stringify(Object.fromEntries(numbers)) }
+  const first = input === null ? 'ignore' : 'pipe'
+  const stdio: StdioOptions = [first, 'inherit', 'inherit', 'ipc', ...descriptors.values()]
+  const words = [...process.execArgv, ...process.argv.slice(1)]
+  const child = spawn(process.execPath, words, { env, stdio })
+  child.stdin?.on('error', () => {}).end(input)
+  return child
+}

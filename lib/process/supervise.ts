@@ -1,0 +1,155 @@
+// The gateway in several processes: this one serves nothing itself. It has the ports, looks after the workers, and is the
+// one that operators talk to.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { writtenOf } from '../base/config/load.ts'
+import type { Config } from '../base/config/types.ts'
+import { Log } from '../base/log/log.ts'
+import { Sockets } from '../base/processes/sockets.ts'
+import { Front } from '../front/front.ts'
+import { LimitOwner } from '../workers/limit-owner.ts'
+import { QUIT, REFUSAL } from '../workers/messages.ts'
+import { Orphans } from '../workers/orphans.ts'
+import { PassingOn } from '../workers/passing-on.ts'
+import { frontSocket } from '../workers/seat.ts'
+import { SharedPorts } from '../workers/shared-ports.ts'
+import { Supervisor } from '../workers/supervisor.ts'
+import type { WorkerService } from '../workers/supervisor.ts'
+import { Watchdog } from '../workers/watchdog.ts'
+import { AllWorkers } from './all-workers.ts'
+import { Ending, outlive } from './ending.ts'
+import { Reloader } from './reload.ts'
+import { Restarts } from './restarts.ts'
+import { tellHints, tellLoaded } from './start.ts'
+import type { Loaded, Start } from './start.ts'
+import type { Predecessor } from './successor.ts'
+
+export async function supervise(
+  start: Start,
+  { config, readAt }: Loaded,
+  predecessor: Predecessor | null,
+): Promise<void> {
+  const supervision = new Supervision(start, config, predecessor?.sockets ?? new Sockets())
+  await supervision.open(predecessor, readAt)
+}
+
+class Supervision {
+  readonly #start: Start
+  readonly #config: Config
+  readonly #log: Log
+  readonly #limits = new LimitOwner()
+  readonly #orphans = new Orphans()
+  readonly #supervisor: Supervisor
+  readonly #workers: AllWorkers
+  readonly #reloader: Reloader
+  readonly #restarts: Restarts
+  readonly #ending: Ending
+  readonly #front: Front
+
+  constructor(start: Start, config: Config, sockets: Sockets) {
+    this.#start = start
+    this.#config = config
+    this.#log = new Log(config.process.logging)
+    this.#log.share()
+    outlive(this.#log)
+    process.on('exit', () => this.#orphans.killAll())
+    this.#supervisor = this.#supervisorOf(sockets)
+    this.#workers = new AllWorkers(config, this.#supervisor)
+    const refused = (refusal: unknown): void => this.#supervisor.tellAll(REFUSAL, refusal)
+    this.#reloader = new Reloader(this.#workers, this.#log, { ...start, refused })
+    this.#restarts = new Restarts(this.#log, () => this.#restart())
+    this.#ending = new Ending({ log: this.#log, stop: () => this.#stop(), exit: start.exit })
+    this.#front = this.#frontOf(sockets)
+    tellLoaded(config, this.#log)
+    process.on('exit', () => this.#front.close())
+    // Some of them serve before all do.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const)
+      process.on(signal, () => this.#ending.signalled(signal))
+  }
+
+  async open(predecessor: Predecessor | null, readAt: number): Promise<void> {
+    const opening = predecessor === null ? this.#open() : this.#takeOver()
+    if (this.#start.mayChange) this.#reloader.keepUp(readAt, opening)
+    await opening
+    if (this.#supervisor.readiness === 'draining') return
+    this.#restarts.heed()
+    predecessor?.served(() => {})
+    const { workers } = this.#config.process
+    this.#log.line('info', 'gateway', 'started workers', ['workers', workers])
+    tellHints(this.#config, this.#log)
+  }
+
+  async #open(): Promise<void> {
+    await this.#front.open()
+    await this.#supervisor.start()
+  }
+
+  /** Nobody who asks whether this gateway is ready may hear that it is not. */
+  async #takeOver(): Promise<void> {
+    await this.#supervisor.start('linger')
+    try {
+      await this.#front.open()
+    } catch (error) {
+      await this.#supervisor.stop('linger')
+      throw error
+    }
+  }
+
+  /** New processes, with the code that is there now and all of the configuration. */
+  async #restart(): Promise<void> {
+    const config = this.#start.load()
+    await this.#workers.restart(config)
+    const { workers } = config.process
+    this.#log.line('info', 'gateway', 'restarted workers', ['workers', workers])
+  }
+
+  async #stop(): Promise<void> {
+    this.#restarts.close()
+    this.#reloader.close()
+    await this.#supervisor.stop()
+  }
+
+  readonly #quit = (): void => this.#ending.begin('/quitquitquit')
+
+  #supervisorOf(sockets: Sockets): Supervisor {
+    const log = this.#log
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    const ports = new SharedPorts(sockets.open, (key, { message }) =>
+      log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
+    )
+    const services: WorkerService[] = [
+      this.#limits,
+      new Watchdog({ log, kill: (pid) => process.kill(pid, 'SIGKILL') }),
+      this.#orphans,
+      new PassingOn(),
+      {
+        born: (_id, link) => link.on(QUIT, this.#quit),
+        ready: (door) => this.#front.joined(door),
+        gone: (id) => this.#front.left(id),
+      },
+    ]
+    const { workers: count, terminationDeadline: deadline } = this.#config.process
+    const written = writtenOf(this.#config)
+    return new Supervisor({ count, deadline, folder, written, log, ports, services })
+  }
+
+  #frontOf(sockets: Sockets): Front {
+    return new Front({
+      config: this.#config,
+      env: this.#start.env,
+      wanted: () => this.#workers.plan.config.process.workers,
+      inForce: () => this.#workers.plan,
+      readiness: () => this.#supervisor.readiness,
+      refusal: () => this.#reloader.refusal,
+      restarts: () => this.#supervisor.replaced,
+      limitCounts: () => this.#limits.counts,
+      pages: frontSocket(this.#supervisor.folder),
+      quit: this.#quit,
+      log: this.#log,
+      sockets,
+    })
+  }
+}

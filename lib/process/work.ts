@@ -1,0 +1,107 @@
+// The gateway as one worker of several: it serves what the supervisor sends, and does what that says.
+
+import { rmSync } from 'node:fs'
+import type { Manner } from '../accept/door.ts'
+import type { Refusal } from '../base/config/error.ts'
+import { loadAgain } from '../base/config/load.ts'
+import type { Written } from '../base/config/load.ts'
+import type { Config } from '../base/config/types.ts'
+import { messageOf } from '../base/errors.ts'
+import { every } from '../base/every.ts'
+import { Log } from '../base/log/log.ts'
+import { shownTarget } from '../base/redact.ts'
+import { Gateway } from '../gateway.ts'
+import { BorrowedPorts } from '../workers/borrowed-ports.ts'
+import { ALIVE, CONFIG, FAILED, QUIT, READY, REFUSAL, RELOAD, STOP } from '../workers/messages.ts'
+import { ensurePrivate } from '../workers/private-folder.ts'
+import { doorOf } from '../workers/seat.ts'
+import type { WorkerSeat } from '../workers/seat.ts'
+import type { InForce } from '../workers/supervisor.ts'
+import { Beside } from './beside.ts'
+import { Ending, outlive } from './ending.ts'
+import type { Start } from './start.ts'
+import { shareOf } from './worker-share.ts'
+
+/** A supervisor that is so busy is stuck. */
+const CONFIG_DEADLINE = 60_000
+
+export async function work(start: Start, seat: WorkerSeat): Promise<void> {
+  const { link, folder } = seat
+  ignoreSignals()
+  // Without a supervisor nobody could stop it, and limits would count for nothing.
+  process.once('disconnect', () => {
+    rmSync(folder, { recursive: true, force: true })
+    start.exit(1)
+  })
+  // Nothing is served yet.
+  link.on(STOP, () => start.exit(0))
+  try {
+    await serve(start, seat)
+    link.tell(READY, null)
+  } catch (error) {
+    const message = shownTarget(messageOf(error))
+    await link.ask(FAILED, message).catch(() => {})
+    start.exit(1)
+  }
+}
+
+async function serve(start: Start, seat: WorkerSeat): Promise<void> {
+  const { link, folder, slot } = seat
+  ensurePrivate(folder)
+  const whole = await configOf(seat)
+  const { workers } = whole.process
+  const config = shareOf(whole, workers)
+  const log = new Log({ ...config.process.logging, always: ['worker', slot] })
+  log.share()
+  outlive(log)
+  const ports = new BorrowedPorts(link)
+  const gateway = new Gateway(config, log, every, { openPort: ports.open, worker: seat })
+  let manner: Manner = 'now'
+  const ending = new Ending({ log, stop: () => gateway.stop(manner), exit: start.exit })
+  link.on(STOP, (how) => {
+    manner = how === 'linger' ? how : 'now'
+    ending.begin('supervisor')
+  })
+  link.on(ALIVE, () => null)
+  let refusal: Refusal | null = null
+  link.on(REFUSAL, (body) => (refusal = refusalOf(body)))
+  link.on(RELOAD, (body) => gateway.reload(shareOf(loadAgain(body as Written), workers)))
+  const { admin, stats } = doorOf(seat, folder)
+  const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
+  const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }
+  const reloader = {
+    get refusal() {
+      return refusal
+    },
+  }
+  const quit = (): void => link.tell(QUIT, null)
+  const beside = new Beside({ config, env, gateway, reloader, log, quit, role: 'worker' })
+  process.on('exit', () => {
+    gateway.abandon()
+    beside.close()
+  })
+  await beside.open()
+  await gateway.start()
+}
+
+/** As the supervisor read it: the files may be others by now, and broken. */
+async function configOf({ link }: WorkerSeat): Promise<Config> {
+  const { begun, now } = (await link.ask(CONFIG, null, CONFIG_DEADLINE)) as InForce
+  const config = loadAgain(begun)
+  if (now === null) return config
+  const { process, backend, mcp, llm } = config
+  return { ...loadAgain(now), process, backend, mcp, llm }
+}
+
+/** They may be sent to every process, by a terminal or a container. Only the supervisor acts on them, and says what to do. */
+function ignoreSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
+    process.on(signal, () => {})
+}
+
+/** Dates do not survive the way. */
+function refusalOf(body: unknown): Refusal | null {
+  if (body === null) return null
+  const { at, problems } = body as { at: string; problems: string[] }
+  return { at: new Date(at), problems }
+}

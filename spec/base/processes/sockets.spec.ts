@@ -1,0 +1,76 @@
+// Sockets that one process leaves to another, both in this one.
+
+import { existsSync, openSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { Server } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Sockets } from '../../../lib/base/processes/sockets.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Folder } from '../../support/folder.ts'
+import { Stage } from '../../support/gateway.ts'
+
+const sockets = suite('base/sockets')
+const stage = new Stage()
+sockets.after.each(() => stage.clear())
+
+function server(word: string): Server {
+  return createServer((socket) => socket.end(word))
+}
+
+async function open(from: Sockets, word: string, path: string): Promise<{ close(): void }> {
+  return deadline(from.open(server(word), { path }), 5_000, 'a socket')
+}
+
+async function answerAt(path: string): Promise<string> {
+  return (await stage.client({ path })).untilClosed()
+}
+
+sockets('tell the descriptors of all that are open, by place', async () => {
+  const all = new Sockets()
+  const place = { host: '127.0.0.1', port: 0 }
+  const opened = await deadline(all.open(server('a'), place), 5_000, 'a port')
+  assert.ok(opened.port > 0)
+  assert.equal([...all.descriptors.keys()], ['127.0.0.1 0'])
+  assert.ok([...all.descriptors.values()][0]! > 2)
+  opened.close()
+  assert.is(all.descriptors.size, 0)
+})
+
+sockets('a file goes with its socket, but not when a successor listens there', async () => {
+  const path = stage.add(new Folder()).at('a.sock')
+  const first = await open(new Sockets(), 'first', path)
+  assert.is(await answerAt(path), 'first')
+  first.close()
+  assert.not.ok(existsSync(path))
+
+  const left = new Sockets()
+  const second = await open(left, 'second', path)
+  left.leave()
+  second.close()
+  assert.ok(existsSync(path))
+})
+
+sockets('a socket whose file is gone closes all the same, and is opened anew', async () => {
+  const path = stage.add(new Folder()).at('a.sock')
+  const left = new Sockets()
+  const first = await open(left, 'first', path)
+  rmSync(path)
+  left.leave()
+  first.close()
+  assert.is(left.descriptors.size, 0)
+  assert.not.ok(existsSync(path))
+
+  const next = new Sockets([[`unix:${path}`, openSync('/dev/null', 'r')]])
+  const second = await open(next, 'second', path)
+  assert.is(await answerAt(path), 'second')
+  second.close()
+})
+
+sockets('what is given is not opened anew, and is given once', async () => {
+  const all = new Sockets([['unix:/nowhere/a.sock', 99_999]])
+  assert.ok(all.isGiven({ path: '/nowhere/a.sock' }))
+  assert.not.ok(all.isGiven({ host: '127.0.0.1', port: 80 }))
+})
+
+sockets.run()

@@ -1,0 +1,35 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Ending } from '../../lib/process/ending.ts'
+import { deadline } from '../support/deadline.ts'
+import { Ear } from '../support/gateway.ts'
+import type { Line } from '../support/gateway.ts'
+
+const test = suite('process/ending')
+
+async function ended(stop: () => Promise<void>): Promise<{ code: number; lines: Line[] }> {
+  const lines: Line[] = []
+  const exited = new Promise<number>((exit) => {
+    const ending = new Ending({ log: new Ear((line) => lines.push(line)), stop, exit })
+    ending.begin('SIGTERM')
+    ending.begin('SIGTERM')
+  })
+  return { code: await deadline(exited, 5_000, 'the end'), lines }
+}
+
+test('ends once with 0 when all has stopped', async () => {
+  const { code, lines } = await ended(() => Promise.resolve())
+  assert.is(code, 0)
+  assert.equal(
+    lines.map(({ message }) => message),
+    ['shutting down', 'stopped'],
+  )
+})
+
+test('ends with 1, and says why, when it cannot stop well', async () => {
+  const { code, lines } = await ended(() => Promise.reject(new Error('stuck')))
+  assert.is(code, 1)
+  assert.match(String(lines.at(-1)?.['cause']), /stuck/)
+})
+
+test.run()

@@ -1,0 +1,72 @@
+// What SIGUSR2 does at which moment.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Restarts } from '../../lib/process/restarts.ts'
+import { Ear } from '../support/gateway.ts'
+import type { Line } from '../support/gateway.ts'
+
+const restarts = suite('process/restarts')
+restarts.after.each(() => void process.removeAllListeners('SIGUSR2'))
+
+class Restarted {
+  readonly lines: Line[] = []
+  times = 0
+  end: (error?: Error) => void = () => {}
+  readonly restarts = new Restarts(new Ear((line) => this.lines.push(line)), () => {
+    this.times++
+    return new Promise((resolve, reject) => {
+      this.end = (error) => (error === undefined ? resolve() : reject(error))
+    })
+  })
+}
+
+restarts('one that comes during the start waits for its end', () => {
+  const restarted = new Restarted()
+  process.emit('SIGUSR2')
+  assert.is(restarted.times, 0)
+  restarted.restarts.heed()
+  assert.is(restarted.times, 1)
+})
+
+restarts('those that come meanwhile are one more', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.heed()
+  for (let i = 0; i < 3; i++) process.emit('SIGUSR2')
+  assert.is(restarted.times, 1)
+  restarted.end()
+  await nextTurn()
+  assert.is(restarted.times, 2)
+  restarted.end()
+  await nextTurn()
+  assert.is(restarted.times, 2)
+})
+
+restarts('one that fails is told of, without credentials, and the next may succeed', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.heed()
+  process.emit('SIGUSR2')
+  restarted.end(new Error('no https://u:s3cret@h/'))
+  await nextTurn()
+  const failed = restarted.lines.filter(({ level }) => level === 'error')
+  assert.equal(failed, [
+    { level: 'error', message: 'restart failed', error: 'no https://<redacted>@h/' },
+  ])
+  process.emit('SIGUSR2')
+  assert.is(restarted.times, 2)
+})
+
+restarts('none comes when the process is leaving', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.heed()
+  process.emit('SIGUSR2')
+  restarted.restarts.close()
+  process.emit('SIGUSR2')
+  restarted.end()
+  await nextTurn()
+  process.emit('SIGUSR2')
+  assert.is(restarted.times, 1)
+})
+
+restarts.run()
