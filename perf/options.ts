@@ -28,6 +28,7 @@ export const MEASURES = [
   'limits-keys',
   'ui-open',
   'start',
+  'workers',
 ] as const
 const QUICK_MEASURES = MEASURES.filter((name) => name !== 'wrk' && name !== 'idle-many')
 export type MeasureName = (typeof MEASURES)[number]

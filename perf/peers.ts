@@ -14,6 +14,7 @@ export type PeerName =
   | 'supergateway'
   | 'mcp-proxy'
   | 'gateway'
+  | 'two workers'
   | 'guarded'
   | 'plain'
   | 'llm'
@@ -24,7 +25,20 @@ export type PeerName =
 /** A proxy under test: the command that serves `port` and forwards to `backendPort`, or to its own MCP server. */
 export type Peer = {
   name: PeerName
-  speaks: 'http' | 'mcp' | 'auth' | 'llm' | 'limits' | 'ui' | 'h2c' | 'h2-tls' | 'h2-up' | 'start'
+  speaks:
+    | 'http'
+    | 'mcp'
+    | 'auth'
+    | 'llm'
+    | 'limits'
+    | 'ui'
+    | 'h2c'
+    | 'h2-tls'
+    | 'h2-up'
+    | 'start'
+    | 'workers'
+  /** `all` for what is to have more than the proxy's. */
+  cores?: 'all'
   command: (port: number, backendPort: number) => string[]
 }
 

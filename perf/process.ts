@@ -16,6 +16,7 @@ const MICROS_PER_TICK = 10_000
 /** The proxy has core 0 to itself; load, backend and this process share the others. */
 export const PROXY_CORE = '0'
 const cores = availableParallelism()
+export const ALL_CORES = `0-${cores - 1}`
 const canPin = cores > 1 && found('taskset')
 const LOAD_CORES = cores > 2 ? `1-${cores - 1}` : '1'
 /** Lets the kernel end a child whose parent was killed outright and could not do it. */
@@ -40,6 +41,23 @@ export function leaveProxyCore(): void {
 /** A command for a peer to start that is not to run on its core. */
 export function onLoadCores(argv: readonly string[]): readonly string[] {
   return canPin ? ['taskset', '-c', LOAD_CORES, ...argv] : argv
+}
+
+/** A command that may run wherever there is room. */
+export function onAllCores(argv: readonly string[]): readonly string[] {
+  return canPin ? ['taskset', '-c', ALL_CORES, ...argv] : argv
+}
+
+/** Processor time of the children that have ended so far. */
+export function childrenMicros(): number {
+  const fields = statOf(process.pid)
+  return (Number(fields[13]) + Number(fields[14])) * MICROS_PER_TICK
+}
+
+/** What the system tells of a process, behind its name, which may hold spaces. */
+function statOf(pid: number | undefined): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** Ends what still runs when this process ends, however it ends. */
@@ -67,9 +85,7 @@ export class Running {
 
   /** Processor time used so far, user and system, all threads. */
   cpu(): Cpu {
-    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'latin1')
-    // The second field is the name in parentheses and may hold spaces: count from its end.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const fields = statOf(this.#child.pid)
     const user = Number(fields[11]) * MICROS_PER_TICK
     return { user, total: user + Number(fields[12]) * MICROS_PER_TICK }
   }

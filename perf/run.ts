@@ -20,9 +20,11 @@ import { sse } from './measure-sse.ts'
 import { findStart, start as starting } from './measure-start.ts'
 import { down, up } from './measure-stall.ts'
 import { uiOpen } from './measure-ui.ts'
+import { findWorkers, workers } from './measure-workers.ts'
 import { USAGE, parseOptions, type MeasureName, type Options } from './options.ts'
 import { findHttpPeers, provided, type Peer, type PeerName } from './peers.ts'
 import {
+  ALL_CORES,
   PINNING,
   PROXY_CORE,
   endChildrenAtExit,
@@ -61,6 +63,7 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   'limits-keys': limitsKeys,
   'ui-open': uiOpen,
   start: starting,
+  workers,
 }
 const FIND = {
   http: findHttpPeers,
@@ -73,6 +76,7 @@ const FIND = {
   'h2-tls': findHttp2Peers('h2-tls'),
   'h2-up': findHttp2Peers('h2-up'),
   start: findStart,
+  workers: findWorkers,
 } as const
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 45 * 60_000
@@ -136,7 +140,10 @@ function reportText(
   const sections = [...outcomes].map(([name, outcome]) =>
     measureText(outcome, results.get(name) ?? new Map()),
   )
-  return [intro, verdictText(verdicts(results)), ...sections].join('\n')
+  // Of a part, what was left out on purpose need not be told.
+  const isWhole = options.only.length === Object.keys(MEASURES).length
+  const judged = verdicts(results).filter(({ state }) => isWhole || state !== 'not measured')
+  return [intro, verdictText(judged), ...sections].join('\n')
 }
 
 async function measured(measure: Measure, bench: Bench): Promise<Outcome> {
@@ -191,7 +198,8 @@ function peersOf({ peers }: Bench, { measure }: Outcome): Peer[] {
 
 async function started(bench: Bench, peer: Peer, backend: Running): Promise<Running | undefined> {
   try {
-    return await start((port) => peer.command(port, backend.port), PROXY_CORE)
+    const cores = peer.cores === 'all' ? ALL_CORES : PROXY_CORE
+    return await start((port) => peer.command(port, backend.port), cores)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     bench.peers = bench.peers.filter((other) => other !== peer)

@@ -101,6 +101,13 @@ export const TARGETS: readonly Target[] = [
   started('gwctl', 'gwctl version', 120),
   started('empty', 'an empty Node, for comparison', undefined),
   {
+    name: 'two workers: req/s, two ÷ one, the load on the same two cores',
+    sense: 'at least',
+    bound: 1.8,
+    value: (figure) =>
+      figure('workers', 'two workers', 'rate') / figure('workers', 'gateway', 'rate'),
+  },
+  {
     name: 'MCP, 32 in flight: calls/s, gateway ÷ the better peer',
     sense: 'at least',
     bound: 3,
