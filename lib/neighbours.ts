@@ -80,7 +80,7 @@ export class Neighbours {
 
   /** From now on others may send here what is for this worker. */
   async open(): Promise<void> {
-    await this.#door.listen(this.#pathOf(this.#name))
+    await this.#door.listen(this.#pathOf(this.#name), this.#seat.sockets)
     this.#seat.link.tell(JOIN, null)
   }
 

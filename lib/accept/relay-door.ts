@@ -1,12 +1,13 @@
 // Where requests come in that another worker accepted and could not give away with their connection, for TLS or HTTP/2 are
 // spoken on it: a unix socket that only workers of this gateway know. Each tells whose request it is.
 
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { READ_BUFFER_BYTES } from '../base/bounds/limits.ts'
 import type { PortLimits } from '../base/bounds/limits.ts'
 import type { Exchange } from '../base/exchange.ts'
+import type { OpenedPort } from '../base/processes/open-port.ts'
+import type { Sockets } from '../base/processes/sockets.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
 import type { RequestHead } from '../base/wire/head.ts'
@@ -56,6 +57,7 @@ export class RelayDoor implements Door {
   readonly #options: RelayOptions
   readonly #server: Server
   #state: 'open' | 'draining' = 'open'
+  #opened: OpenedPort | null = null
   #numbered = 0
   /** Of clients, and made of them what holds here. */
   #seen: PortLimits
@@ -84,8 +86,8 @@ export class RelayDoor implements Door {
     return this.#state === 'draining'
   }
 
-  async listen(path: string): Promise<void> {
-    await once(this.#server.listen(path), 'listening')
+  async listen(path: string, sockets: Sockets): Promise<void> {
+    this.#opened = await sockets.open(this.#server, { path })
     // What cannot be accepted just now is tried again by the worker that has it.
     this.#server.on('error', () => {})
   }
@@ -93,7 +95,7 @@ export class RelayDoor implements Door {
   /** Resolves when what runs is answered. */
   async drain(): Promise<void> {
     this.#state = 'draining'
-    this.#server.close()
+    this.#opened?.close()
     for (const connection of this.connections.members) connection.drain('now')
     await this.connections.empty()
   }

@@ -62,7 +62,7 @@ export interface FrontOptions {
   /** Begins a graceful shutdown of all. */
   readonly quit: () => void
   /** The private socket on which workers ask for the page, when one of theirs shows it. */
-  readonly pages: string
+  readonly pages: { readonly path: string; readonly sockets: Sockets }
 }
 
 const PAGES = { name: 'the page of workers', setting: 'config.workers' }
@@ -117,7 +117,8 @@ export class Front {
   /** Throws when an address that somebody wrote cannot be had. */
   async open(): Promise<void> {
     const { admin, stats, readiness } = this.#addresses
-    await this.#pages.listen({ kind: 'unix', path: this.#options.pages })
+    const { pages } = this.#options
+    await this.#pages.listen({ kind: 'unix', path: pages.path }, pages.sockets)
     if (admin.kind !== 'off') {
       const profiles = new Profilers()
       if (process.platform === 'linux') await profiles.watchHeap()

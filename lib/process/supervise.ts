@@ -1,9 +1,7 @@
 // The gateway in several processes: this one serves nothing itself. It has the ports, looks after the workers, and is the
 // one that operators talk to.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { writtenOf } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
 import { Log } from '../base/log/log.ts'
@@ -13,6 +11,7 @@ import { LimitOwner } from '../workers/limit-owner.ts'
 import { QUIT, REFUSAL } from '../workers/messages.ts'
 import { Orphans } from '../workers/orphans.ts'
 import { PassingOn } from '../workers/passing-on.ts'
+import { keepPrivate, makePrivate } from '../workers/private-folder.ts'
 import { frontSocket } from '../workers/seat.ts'
 import { SharedPorts } from '../workers/shared-ports.ts'
 import { Supervisor } from '../workers/supervisor.ts'
@@ -41,6 +40,8 @@ class Supervision {
   readonly #log: Log
   readonly #limits = new LimitOwner()
   readonly #orphans = new Orphans()
+  /** In the folder that only this process and the workers know. */
+  readonly #private = new Sockets()
   readonly #supervisor: Supervisor
   readonly #workers: AllWorkers
   readonly #reloader: Reloader
@@ -115,8 +116,9 @@ class Supervision {
 
   #supervisorOf(sockets: Sockets): Supervisor {
     const log = this.#log
-    const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+    const folder = makePrivate()
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    keepPrivate(folder, this.#private, log)
     const ports = new SharedPorts(sockets.open, (key, { message }) =>
       log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
     )
@@ -146,7 +148,7 @@ class Supervision {
       refusal: () => this.#reloader.refusal,
       restarts: () => this.#supervisor.replaced,
       limitCounts: () => this.#limits.counts,
-      pages: frontSocket(this.#supervisor.folder),
+      pages: { path: frontSocket(this.#supervisor.folder), sockets: this.#private },
       quit: this.#quit,
       log: this.#log,
       sockets,

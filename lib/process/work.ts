@@ -13,7 +13,7 @@ import { shownTarget } from '../base/redact.ts'
 import { Gateway } from '../gateway.ts'
 import { BorrowedPorts } from '../workers/borrowed-ports.ts'
 import { ALIVE, CONFIG, FAILED, QUIT, READY, REFUSAL, RELOAD, STOP } from '../workers/messages.ts'
-import { ensurePrivate } from '../workers/private-folder.ts'
+import { ensurePrivate, keepPrivate } from '../workers/private-folder.ts'
 import { doorOf } from '../workers/seat.ts'
 import type { WorkerSeat } from '../workers/seat.ts'
 import type { InForce } from '../workers/supervisor.ts'
@@ -46,7 +46,7 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
 }
 
 async function serve(start: Start, seat: WorkerSeat): Promise<void> {
-  const { link, folder, slot } = seat
+  const { link, folder, slot, sockets } = seat
   ensurePrivate(folder)
   const whole = await configOf(seat)
   const { workers } = whole.process
@@ -75,13 +75,14 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     },
   }
   const quit = (): void => link.tell(QUIT, null)
-  const beside = new Beside({ config, env, gateway, reloader, log, quit, role: 'worker' })
+  const beside = new Beside({ config, env, gateway, reloader, log, sockets, quit, role: 'worker' })
   process.on('exit', () => {
     gateway.abandon()
     beside.close()
   })
   await beside.open()
   await gateway.start()
+  keepPrivate(folder, sockets, log)
 }
 
 /** As the supervisor read it: the files may be others by now, and broken. */

@@ -1,7 +1,39 @@
 // The folder with the sockets that only the processes of one gateway use. It lies among temporary files, and whoever cleans
 // up there may remove it while the gateway runs.
 
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { messageOf } from '../base/errors.ts'
+import { every } from '../base/every.ts'
+import type { Every } from '../base/every.ts'
+import type { Log } from '../base/log/log.ts'
+import { MAX_PATH_BYTES } from '../base/processes/open-port.ts'
+import type { Sockets } from '../base/processes/sockets.ts'
+
+/** What `mkdtemp` puts behind it is six letters long. */
+const PREFIX = 'gateway-'
+
+/** Longer than any socket in it is called. */
+const LONGEST = '/gateway-XXXXXX/w99e999999999.relay'
+
+/** Between two looks whether all is there still. */
+const LOOK_MS = 5_000
+
+/** Among temporary files, where a path to a socket in it is not too long for the system. Throws where there is no such place. */
+export function makePrivate(places = [tmpdir(), '/tmp']): string {
+  const most = MAX_PATH_BYTES - LONGEST.length
+  const reasons: string[] = []
+  for (const place of new Set(places))
+    try {
+      if (Buffer.byteLength(place) > most)
+        throw new Error(`${place} is longer than ${most} bytes, too long for sockets in it`)
+      return mkdtempSync(join(place, PREFIX))
+    } catch (error) {
+      reasons.push(messageOf(error))
+    }
+  throw new Error(`no folder for private sockets (TMPDIR names one): ${reasons.join('; ')}`)
+}
 
 /** Makes it anew if it is gone. Throws where it is not there for this user alone: another one may have been faster. */
 export function ensurePrivate(folder: string): void {
@@ -15,4 +47,29 @@ export function ensurePrivate(folder: string): void {
   const found = lstatSync(folder)
   const isOurs = found.isDirectory() && found.uid === process.getuid()
   if (!isOurs || (found.mode & 0o077) !== 0) throw new Error(`${folder} is not private`)
+}
+
+/** Whatever somebody removed of it is made anew after a while; `sockets` are those of this process. */
+export function keepPrivate(
+  folder: string,
+  sockets: Sockets,
+  log: Log,
+  timer: Every = every,
+): () => void {
+  let trouble = ''
+  const look = (): void => {
+    try {
+      ensurePrivate(folder)
+      const lost = sockets.reopenLost()
+      trouble = ''
+      if (lost.length === 0) return
+      const fields = ['folder', folder, 'sockets', lost.length]
+      log.line('warn', 'gateway', 'private sockets were removed: made anew', fields)
+    } catch (error) {
+      if (trouble === messageOf(error)) return
+      trouble = messageOf(error)
+      log.line('error', 'gateway', 'private sockets cannot be made anew', ['error', trouble])
+    }
+  }
+  return timer(LOOK_MS, look)
 }

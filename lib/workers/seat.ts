@@ -3,6 +3,7 @@
 import type { SendHandle } from 'node:child_process'
 import { Link } from '../base/processes/link.ts'
 import { workerName } from '../base/processes/session-mark.ts'
+import { Sockets } from '../base/processes/sockets.ts'
 import { CHILD, CHILDLESS } from './messages.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
 
@@ -13,6 +14,8 @@ export const SEAT_VARIABLE = 'GATEWAY_WORKER'
 export interface WorkerSeat extends WorkerId {
   /** Private to this gateway's processes. */
   readonly folder: string
+  /** In there. */
+  readonly sockets: Sockets
   /** To the supervisor. */
   readonly link: Link
   /** Tells the supervisor of child processes. */
@@ -35,7 +38,7 @@ export function takeSeat(env = process.env): WorkerSeat | null {
     began: (pid: number) => link.tell(CHILD, pid),
     over: (pid: number) => link.tell(CHILDLESS, pid),
   }
-  return { slot, epoch, folder, link, witness }
+  return { slot, epoch, folder, sockets: new Sockets(), link, witness }
 }
 
 /** Where a worker is asked what one process would be asked; nobody but its supervisor can. */

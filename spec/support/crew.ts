@@ -7,6 +7,7 @@ import { freePort } from '../../conformance/gateway-process.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import { Front } from '../../lib/front/front.ts'
 import type { FrontOptions } from '../../lib/front/front.ts'
+import { Sockets } from '../../lib/base/processes/sockets.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import { Beside } from '../../lib/process/beside.ts'
 import { Reloader } from '../../lib/process/reload.ts'
@@ -110,7 +111,7 @@ export class CrewStage {
       restarts: () => 0,
       limitCounts: () => ({ rules: 0, buckets: 0 }),
       quit: () => {},
-      pages: frontSocket(this.#folder.path),
+      pages: { path: frontSocket(this.#folder.path), sockets: new Sockets() },
       ...more,
     }
     const front = this.#stage.add(new Front(options, timer.every))

@@ -24,12 +24,17 @@ export interface OpenedPort {
 export type OpenPort = (server: Server, place: PortPlace) => Promise<OpenedPort>
 
 /** Connections the kernel holds for us while we are busy. */
-const BACKLOG = 4096
+export const BACKLOG = 4096
+
+/** Of a unix socket's path. What is longer is cut by the system, and the socket is somewhere else then. */
+export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 export async function openAlone(
   server: Server,
   place: PortPlace | PathPlace | { readonly fd: number },
 ): Promise<OpenedPort> {
+  if ('path' in place && Buffer.byteLength(place.path) > MAX_PATH_BYTES)
+    throw new Error(`the path is longer than ${MAX_PATH_BYTES} bytes`)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ ...place, backlog: BACKLOG }, () => {

@@ -4,7 +4,7 @@
 import { closeSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { descriptorOf } from '../wire/handle.ts'
-import { openAlone } from './open-port.ts'
+import { BACKLOG, openAlone } from './open-port.ts'
 import type { OpenedPort, PathPlace, PortPlace } from './open-port.ts'
 
 type Place = PortPlace | PathPlace
@@ -13,6 +13,8 @@ export class Sockets {
   /** Descriptors that nobody has asked for yet, by place. */
   readonly #given: Map<string, number>
   readonly #open = new Map<string, Server>()
+  /** Those of them that are files. */
+  readonly #files = new Map<string, Server>()
   #state: 'here' | 'leaving' = 'here'
 
   constructor(given: Iterable<readonly [string, number]> = []) {
@@ -31,8 +33,10 @@ export class Sockets {
     const opened = await openAlone(server, fd === undefined ? place : { fd })
     this.#given.delete(key)
     this.#open.set(key, server)
+    if ('path' in place) this.#files.set(place.path, server)
     const close = (): void => {
       this.#open.delete(key)
+      if ('path' in place) this.#files.delete(place.path)
       if (!('path' in place)) opened.close()
       else if (this.#state === 'here') closeFile(opened, place.path)
       else leaveFile(opened, place.path)
@@ -57,6 +61,16 @@ export class Sockets {
       if (fd >= 0) found.set(key, fd)
     }
     return found
+  }
+
+  /** Where somebody has removed the file, nobody finds it any more: it is made anew. What was connected stays so. */
+  reopenLost(): string[] {
+    const lost = [...this.#files].filter(([path]) => !existsSync(path))
+    for (const [path, server] of lost) {
+      server.close()
+      server.listen({ path, backlog: BACKLOG })
+    }
+    return lost.map(([path]) => path)
   }
 
   /** A successor has them, too: from now on the files of those that close stay. */

@@ -73,4 +73,32 @@ sockets('what is given is not opened anew, and is given once', async () => {
   assert.not.ok(all.isGiven({ host: '127.0.0.1', port: 80 }))
 })
 
+sockets('a file that somebody removed is made anew, and who was connected stays', async () => {
+  const path = stage.add(new Folder()).at('a.sock')
+  const all = new Sockets()
+  const talking = createServer((socket) => socket.pipe(socket))
+  const opened = await deadline(all.open(talking, { path }), 5_000, 'a socket')
+  const before = await stage.client({ path })
+  before.send('one')
+  await before.until(/one/)
+  assert.equal(all.reopenLost(), [])
+  rmSync(path)
+  assert.equal(all.reopenLost(), [path])
+  const after = await stage.client({ path })
+  for (const client of [before, after]) {
+    client.send('two')
+    await client.until(/two/)
+  }
+  opened.close()
+  assert.not.ok(existsSync(path))
+  assert.equal(all.reopenLost(), [])
+})
+
+sockets('a path that the system would cut is refused', async () => {
+  const path = stage.add(new Folder()).at('a'.repeat(120))
+  const refused = open(new Sockets(), 'a', path).then(String, (error: Error) => error.message)
+  assert.match(await refused, /^the path is longer than \d+ bytes$/)
+  assert.not.ok(existsSync(path.slice(0, 107)))
+})
+
 sockets.run()
