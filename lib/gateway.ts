@@ -96,7 +96,7 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     this.#log = log
     this.#refusals = new Refusals(log, timer)
     this.#accessLog = new AccessLog(log)
-    const { maxWatchers, maxBytesInFlight } = config.process
+    const { maxWatchers, maxBytesInFlight, maxKeys } = config.process
     const shown = (): TraceTerms => terms.of(this.#plan.config)
     this.watchers = new Watchers(shown, maxWatchers, this.#refusals)
     this.#pools = new Pools(config.backend, log)
@@ -109,7 +109,8 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     this.#identity = new Identity(log)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
-    this.#limits = new Limits(undefined, worker === null ? null : new LimitAsker(worker.link))
+    const asker = worker === null ? null : new LimitAsker(worker.link)
+    this.#limits = new Limits(undefined, asker, maxKeys)
     this.#allUi = worker === null ? null : new RemoteUi(frontSocket(worker.folder))
     this.#plan = planOf(config, this.#standing, 1)
     this.#limits.retain(this.#plan.rules)

@@ -3,6 +3,7 @@
 import { Descriptors } from './base/bounds/descriptors.ts'
 import { inFlight } from './base/bounds/in-flight.ts'
 import type { Decisions } from './base/limit/decisions.ts'
+import type { BucketCounts } from './base/limit/keyed-buckets.ts'
 import type { Family, Histogram, Labels, Series as One } from './base/live/metrics.ts'
 import { MAX_SHOWN } from './base/live/views.ts'
 import type { ListenerView, Live } from './base/live/views.ts'
@@ -65,7 +66,7 @@ export function measures(sources: MeasureSources): Family[] {
         [{ ...labels, decision: 'failed' }, failed] as const,
       ]),
     },
-    gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, live.limits.buckets]]),
+    ...bucketFamilies(live.limits),
     gauge('remembered_tokens', 'Tokens that were verified and are remembered', [[{}, live.tokens]]),
     gauge('trace_watchers', 'Who waits to see a request', [[{}, live.watchers]]),
     ...processFamilies(),
@@ -78,6 +79,18 @@ export function gauge(name: string, help: string, series: Series): Family {
 
 export function counter(name: string, help: string, series: Series): Family {
   return { name, kind: 'counter', help, series }
+}
+
+/** Of whoever counts limits. */
+export function bucketFamilies({ buckets, forgotten }: BucketCounts): Family[] {
+  return [
+    gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, buckets]]),
+    counter(
+      'rate_limit_buckets_forgotten_total',
+      'Buckets that were in use and had to make room for another key',
+      [[{}, forgotten]],
+    ),
+  ]
 }
 
 function byPhase({ requests }: Live): Series {

@@ -2,7 +2,7 @@
 import type { Facts } from '../lib/base/cel/facts.ts'
 import { parseConfig } from '../lib/base/config/load.ts'
 import { Exchange } from '../lib/base/exchange.ts'
-import { MAX_KEYED_BUCKETS } from '../lib/base/limit/keyed-buckets.ts'
+import { MAX_KEYS } from '../lib/base/bounds/limits.ts'
 import type { Rule } from '../lib/base/limit/rule.ts'
 import { EMPTY_BODY, replyOf } from '../lib/base/reply.ts'
 import type { Client, Policy, Meter, Steps } from '../lib/base/types.ts'
@@ -28,7 +28,7 @@ const ESTIMATE = 544
 const COST = { input: 480, output: 100, basis: 'counted' } as const
 
 /** As many as a rule has room for. */
-export const KEYS = MAX_KEYED_BUCKETS
+export const KEYS = MAX_KEYS
 /** Who asks in turn: a thousand, or more than any cache holds. */
 const PEOPLE: Readonly<Record<LimitCase, number>> = {
   requests: 1,

@@ -138,6 +138,23 @@ measures('what limits decided', async () => {
   assert.is(valueIn(gateway, 'rate_limit_buckets'), 1)
 })
 
+measures('buckets of keys, and those that had to make room while they were in use', async () => {
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }])
+  const limit = `rateLimit: { local: [{ requests: 1, unit: Hours, key: 'request.headers["x-user"]' }] }`
+  const gateway = await stage.gateway(
+    'config: { rateLimit: { maxKeys: 2 } }\n' + routeTo(backend, limit),
+  )
+  const asked = async (user: string): Promise<number> =>
+    (await ask(gateway, 'GET / HTTP/1.1', `x-user: ${user}`)).status
+  for (const user of ['a', 'b']) assert.is(await asked(user), 200)
+  assert.is(await asked('a'), 429)
+  assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 0)
+  // The third takes the place of b, who was here longest ago.
+  for (const user of ['c', 'b']) assert.is(await asked(user), 200)
+  assert.is(valueIn(gateway, 'rate_limit_buckets'), 3)
+  assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 2)
+})
+
 measures('another try of the retry policy', async () => {
   const bad = 'HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\n\r\n'
   const backend = await stage.backend([

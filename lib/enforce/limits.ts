@@ -1,9 +1,11 @@
 // Every live limit, by who has it. It lives beside the plans: a limit that a reload leaves as it was keeps its counts.
 
 import { hash } from 'node:crypto'
+import { MAX_KEYS } from '../base/bounds/limits.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
-import { MAX_KEYED_BUCKETS } from '../base/limit/keyed-buckets.ts'
+import { keyRoom } from '../base/limit/keyed-buckets.ts'
+import type { BucketCounts, KeyRoom } from '../base/limit/keyed-buckets.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
@@ -28,11 +30,17 @@ export class Limits {
   /** Who counts for all workers; null where there is one, and the buckets of rules are here. */
   readonly asker: LimitAsker | null
   readonly #now: Clock
+  readonly #room: KeyRoom
   readonly #entries = new Map<string, Entry>()
 
-  constructor(now: Clock = () => Math.floor(performance.now()), asker: LimitAsker | null = null) {
+  constructor(
+    now: Clock = () => Math.floor(performance.now()),
+    asker: LimitAsker | null = null,
+    maxKeys = MAX_KEYS,
+  ) {
     this.#now = now
     this.asker = asker
+    this.#room = keyRoom(maxKeys)
   }
 
   /** One and the same for the same words; a limit that was changed starts anew. */
@@ -42,7 +50,7 @@ export class Limits {
     let entry = this.#entries.get(whole)
     if (entry === undefined) {
       const id = hash('sha256', whole, 'base64url').slice(0, ID_LETTERS)
-      entry = { owner, rule: new Rule(id, config, this.#now) }
+      entry = { owner, rule: new Rule(id, config, this.#now, this.#room) }
       this.#entries.set(whole, entry)
     }
     return entry.rule
@@ -56,15 +64,15 @@ export class Limits {
 
   /** Has `status` tell what is left now: where somebody else counts, it is what that one said last. */
   async look(): Promise<void> {
-    await this.asker?.look({ most: MAX_KEYS_SHOWN, among: MAX_KEYED_BUCKETS })
+    await this.asker?.look({ most: MAX_KEYS_SHOWN, among: this.#room.most })
   }
 
   /** Buckets are counted where they are. */
-  get counts(): { readonly rules: number; readonly buckets: number } {
+  get counts(): BucketCounts {
     const rules = [...this.#entries.values()]
-    if (this.asker !== null) return { rules: rules.length, buckets: 0 }
+    if (this.asker !== null) return { rules: rules.length, buckets: 0, forgotten: 0 }
     const buckets = rules.reduce((sum, { rule }) => sum + 1 + (rule.keyed?.size ?? 0), 0)
-    return { rules: rules.length, buckets }
+    return { rules: rules.length, buckets, forgotten: this.#room.forgotten }
   }
 
   get decisions(): (readonly [Labels, Decisions])[] {
@@ -77,7 +85,7 @@ export class Limits {
   }
 
   status(): LimitStatus[] {
-    return [...this.#entries.values()].map((entry) => this.#statusOf(entry, MAX_KEYED_BUCKETS))
+    return [...this.#entries.values()].map((entry) => this.#statusOf(entry, this.#room.most))
   }
 
   /** One after the other, and of each only keys that were used lately: for those who look often. */

@@ -20,9 +20,10 @@ import type { Endpoints, Fallback } from '../base/endpoints.ts'
 import { messageOf, stackOf } from '../base/errors.ts'
 import { every } from '../base/every.ts'
 import type { Every } from '../base/every.ts'
+import type { BucketCounts } from '../base/limit/keyed-buckets.ts'
 import type { Log } from '../base/log/log.ts'
 import type { Sockets } from '../base/processes/sockets.ts'
-import { counter, gauge, processFamilies } from '../measures.ts'
+import { bucketFamilies, counter, gauge, processFamilies } from '../measures.ts'
 import type { Place } from '../ui/api.ts'
 import type { InForce } from '../ui/gateway-facts.ts'
 import { mcpPlaces } from '../ui/mcp-places.ts'
@@ -58,7 +59,7 @@ export interface FrontOptions {
   /** Workers that died and were replaced. */
   readonly restarts: () => number
   /** Of the owner of limits. */
-  readonly limitCounts: () => { readonly rules: number; readonly buckets: number }
+  readonly limitCounts: () => BucketCounts
   /** Begins a graceful shutdown of all. */
   readonly quit: () => void
   /** The private socket on which workers ask for the page, when one of theirs shows it. */
@@ -265,7 +266,7 @@ export class Front {
       ]),
       counter('worker_restarts_total', 'Workers that died and were replaced', [[{}, restarts()]]),
       gauge('trace_watchers', 'Who waits to see a request', [[{}, this.#trace.count]]),
-      gauge('rate_limit_buckets', 'Buckets of limits counted here', [[{}, limitCounts().buckets]]),
+      ...bucketFamilies(limitCounts()),
       ...processFamilies(),
     ])
   }

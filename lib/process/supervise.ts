@@ -55,6 +55,7 @@ class Supervision {
     this.#log = new Log(config.process.logging)
     this.#log.share()
     outlive(this.#log)
+    this.#limits.maxKeys = config.process.maxKeys
     process.on('exit', () => this.#orphans.killAll())
     this.#supervisor = this.#supervisorOf(sockets)
     this.#workers = new AllWorkers(config, this.#supervisor)
@@ -102,7 +103,8 @@ class Supervision {
   async #restart(): Promise<void> {
     const config = this.#start.load()
     await this.#workers.restart(config)
-    const { workers } = config.process
+    const { workers, maxKeys } = config.process
+    this.#limits.maxKeys = maxKeys
     this.#log.line('info', 'gateway', 'restarted workers', ['workers', workers])
   }
 

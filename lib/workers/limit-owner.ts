@@ -4,6 +4,8 @@
 import { ASK_LIMITS, LOOK_AT_LIMITS } from '../base/limit/asking.ts'
 import type { Answer, Batch, Left, Look, Named, Place, Seen, Step } from '../base/limit/asking.ts'
 import type { Bucket } from '../base/limit/bucket.ts'
+import { keyRoom } from '../base/limit/keyed-buckets.ts'
+import type { BucketCounts } from '../base/limit/keyed-buckets.ts'
 import { RuleBuckets } from '../base/limit/rule-buckets.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import { TokenCharge } from '../base/limit/token-charge.ts'
@@ -29,6 +31,7 @@ interface Member {
 
 export class LimitOwner implements WorkerService {
   readonly #now: Clock
+  readonly #room = keyRoom()
   readonly #limits = new Map<string, RuleBuckets>()
   readonly #members = new Map<string, Member>()
 
@@ -48,10 +51,15 @@ export class LimitOwner implements WorkerService {
     this.#forget()
   }
 
-  get counts(): { readonly rules: number; readonly buckets: number } {
+  /** config.rateLimit.maxKeys; a restart of the workers may bring another. */
+  set maxKeys(most: number) {
+    this.#room.most = most
+  }
+
+  get counts(): BucketCounts {
     const all = [...this.#limits.values()]
     const buckets = all.reduce((sum, { keyed }) => sum + 1 + (keyed?.size ?? 0), 0)
-    return { rules: all.length, buckets }
+    return { rules: all.length, buckets, forgotten: this.#room.forgotten }
   }
 
   #answer(member: Member, { named, steps }: Batch): Answer[] {
@@ -68,7 +76,7 @@ export class LimitOwner implements WorkerService {
     member.limits.set(number, id)
     if (this.#limits.has(id)) return
     const terms = { most, amount, interval, anchor: this.#now() }
-    this.#limits.set(id, new RuleBuckets(terms, buckets))
+    this.#limits.set(id, new RuleBuckets(terms, buckets, this.#room))
   }
 
   #step(member: Member, step: Step): Answer | undefined {

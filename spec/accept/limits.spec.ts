@@ -138,6 +138,12 @@ limits('answers 431 to a head above its bounds, and forwards nothing', async () 
     assert.match(await client.untilClosed(), /^HTTP\/1.1 431 [^]*request head too large/)
   }
   assert.is(backend.connections.length, 0)
+  const refused = gateway.measures.find(({ name }) => name === 'refused_total')!
+  const counted = [...refused.series].filter(([, count]) => count !== 0)
+  assert.equal(counted, [
+    [{ limit: 'maxHeadBytes' }, 1],
+    [{ limit: 'http1MaxHeaders' }, 1],
+  ])
 })
 
 limits('times a pipelined body from its head on, though no byte follows', async () => {

@@ -194,6 +194,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     sensitiveHeaders: ['x-mine'],
     trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
     maxBytesInFlight: 536_870_912,
+    rateLimit: { maxKeys: 65_536 },
     connectionTerminationDeadline: '90s',
     backend: {
       connectTimeout: '10s',

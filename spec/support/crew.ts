@@ -109,7 +109,7 @@ export class CrewStage {
       refusal: () => null,
       readiness: () => 'ready',
       restarts: () => 0,
-      limitCounts: () => ({ rules: 0, buckets: 0 }),
+      limitCounts: () => ({ rules: 0, buckets: 0, forgotten: 0 }),
       quit: () => {},
       pages: { path: frontSocket(this.#folder.path), sockets: new Sockets() },
       ...more,

@@ -140,6 +140,9 @@ export const HISTORIES_SHARE = 0.25
 /** config.trace.maxWatchers: who waits to see a request. */
 export const MAX_WATCHERS = 32
 
+/** config.rateLimit.maxKeys: values of one limit's key that have a bucket of their own (§8). */
+export const MAX_KEYS = 65_536
+
 /** config.trace.maxBodyBytes: of each body, in a trace. */
 export const TRACED_BODY_BYTES = 2_097_152
 

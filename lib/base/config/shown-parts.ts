@@ -57,7 +57,7 @@ export class ShownParts {
   /** `config`, by the names of the file. */
   process(config: Config, { admin, stats, readiness }: Addresses): Fields {
     const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
-    const { maxTracedBytes, maxWatchers, maxBytesInFlight } = config.process
+    const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys } = config.process
     const { backend, mcp, llm } = config
     return this.showing.fields({
       file: config.file,
@@ -69,6 +69,7 @@ export class ShownParts {
       sensitiveHeaders,
       trace: { maxBodyBytes: maxTracedBytes, maxWatchers },
       maxBytesInFlight,
+      rateLimit: { maxKeys },
       connectionTerminationDeadline: terminationDeadline,
       backend,
       mcp,

@@ -1,14 +1,33 @@
 // A bucket for each key. The one used longest ago goes when there are too many; a key that comes back starts full.
 
 import { hash } from 'node:crypto'
+import { MAX_KEYS } from '../bounds/limits.ts'
 import { Bucket } from './bucket.ts'
 import type { Terms } from './bucket.ts'
 
-/** Of one rule (§8). */
-export const MAX_KEYED_BUCKETS = 65_536
-
 /** Characters of a key that is kept as it is; of a longer one its hash is. */
 export const LONGEST_KEPT_KEY = 128
+
+/** What all limits of a process have in common. */
+export interface KeyRoom {
+  /** Buckets of one limit. */
+  most: number
+  /** Buckets that went before their window had turned: what they had counted is not known any more. */
+  forgotten: number
+}
+
+export interface BucketCounts {
+  readonly rules: number
+  readonly buckets: number
+  readonly forgotten: number
+}
+
+export function keyRoom(most = MAX_KEYS): KeyRoom {
+  return { most, forgotten: 0 }
+}
+
+/** For a bound that was lowered: a new key makes room for itself and for one of those above it. */
+const GONE_AT_ONCE = 2
 
 /** By what a bucket is found. */
 export function keptKey(key: string): string {
@@ -32,12 +51,12 @@ class KeyedBucket extends Bucket {
 
 export class KeyedBuckets {
   readonly #terms: Terms
-  readonly #room: number
+  readonly #room: KeyRoom
   readonly #buckets = new Map<string, KeyedBucket>()
   #oldest: KeyedBucket | null = null
   #newest: KeyedBucket | null = null
 
-  constructor(terms: Terms, room = MAX_KEYED_BUCKETS) {
+  constructor(terms: Terms, room = keyRoom()) {
     this.#terms = terms
     this.#room = room
   }
@@ -58,11 +77,7 @@ export class KeyedBuckets {
   }
 
   /** Those with the least left, the tightest first, among so many that were used last. */
-  tightest(
-    count: number,
-    now: number,
-    among = MAX_KEYED_BUCKETS,
-  ): { key: string; remaining: number }[] {
+  tightest(count: number, now: number, among = Infinity): { key: string; remaining: number }[] {
     const found: { key: string; remaining: number }[] = []
     let left = among
     for (let bucket = this.#newest; bucket !== null && left > 0; bucket = bucket.older) {
@@ -77,15 +92,19 @@ export class KeyedBuckets {
   }
 
   #add(name: string, now: number): Bucket {
-    const oldest = this.#oldest
-    if (oldest !== null && this.#buckets.size >= this.#room) {
-      this.#unlink(oldest)
-      this.#buckets.delete(oldest.key)
-    }
+    for (let gone = 0; gone < GONE_AT_ONCE && this.#buckets.size >= this.#room.most; gone++)
+      this.#forget(this.#oldest!, now)
     const bucket = new KeyedBucket(copyOf(name), this.#terms, now)
     this.#buckets.set(bucket.key, bucket)
     this.#append(bucket)
     return bucket
+  }
+
+  #forget(bucket: KeyedBucket, now: number): void {
+    // A full one is as good as a new one.
+    if (bucket.remaining(now) < this.#terms.most) this.#room.forgotten++
+    this.#unlink(bucket)
+    this.#buckets.delete(bucket.key)
   }
 
   #append(bucket: KeyedBucket): void {

@@ -5,6 +5,7 @@ import type { LimitConfig } from '../config/limit-types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Bucket } from './bucket.ts'
 import { noDecisions } from './decisions.ts'
+import type { KeyRoom } from './keyed-buckets.ts'
 import { RuleBuckets } from './rule-buckets.ts'
 
 /** Whole milliseconds that never go back. */
@@ -17,9 +18,9 @@ export class Rule extends RuleBuckets {
   readonly now: Clock
   readonly decisions = noDecisions()
 
-  constructor(id: string, config: LimitConfig, now: Clock) {
+  constructor(id: string, config: LimitConfig, now: Clock, room: KeyRoom) {
     const { most, amount, interval, key } = config
-    super({ most, amount, interval, anchor: now() }, key === null ? 'one' : 'by key')
+    super({ most, amount, interval, anchor: now() }, key === null ? 'one' : 'by key', room)
     this.id = id
     this.config = config
     this.now = now

@@ -1,6 +1,7 @@
 // What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
 
 import type { Exchange } from '../exchange.ts'
+import type { BucketCounts } from '../limit/keyed-buckets.ts'
 import type { SessionView, Some } from './types.ts'
 
 /** Entries of one level that are shown; the others are counted. */
@@ -130,7 +131,7 @@ export interface Live {
   readonly pools: readonly PoolView[]
   readonly groups: readonly GroupView[]
   readonly children: readonly ChildView[]
-  readonly limits: { readonly rules: number; readonly buckets: number }
+  readonly limits: BucketCounts
   readonly tokens: number
   readonly held: { readonly llm: HeldView; readonly mcp: HeldView }
   readonly watchers: number

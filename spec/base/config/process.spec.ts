@@ -4,6 +4,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_KEYS,
   MAX_WATCHERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
@@ -45,6 +46,7 @@ settings('have defaults', () => {
     terminationDeadline: TERMINATION_DEADLINE,
     maxTracedBytes: TRACED_BODY_BYTES,
     maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
+    maxKeys: MAX_KEYS,
     maxWatchers: MAX_WATCHERS,
   })
   assert.equal(backend, BACKEND_LIMITS)
@@ -175,6 +177,16 @@ settings('set how much of LLM requests is kept', () => {
     ],
   )
   assert.match(refusals('llm: { maxHeldByte: 1 }')[0]!, "did you mean 'maxHeldBytes'?")
+})
+
+settings('set how many keys of a rate limit have buckets', () => {
+  assert.is(withConfig('rateLimit: { maxKeys: 9 }').process.maxKeys, 9)
+  assert.equal(refusals('rateLimit: { maxKeys: 0 }'), [
+    'config.rateLimit.maxKeys: got 0, expected at least 1',
+  ])
+  assert.equal(refusals('rateLimit: { maxKeys: 16000001 }'), [
+    'config.rateLimit.maxKeys: got 16000001, expected at most 16000000',
+  ])
 })
 
 settings('set the limits towards clients', () => {

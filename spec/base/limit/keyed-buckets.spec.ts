@@ -3,11 +3,8 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  KeyedBuckets,
-  LONGEST_KEPT_KEY,
-  MAX_KEYED_BUCKETS,
-} from '../../../lib/base/limit/keyed-buckets.ts'
+import { MAX_KEYS } from '../../../lib/base/bounds/limits.ts'
+import { KeyedBuckets, LONGEST_KEPT_KEY, keyRoom } from '../../../lib/base/limit/keyed-buckets.ts'
 
 const keyed = suite('keyed buckets')
 
@@ -38,21 +35,48 @@ keyed('turns the windows of all keys together, whenever they came', () => {
 })
 
 keyed('keeps 65,536 of them, and drops the one used longest ago', () => {
-  assert.is(MAX_KEYED_BUCKETS, 65_536)
+  assert.is(MAX_KEYS, 65_536)
   const buckets = new KeyedBuckets(TERMS)
-  for (let at = 0; at < MAX_KEYED_BUCKETS; at++) used(buckets, `k${at}`)
+  for (let at = 0; at < MAX_KEYS; at++) used(buckets, `k${at}`)
   used(buckets, 'k0', 'k3')
   used(buckets, 'new')
-  assert.is(buckets.size, MAX_KEYED_BUCKETS)
+  assert.is(buckets.size, MAX_KEYS)
   for (const key of ['k2', 'k65535', 'new']) assert.is(buckets.of(key, 0).remaining(0), 2, key)
   for (const key of ['k0', 'k3']) assert.is(buckets.of(key, 0).remaining(0), 1, key)
   assert.is(buckets.of('k1', 0).remaining(0), 3)
 })
 
 keyed('starts a key that was dropped with a full bucket', () => {
-  const buckets = new KeyedBuckets(TERMS, 2)
+  const buckets = new KeyedBuckets(TERMS, keyRoom(2))
   used(buckets, 'a', 'a', 'b', 'c')
   assert.is(buckets.of('a', 0).remaining(0), 3)
+})
+
+keyed('counts those that went with something spent, and not those whose window has turned', () => {
+  const room = keyRoom(2)
+  const buckets = new KeyedBuckets(TERMS, room)
+  used(buckets, 'a', 'b')
+  assert.is(room.forgotten, 0)
+  used(buckets, 'c')
+  assert.is(room.forgotten, 1)
+  buckets.of('d', 1000).take(1000)
+  buckets.of('e', 1000).take(1000)
+  assert.is(room.forgotten, 1)
+  buckets.of('f', 1000)
+  assert.is(room.forgotten, 2)
+})
+
+keyed('comes down to a bound that was lowered as new keys come, without a pause', () => {
+  const room = keyRoom(6)
+  const buckets = new KeyedBuckets(TERMS, room)
+  used(buckets, 'a', 'b', 'c', 'd', 'e', 'f')
+  room.most = 3
+  const sizes = ['g', 'h', 'i', 'j'].map((key) => {
+    used(buckets, key)
+    return buckets.size
+  })
+  assert.equal(sizes, [5, 4, 3, 3])
+  assert.is(buckets.of('h', 0).remaining(0), 2)
 })
 
 keyed('drops in the order of use, whatever that is', () => {
@@ -60,7 +84,7 @@ keyed('drops in the order of use, whatever that is', () => {
   const room = fc.integer({ min: 1, max: 6 })
   fc.assert(
     fc.property(room, fc.array(key, { maxLength: 50 }), (most, keys) => {
-      const buckets = new KeyedBuckets(TERMS, most)
+      const buckets = new KeyedBuckets(TERMS, keyRoom(most))
       let kept: string[] = []
       for (const one of keys) {
         buckets.of(one, 0)
@@ -76,7 +100,7 @@ keyed('drops in the order of use, whatever that is', () => {
 
 keyed('finds room for a new key in no time, however many there are', () => {
   const buckets = new KeyedBuckets(TERMS)
-  for (let at = 0; at < MAX_KEYED_BUCKETS; at++) buckets.of(`k${at}`, 0)
+  for (let at = 0; at < MAX_KEYS; at++) buckets.of(`k${at}`, 0)
   const started = process.cpuUsage()
   for (let at = 0; at < 100_000; at++) buckets.of(`n${at}`, 0)
   const { user, system } = process.cpuUsage(started)

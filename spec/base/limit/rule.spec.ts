@@ -4,6 +4,7 @@ import { compile } from '../../../lib/base/cel/compile.ts'
 import type { Facts } from '../../../lib/base/cel/facts.ts'
 import type { LimitConfig } from '../../../lib/base/config/limit-types.ts'
 import type { Exchange } from '../../../lib/base/exchange.ts'
+import { keyRoom } from '../../../lib/base/limit/keyed-buckets.ts'
 import { Rule } from '../../../lib/base/limit/rule.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
@@ -14,7 +15,7 @@ function ruleOf(counts: LimitConfig['counts'], key: string | null, now = () => 0
   const compiled = key === null ? null : compile(key, place)
   const origin = { name: 'one', resource: null }
   const config = { ...origin, counts, amount: 3, most: 3, interval: 1000, key: compiled }
-  return new Rule('one', config, now)
+  return new Rule('one', config, now, keyRoom())
 }
 
 function exchangeWith(facts: Facts | null, ...fields: string[]): Exchange {

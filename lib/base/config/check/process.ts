@@ -4,6 +4,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_KEYS,
   MAX_WATCHERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
@@ -39,6 +40,7 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE,
     maxBytesInFlight: shape.maxBytesInFlight ?? MAX_BYTES_IN_FLIGHT,
+    maxKeys: shape.rateLimit?.maxKeys ?? MAX_KEYS,
     maxWatchers: shape.trace?.maxWatchers ?? MAX_WATCHERS,
     maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }

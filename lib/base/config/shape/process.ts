@@ -6,6 +6,7 @@ import {
   BACKEND_LIMITS,
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
+  MAX_KEYS,
   MAX_WATCHERS,
   MAX_WORKERS,
   MCP_LIMITS,
@@ -73,6 +74,8 @@ function amount(preset: number, description: string, [least, most]: readonly [nu
 const COUNT = [1, 0x7fff_ffff] as const
 /** Of one JSON-RPC message. */
 const BYTES = [1024, 0x0800_0000] as const
+/** What a Map can hold, and some. */
+const KEYS = [1, 16_000_000] as const
 const TOGETHER = [1024, 0x2_0000_0000] as const
 const BACKEND = BACKEND_LIMITS
 const MCP = MCP_LIMITS
@@ -123,6 +126,15 @@ export const PROCESS = z
       'Bytes held for all requests together; above it new ones get 503',
       TOGETHER,
     ),
+    rateLimit: z
+      .strictObject({
+        maxKeys: amount(
+          MAX_KEYS,
+          'Values of one `key` with a bucket of their own; one more takes the place of that used longest ago',
+          KEYS,
+        ),
+      })
+      .optional(),
     trace: z
       .strictObject({
         maxBodyBytes: amount(TRACED_BODY_BYTES, 'Of each body that a trace shows', BYTES),

@@ -5,6 +5,9 @@ import type { Fault, Json } from './types.ts'
 /** Texts lie in messages, their content, its blocks and what those quote; deeper ones are nobody's prompt. */
 const MOST_DEPTH = 8
 
+/** Of a name, which stands in every piece of an answer. */
+const MOST_NAME = 1_024
+
 export function objectOf(value: unknown): Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
 }
@@ -14,7 +17,7 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 export function nameOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return typeof value === 'string' && value.length <= MOST_NAME ? value : ''
 }
 
 /** The texts in a message's content, in whichever form a dialect allows. */

@@ -1,5 +1,6 @@
 // An answer that is sent in pieces: all at once, or one by one with a pause between them.
 
+import { inFlight } from '../../../base/bounds/in-flight.ts'
 import type { Body, Form, Framing, Sink } from '../../../base/types.ts'
 
 /** Does something once, later; calling what it returns takes it back. */
@@ -27,11 +28,15 @@ export class PartsBody implements Body {
   readonly #delivery: Delivery
   #state: State = 'unread'
   #next = 0
+  /** Of all parts that are still to go, and as much of it as is counted. */
+  #left: number
+  #weight = 0
   #sink: Sink | null = null
   #takeBack: (() => void) | null = null
 
   constructor(parts: readonly Buffer[], delivery: Delivery) {
     this.#parts = parts
+    this.#left = parts.reduce((sum, { length }) => sum + length, 0)
     this.#delivery = delivery
     this.length = delivery.length
     this.framing = delivery.length < 0 ? 'open' : 'length'
@@ -47,6 +52,7 @@ export class PartsBody implements Body {
     if (this.#state !== 'flowing' && this.#state !== 'waiting') return
     this.#forget()
     this.#state = 'held'
+    this.#weigh(this.#left)
   }
 
   resume(): void {
@@ -55,16 +61,19 @@ export class PartsBody implements Body {
 
   cancel(): void {
     this.#forget()
+    this.#weigh(0)
     this.#state = 'over'
     this.#sink = null
   }
 
   #flow(): void {
     this.#state = 'flowing'
+    this.#weigh(0)
     while (this.#state === 'flowing') {
       const part = this.#parts[this.#next]
       if (part === undefined) return this.#finish()
       this.#next++
+      this.#left -= part.length
       if (!this.#sink!.write(part, 0, part.length)) this.pause()
       else if (this.#delivery.pace > 0) this.#wait()
     }
@@ -74,6 +83,7 @@ export class PartsBody implements Body {
     // The client may have left during the write.
     if (this.#state !== 'flowing') return
     this.#state = 'waiting'
+    this.#weigh(this.#left)
     this.#takeBack = this.#delivery.later(() => this.#flow(), this.#delivery.pace)
   }
 
@@ -88,6 +98,11 @@ export class PartsBody implements Body {
     const sink = this.#sink
     this.cancel()
     return sink
+  }
+
+  #weigh(bytes: number): void {
+    inFlight.kept += bytes - this.#weight
+    this.#weight = bytes
   }
 
   #forget(): void {

@@ -272,6 +272,11 @@ mock('reads no more than a request may have', () => {
   )
 })
 
+mock('does not say a name again that is no name, in every piece', () => {
+  assert.is(told(CHAT, { ...MESSAGE, model: 'm'.repeat(1024), stream: true }).status, 200)
+  assert.is(told(CHAT, { ...MESSAGE, model: 'm'.repeat(1025), stream: true }).status, 400)
+})
+
 mock('reads so much at a time, and gives back what was left unread', () => {
   const backend = new MockBackend(detect)
   const others = Array.from({ length: 8 }, () => {

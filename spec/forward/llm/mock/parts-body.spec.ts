@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../../../lib/base/bounds/in-flight.ts'
 import type { Sink } from '../../../../lib/base/types.ts'
 import { PartsBody } from '../../../../lib/forward/llm/mock/parts-body.ts'
 import type { Delivery, Later } from '../../../../lib/forward/llm/mock/parts-body.ts'
@@ -50,6 +51,35 @@ function bodyOf(clock: Clock, delivery: Partial<Delivery> = {}): PartsBody {
   const usual = { pace: 0, ending: 'end', length: -1, later: clock.later } as const
   return new PartsBody(parts, { ...usual, ...delivery })
 }
+
+/** What the process holds, beyond what it held at first. */
+function held(): () => number {
+  const before = inFlight.bytes
+  return () => inFlight.bytes - before
+}
+
+body('counts what waits for a client, or for its time, and nothing else', () => {
+  const kept = held()
+  const ear = new Ear()
+  ear.room = ({ length }) => length !== 1
+  const stalled = bodyOf(new Clock())
+  assert.is(kept(), 0)
+  stalled.start(ear, 'content')
+  assert.is(kept(), 2)
+  stalled.resume()
+  assert.is(kept(), 0)
+  const clock = new Clock()
+  const slow = bodyOf(clock, { pace: 1 })
+  slow.start(new Ear(), 'content')
+  assert.is(kept(), 2)
+  clock.turn()
+  assert.is(kept(), 1)
+  slow.pause()
+  assert.is(kept(), 1)
+  slow.cancel()
+  slow.cancel()
+  assert.is(kept(), 0)
+})
 
 body('sends all of it at once', () => {
   const ear = new Ear()
