@@ -22,6 +22,7 @@ export function liveOf(sources: LiveSources): Live {
   const { listeners } = ports
   return {
     listeners: listeners.map((listener) => listener.describe(now)),
+    past: ports.past,
     ...requestsOf(listeners),
     pools: pools.describe(),
     groups: groups.describe(now),

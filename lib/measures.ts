@@ -6,7 +6,7 @@ import type { Decisions } from './base/limit/decisions.ts'
 import type { BucketCounts } from './base/limit/keyed-buckets.ts'
 import type { Family, Histogram, Labels, Series as One } from './base/live/metrics.ts'
 import { MAX_SHOWN } from './base/live/views.ts'
-import type { ListenerView, Live } from './base/live/views.ts'
+import type { ListenerCounts, Live } from './base/live/views.ts'
 import { VERSION } from './base/version.ts'
 
 export interface MeasureSources {
@@ -26,7 +26,7 @@ export function measures(sources: MeasureSources): Family[] {
   const { settled, live, connects, decisions, refused } = sources
   return [
     ...settled,
-    ...connectionFamilies(live.listeners),
+    ...connectionFamilies([...live.listeners, ...live.past]),
     gauge('open_requests', 'Requests in work, by phase', byPhase(live)),
     gauge('open_streams', 'Event streams under way', [[{}, live.streams]]),
     ...poolFamilies(live),
@@ -99,7 +99,7 @@ function byPhase({ requests }: Live): Series {
 }
 
 /** A port that a reload closed and opened again is one and the same. */
-function connectionFamilies(listeners: readonly ListenerView[]): Family[] {
+function connectionFamilies(listeners: readonly ListenerCounts[]): Family[] {
   const binds = new Map<string, { accepted: number; open: number; came: number; went: number }>()
   for (const { bind, accepted, open, bytesIn, bytesOut } of listeners) {
     const sum = binds.get(bind) ?? { accepted: 0, open: 0, came: 0, went: 0 }

@@ -11,10 +11,14 @@ import { bindKey } from './base/config/bind-key.ts'
 import type { GatewayConfig } from './base/config/types.ts'
 import { messageOf } from './base/errors.ts'
 import type { Exchange } from './base/exchange.ts'
+import type { ListenerCounts } from './base/live/views.ts'
 import type { Log } from './base/log/log.ts'
 import type { OpenPort } from './base/processes/open-port.ts'
 import type { Steps } from './base/types.ts'
 import { closeHandle } from './base/wire/handle.ts'
+
+/** Of so many ports it is known what came by them when they are closed; of more the first are forgotten. */
+const MAX_PAST = 1_024
 
 export interface PortsOwner extends Steps {
   serve(exchange: Exchange, port: number): void
@@ -49,6 +53,8 @@ export class Ports {
   readonly #open = new Map<number, Open>()
   /** No longer in the configuration, but with requests under way; each with its end. */
   readonly #leaving = new Map<Listener, Promise<void>>()
+  /** Those that are closed. */
+  readonly #past = new Map<string, ListenerCounts>()
   #state: 'open' | 'draining' = 'open'
 
   constructor(owner: PortsOwner, log: Log, options: PortsOptions) {
@@ -92,6 +98,11 @@ export class Ports {
   /** Those that are open, and those that still have connections. */
   get listeners(): Listener[] {
     return [...[...this.#open.values()].map(({ listener }) => listener), ...this.#leaving.keys()]
+  }
+
+  /** What came by ports that are closed: sums must not go down. */
+  get past(): readonly ListenerCounts[] {
+    return [...this.#past.values()]
   }
 
   /** Takes over a connection that another worker accepted on its port; without that it is closed. */
@@ -196,6 +207,20 @@ export class Ports {
     this.#leaving.set(listener, gone)
     await gone
     this.#leaving.delete(listener)
+    this.#remember(listener.counts)
+  }
+
+  #remember(counts: ListenerCounts): void {
+    const { bind } = counts
+    const before = this.#past.get(bind)
+    this.#past.set(bind, {
+      ...counts,
+      accepted: counts.accepted + (before?.accepted ?? 0),
+      bytesIn: counts.bytesIn + (before?.bytesIn ?? 0),
+      bytesOut: counts.bytesOut + (before?.bytesOut ?? 0),
+    })
+    const [oldest] = this.#past.keys()
+    if (this.#past.size > MAX_PAST && oldest !== undefined) this.#past.delete(oldest)
   }
 }
 

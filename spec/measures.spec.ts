@@ -9,6 +9,7 @@ import { routeTo, Stage } from './support/gateway.ts'
 import { begin, server } from './forward/mcp/mcp-client.ts'
 import { ask } from './support/ask.ts'
 import { Backend } from './support/backend.ts'
+import { deadline } from './support/deadline.ts'
 import { post } from './support/llm/asking.ts'
 import { promtoolComplaints, readMetrics, valueOf } from './support/prometheus.ts'
 import { Reloading } from './support/reloading.ts'
@@ -107,6 +108,19 @@ measures('routes that a reload renamed give way to those it brought', async () =
     valueOf(samples, 'gateway_requests_total', { route: `gateway/default/default/${name}` })
   assert.equal([count('fresh'), count('old0'), count('old1')], [1, undefined, 1])
   assert.is(valueOf(samples, 'gateway_requests_total', { route: 'other' }), 1)
+})
+
+measures('connections of a port that is closed', async () => {
+  const direct = 'routes: [{ policies: { directResponse: { status: 204 } } }]\n'
+  const gateway = stage.add(await Reloading.start(direct))
+  const count = (): unknown =>
+    valueOf(
+      readMetrics(metricsText(gateway.gateway.measures)),
+      'gateway_downstream_connections_total',
+    )
+  await ask(gateway, 'GET / HTTP/1.1')
+  await deadline(gateway.gateway.stop(), 5_000, 'the gateway to stop')
+  assert.is(count(), 1)
 })
 
 measures('an answer that never came adds no bytes of the one before it', async () => {

@@ -25,6 +25,10 @@ export class Crew {
     return members.filter(({ slot }, at) => members[at - 1]?.slot !== slot)
   }
 
+  of(id: WorkerId): WorkerDoor | undefined {
+    return this.#members.get(workerName(id))
+  }
+
   has(id: WorkerId): boolean {
     return this.#members.has(workerName(id))
   }

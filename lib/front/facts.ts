@@ -40,6 +40,9 @@ const REST_MS = 5_000
 /** For what the page shows every second. */
 const FACTS_MS = 1_500
 
+/** What of a worker is wanted when it is gone. */
+const LAST_PARTS: readonly Part[] = ['pulse', 'traffic', 'limits', 'logs']
+
 /** Routes of workers that are gone; what they counted of others is forgotten. */
 const MAX_GONE = 10_000
 
@@ -98,6 +101,14 @@ export class FrontFacts implements GatewayFacts {
       this.#asking.set(key, asking)
     }
     return asking
+  }
+
+  /** What it has counted and logged since it was last asked. */
+  async hearLast(id: WorkerId): Promise<void> {
+    const door = this.#crew.of(id)
+    if (door === undefined) return
+    const lines = await this.#ask(door, LAST_PARTS.join()).catch(() => [])
+    tellLines(this.log, lines)
   }
 
   left(id: WorkerId): void {

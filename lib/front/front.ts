@@ -138,6 +138,11 @@ export class Front {
     void this.#catchUp(door)
   }
 
+  /** It has stopped, and will be gone: resolves when what it counted is known, or cannot be. */
+  async hearLast(id: WorkerId): Promise<void> {
+    await Promise.all([this.#metrics.hearLast(id), this.#facts.hearLast(id)])
+  }
+
   /** It is gone. */
   left(id: WorkerId): void {
     this.#crew.delete(id)

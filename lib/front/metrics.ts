@@ -12,6 +12,8 @@ export class FrontMetrics {
   readonly #own: () => string
   /** What each said last. */
   readonly #last = new Map<string, StatsPage>()
+  /** Those that have said all they had to say. */
+  readonly #over = new Set<string>()
   readonly #gone = new StatsPage()
   #underWay: Promise<StatsPage> | null = null
 
@@ -27,8 +29,18 @@ export class FrontMetrics {
     return this.#underWay
   }
 
+  /** What it says now counts from now on, also when another question is under way. */
+  async hearLast(id: WorkerId): Promise<void> {
+    const door = this.#crew.of(id)
+    const page = door === undefined ? null : await pageOf(door).catch(() => null)
+    if (page === null || !this.#crew.has(id)) return
+    this.#last.set(workerName(id), page)
+    this.#over.add(workerName(id))
+  }
+
   left(id: WorkerId): void {
     const key = workerName(id)
+    this.#over.delete(key)
     const last = this.#last.get(key)
     this.#last.delete(key)
     if (last !== undefined) this.#gone.add(last, null)
@@ -46,7 +58,7 @@ export class FrontMetrics {
       const name = newest.has(key) ? String(one.door.slot) : key
       // One that has left meanwhile is among those that are gone.
       if (!this.#crew.has(one.door)) continue
-      if ('value' in one) this.#last.set(key, one.value)
+      if ('value' in one && !this.#over.has(key)) this.#last.set(key, one.value)
       const last = this.#last.get(key)
       if (last !== undefined) sum.add(last, 'value' in one ? name : null, own)
     }

@@ -8,7 +8,7 @@ import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
 import { Front } from '../front/front.ts'
 import { LimitOwner } from '../workers/limit-owner.ts'
-import { QUIT, REFUSAL } from '../workers/messages.ts'
+import { LAST_WORDS, QUIT, REFUSAL } from '../workers/messages.ts'
 import { Orphans } from '../workers/orphans.ts'
 import { PassingOn } from '../workers/passing-on.ts'
 import { keepPrivate, makePrivate } from '../workers/private-folder.ts'
@@ -130,7 +130,10 @@ class Supervision {
       this.#orphans,
       new PassingOn(),
       {
-        born: (_id, link) => link.on(QUIT, this.#quit),
+        born: (id, link) => {
+          link.on(QUIT, this.#quit)
+          link.on(LAST_WORDS, () => this.#front.hearLast(id))
+        },
         ready: (door) => this.#front.joined(door),
         gone: (id) => this.#front.left(id),
       },

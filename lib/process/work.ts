@@ -12,7 +12,17 @@ import { Log } from '../base/log/log.ts'
 import { shownTarget } from '../base/redact.ts'
 import { Gateway } from '../gateway.ts'
 import { BorrowedPorts } from '../workers/borrowed-ports.ts'
-import { ALIVE, CONFIG, FAILED, QUIT, READY, REFUSAL, RELOAD, STOP } from '../workers/messages.ts'
+import {
+  ALIVE,
+  CONFIG,
+  FAILED,
+  LAST_WORDS,
+  QUIT,
+  READY,
+  REFUSAL,
+  RELOAD,
+  STOP,
+} from '../workers/messages.ts'
 import { ensurePrivate, keepPrivate } from '../workers/private-folder.ts'
 import { doorOf } from '../workers/seat.ts'
 import type { WorkerSeat } from '../workers/seat.ts'
@@ -24,6 +34,9 @@ import { shareOf } from './worker-share.ts'
 
 /** A supervisor that is so busy is stuck. */
 const CONFIG_DEADLINE = 60_000
+
+/** A supervisor that has not heard it after this is given up. */
+const LAST_WORDS_MS = 3_000
 
 export async function work(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder } = seat
@@ -57,7 +70,12 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   const ports = new BorrowedPorts(link)
   const gateway = new Gateway(config, log, every, { openPort: ports.open, worker: seat })
   let manner: Manner = 'now'
-  const ending = new Ending({ log, stop: () => gateway.stop(manner), exit: start.exit })
+  const stop = async (): Promise<void> => {
+    await gateway.stop(manner)
+    // What it has counted since it was last asked must not go with it.
+    await link.ask(LAST_WORDS, null, LAST_WORDS_MS).catch(() => {})
+  }
+  const ending = new Ending({ log, stop, exit: start.exit })
   link.on(STOP, (how) => {
     manner = how === 'linger' ? how : 'now'
     ending.begin('supervisor')

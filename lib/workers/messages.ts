@@ -12,6 +12,9 @@ export const FAILED = 'workers.failed'
 /** To a worker: a `Manner`. */
 export const STOP = 'workers.stop'
 
+/** From a worker, asked: it has stopped, and what it counted can be read for the last time. */
+export const LAST_WORDS = 'workers.last-words'
+
 /** From a worker: somebody wants all of them to stop. */
 export const QUIT = 'workers.quit'
 

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { filterText } from '../../lib/base/config/log-filter.ts'
 import { CrewStage, crewScene } from '../support/crew.ts'
 import type { Asked, CrewScene } from '../support/crew.ts'
+import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
 import type { Sample } from '../support/prometheus.ts'
@@ -60,6 +61,26 @@ front('sums do not go down when a worker is replaced', async () => {
   const next = await crew.worker(2, 2)
   asked.front.joined(next.door)
   await next.get()
+  assert.is(requests(await metrics(asked)), 4)
+})
+
+front('what a worker counted since it was last asked outlives it when it stops well', async () => {
+  const { one, two, ...asked } = await scene()
+  await two.get()
+  assert.is(requests(await metrics(asked)), 1)
+  for (const get of [one.get, two.get, two.get]) await get()
+  await deadline(two.gateway.stop(), 5_000, 'the worker to stop')
+  await deadline(asked.front.hearLast(two.door), 5_000, 'its last words')
+  asked.front.left(two.door)
+  const after = await metrics(asked)
+  assert.is(requests(after), 4)
+  const connections = after.filter(({ name }) => name === 'gateway_downstream_connections_total')
+  assert.is(
+    connections.reduce((sum, { value }) => sum + value, 0),
+    4,
+  )
+  // Nobody has anything to say of one that is not there.
+  await deadline(asked.front.hearLast(two.door), 5_000, 'nothing')
   assert.is(requests(await metrics(asked)), 4)
 })
 

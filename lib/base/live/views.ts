@@ -125,6 +125,8 @@ export interface Pulse {
 /** Everything that runs. */
 export interface Live {
   readonly listeners: readonly ListenerView[]
+  /** What came by ports that are closed. */
+  readonly past: readonly ListenerCounts[]
   readonly requests: Readonly<Record<Exchange['phase'], number>>
   /** Answers under way that are event streams. */
   readonly streams: number
