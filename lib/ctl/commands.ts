@@ -36,6 +36,11 @@ const OUT_FILE: Option = {
   value: 'file',
   about: 'Where to write it (default gateway-<kind>-<time>.pb.gz)',
 }
+const WORKER: Option = {
+  name: 'worker',
+  value: 'n|supervisor',
+  about: 'One process of several only (default all workers together)',
+}
 
 const TRACE: Command = {
   name: 'proxy trace',
@@ -118,7 +123,7 @@ const PROFILE: readonly Command[] = [
   {
     name: 'proxy profile',
     about: 'Write a profile that go tool pprof reads.',
-    options: [OUT_FILE, ...PROFILE_TARGET],
+    options: [WORKER, OUT_FILE, ...PROFILE_TARGET],
     examples: ['proxy profile cpu --seconds 10', 'proxy profile heap'],
   },
   {
@@ -127,17 +132,22 @@ const PROFILE: readonly Command[] = [
     about: 'Write where the gateway spends its time. Linux only.',
     options: [
       { name: 'seconds', value: 'n', about: 'How long to look, 1 to 300 (default 30)' },
+      WORKER,
       OUT_FILE,
       ...PROFILE_TARGET,
     ],
-    examples: ['proxy profile cpu --local', 'proxy profile cpu --seconds 10 -o cpu.pb.gz'],
+    examples: [
+      'proxy profile cpu --local',
+      'proxy profile cpu --seconds 10 -o cpu.pb.gz',
+      'proxy profile cpu --worker 2',
+    ],
     run: async (call) => (await import('./profile.ts')).profileCpu(call),
   },
   {
     name: 'proxy profile heap',
     usage: '[gateway/<name>]',
     about: 'Write what holds the memory of the gateway.',
-    options: [OUT_FILE, ...PROFILE_TARGET],
+    options: [WORKER, OUT_FILE, ...PROFILE_TARGET],
     examples: ['proxy profile heap --local', 'proxy profile heap -p 15001 -o heap.pb.gz'],
     run: async (call) => (await import('./profile.ts')).profileHeap(call),
   },

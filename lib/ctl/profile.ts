@@ -21,18 +21,20 @@ const GZIP_MARK = Buffer.from([0x1f, 0x8b])
 
 export async function profileCpu(call: Call): Promise<void> {
   const seconds = secondsOf(call)
+  const query = [`seconds=${seconds}`, ...workerIn(call)]
   const target = await targetOf(call)
   const file = fileOf(call, 'cpu')
   const stop = countDown(seconds)
-  const path = `/debug/pprof/profile?seconds=${seconds}`
+  const path = `/debug/pprof/profile?${query.join('&')}`
   const profile = await fetchProfile(target, 'cpu', path, seconds * 1_000 + CPU_GRACE).finally(stop)
   write(file, profile, 'cpu')
 }
 
 export async function profileHeap(call: Call): Promise<void> {
+  const path = ['/debug/pprof/heap', ...workerIn(call)].join('?')
   const target = await targetOf(call)
   const file = fileOf(call, 'heap')
-  write(file, await fetchProfile(target, 'heap', '/debug/pprof/heap', HEAP_TIMEOUT), 'heap')
+  write(file, await fetchProfile(target, 'heap', path, HEAP_TIMEOUT), 'heap')
 }
 
 function secondsOf(call: Call): number {
@@ -41,6 +43,15 @@ function secondsOf(call: Call): number {
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > MAX_SECONDS)
     throw new Error(`invalid --seconds ${text}; must be between 1 and ${MAX_SECONDS}`)
   return seconds
+}
+
+/** Of the query, if one process of several is meant. */
+function workerIn(call: Call): string[] {
+  const worker = valueOf(call, 'worker')
+  if (worker === undefined) return []
+  if (!/^(?:[1-9]\d*|supervisor)$/.test(worker))
+    throw new Error(`invalid --worker ${worker}; must be a number or supervisor`)
+  return [`worker=${worker}`]
 }
 
 /** A profile of an hour ago is not overwritten by accident, one that was named is. */
@@ -60,7 +71,8 @@ async function fetchProfile(
 ): Promise<Buffer> {
   const { status, statusText, body } = await ask(target, { method: 'GET', path, timeout })
   if (status === 200) return body
-  const hint = status === 404 && kind === 'cpu' ? ' (CPU profiles are taken on Linux only)' : ''
+  const isMissing = status === 404 && !path.includes('worker=')
+  const hint = isMissing && kind === 'cpu' ? ' (CPU profiles are taken on Linux only)' : ''
   throw new Error(`${kind} profile returned ${statusText}: ${told(body)}${hint}`)
 }
 

@@ -47,6 +47,20 @@ looks('looks for 30 seconds if nobody says how long', async () => {
   assert.equal(asked, ['GET /debug/pprof/profile?seconds=30'])
 })
 
+looks('asks for the profile of one process of several', async () => {
+  const file = folder.at('one.pb.gz')
+  const script: Script = { 'GET /debug/pprof/heap': '', 'GET /debug/pprof/profile': '' }
+  const heap = await run(script, 'profile', 'heap', '--worker', 'supervisor', '-o', file)
+  assert.equal(heap.asked, ['GET /debug/pprof/heap?worker=supervisor'])
+  const cpu = await run(script, 'profile', 'cpu', '--worker', '2', '--seconds', '1', '-o', file)
+  assert.equal(cpu.asked, ['GET /debug/pprof/profile?seconds=1&worker=2'])
+  const wrong = await run(script, 'profile', 'heap', '--worker', 'two')
+  assert.equal(
+    [wrong.stderr, wrong.asked],
+    ['Error: invalid --worker two; must be a number or supervisor\n', []],
+  )
+})
+
 looks('a profile that is packed already is written as it is', async () => {
   const file = folder.at('heap.pb.gz')
   const packed = gzipSync('heap')
