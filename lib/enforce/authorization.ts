@@ -19,15 +19,11 @@ export function authorization(
   mcp: McpAuthenticationConfig | null,
   log: Log,
 ): Policy {
-  const tell = (rule: Rule, code: string): void =>
-    log.line('debug', 'auth', 'rule without a value', [
-      'rule',
-      rule.expression.source,
-      'mode',
-      rule.mode,
-      'code',
-      code,
-    ])
+  // By its number, as in the line of the request: a rule may compare with a credential.
+  const tell = (rule: Rule, code: string): void => {
+    const fields = ['rule', rules.indexOf(rule), 'mode', rule.mode, 'code', code]
+    log.line('debug', 'auth', 'rule without a value', fields)
+  }
   return {
     kind: 'authorization',
     request(exchange) {

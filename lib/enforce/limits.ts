@@ -2,7 +2,9 @@
 
 import { hash } from 'node:crypto'
 import { MAX_KEYS } from '../base/bounds/limits.ts'
+import type { Expression } from '../base/config/expression.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
+import { shownExpression } from '../base/config/show-expression.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
 import { keyRoom } from '../base/limit/keyed-buckets.ts'
 import type { BucketCounts, KeyRoom } from '../base/limit/keyed-buckets.ts'
@@ -10,6 +12,7 @@ import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import type { Labels } from '../base/live/metrics.ts'
+import { sensitiveNames } from '../base/redact.ts'
 import type { LimitAsker } from './limit-asker.ts'
 
 /** Keys of one rule that its status names. */
@@ -80,7 +83,7 @@ export class Limits {
       const { name, counts, most, interval, key } = config
       // Together these tell apart whatever an owner has: what is alike in all of them is one limit.
       const labels = { owner, limit: name, counts, most, interval: interval / 1000 }
-      return [key === null ? labels : { ...labels, key: key.source }, decisions]
+      return [key === null ? labels : { ...labels, key: shownKey(key) }, decisions]
     })
   }
 
@@ -149,4 +152,9 @@ export class Limits {
     const { keys, tightest } = told
     return { keys, shared: { limit: config.most, remaining, reset }, tightest }
   }
+}
+
+/** A key may compare with a credential. */
+function shownKey({ source }: Expression): string {
+  return shownExpression(source, { headers: sensitiveNames([]) })
 }
