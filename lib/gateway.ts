@@ -1,6 +1,6 @@
-// The life of a request in one place: accept → choose → enforce → forward → relay → settle.
+// A gateway: what stands while it runs, put together, started, given other configurations, and stopped.
 
-import type { Leaving, Manner } from './accept/door.ts'
+import type { Manner } from './accept/door.ts'
 import { Gate } from './accept/gate.ts'
 import { Budget } from './base/bounds/budget.ts'
 import { Descriptors } from './base/bounds/descriptors.ts'
@@ -8,22 +8,17 @@ import { HISTORIES_SHARE } from './base/bounds/limits.ts'
 import { Pressure } from './base/bounds/pressure.ts'
 import { Refusals } from './base/bounds/refusals.ts'
 import type { Config } from './base/config/types.ts'
-import { faultOf, GatewayError, stackOf } from './base/errors.ts'
 import { every } from './base/every.ts'
 import type { Every } from './base/every.ts'
 import type { Exchange } from './base/exchange.ts'
 import type { Family } from './base/live/metrics.ts'
 import type { Live } from './base/live/views.ts'
 import type { Log } from './base/log/log.ts'
-import { Pending } from './base/pending.ts'
 import { markOf, workerName } from './base/processes/session-mark.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
 import type { TraceTerms } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
-import type { Reply } from './base/types.ts'
 import { within } from './base/within.ts'
-import { pick, routeOf } from './chosen.ts'
-import { enforce } from './enforce/enforce.ts'
 import { Identity } from './enforce/identity.ts'
 import { LimitAsker } from './enforce/limit-asker.ts'
 import { Limits } from './enforce/limits.ts'
@@ -31,24 +26,16 @@ import { RateLimitServices } from './enforce/remote-limit/services.ts'
 import type { KeySets } from './enforce/token/key-sets.ts'
 import { Pools } from './forward/http/pools.ts'
 import { Groups } from './forward/mcp/groups.ts'
-import { callWithRetry } from './forward/retry.ts'
 import { factsOf } from './gateway-facts.ts'
 import { liveOf } from './live.ts'
 import type { LiveSources } from './live.ts'
 import { measures } from './measures.ts'
 import { Neighbours } from './neighbours.ts'
-import type { NeighboursOwner } from './neighbours.ts'
 import { planOf } from './plan/plan.ts'
-import type { Plan, PlannedListener, Route, Standing } from './plan/plan.ts'
-import { isForUi } from './plan/ui-routes.ts'
+import type { Plan, Standing } from './plan/plan.ts'
 import { Ports } from './ports.ts'
-import type { PortsOwner } from './ports.ts'
-import { refuse } from './relay/refuse.ts'
-import { relay } from './relay/relay.ts'
-import { AccessLog } from './settle/access-log.ts'
+import { Serving } from './serving.ts'
 import { BackendStats } from './settle/backend-stats.ts'
-import { settleCharges } from './settle/charges.ts'
-import { tellOfPolicy, tellOfTokens } from './settle/debug-lines.ts'
 import { Metrics } from './settle/metrics.ts'
 import { ALONE } from './surroundings.ts'
 import type { GatewayFacts } from './ui/gateway-facts.ts'
@@ -56,13 +43,14 @@ import { ReadApi } from './ui/read-api.ts'
 import { RemoteUi } from './ui/remote.ts'
 import { UiService } from './ui/service.ts'
 import { frontSocket } from './workers/seat.ts'
+import type { WorkerSeat } from './workers/seat.ts'
 
 /** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
 const SETTLE_DEADLINE = 1_000
 
-export class Gateway implements PortsOwner, NeighboursOwner {
+export class Gateway {
   readonly #log: Log
-  readonly #accessLog: AccessLog
+  readonly #serving: Serving
   readonly #pools: Pools
   readonly #groups: Groups
   readonly #identity: Identity
@@ -71,10 +59,8 @@ export class Gateway implements PortsOwner, NeighboursOwner {
   readonly #held: Budget
   readonly #metrics = new Metrics()
   readonly #refusals: Refusals
-  readonly #pressure: Pressure
   /** How each backend has done. */
   readonly backends = new BackendStats()
-  readonly #gate: Gate
   readonly #ports: Ports
   /** Null where it is the only worker. */
   readonly #neighbours: Neighbours | null
@@ -84,8 +70,6 @@ export class Gateway implements PortsOwner, NeighboursOwner {
   /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
   readonly ui: UiService
-  /** Exchanges that are over but for being counted. */
-  readonly #counting = new Pending()
   #plan: Plan
   /** Who knows of all workers, where this is one of them. */
   readonly #allUi: RemoteUi | null
@@ -95,12 +79,10 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     const terms = new TraceTermsOf()
     this.#log = log
     this.#refusals = new Refusals(log, timer)
-    this.#accessLog = new AccessLog(log)
     const { maxWatchers, maxBytesInFlight, maxKeys } = config.process
     const shown = (): TraceTerms => terms.of(this.#plan.config)
     this.watchers = new Watchers(shown, maxWatchers, this.#refusals)
     this.#pools = new Pools(config.backend, log)
-    this.#pressure = new Pressure(maxBytesInFlight)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
     const mark = worker === null ? '' : markOf(workerName(worker))
     const witness = worker?.witness ?? null
@@ -114,12 +96,24 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     this.#allUi = worker === null ? null : new RemoteUi(frontSocket(worker.folder))
     this.#plan = planOf(config, this.#standing, 1)
     this.#limits.retain(this.#plan.rules)
-    this.#gate = new Gate(this.#refusals, new Descriptors(), () => this.#pools.trim())
+    const gate = new Gate(this.#refusals, new Descriptors(), () => this.#pools.trim())
+    this.#serving = new Serving({
+      plan: () => this.#plan,
+      log,
+      watchers: this.watchers,
+      pressure: new Pressure(maxBytesInFlight),
+      refusals: this.#refusals,
+      gate,
+      metrics: this.#metrics,
+      backends: this.backends,
+    })
     const deadline = config.process.terminationDeadline
-    this.#neighbours = worker === null ? null : new Neighbours(worker, this)
+    this.#neighbours = worker === null ? null : this.#neighboursOf(worker)
     this.#neighbours?.follow(config)
     const neighbours = this.#neighbours?.at ?? null
-    this.#ports = new Ports(this, log, { gate: this.#gate, deadline, openPort, neighbours })
+    const serve = (exchange: Exchange, port: number): void => this.#serve(exchange, port)
+    const options = { serve, gate, deadline, openPort, neighbours }
+    this.#ports = new Ports(this.#serving, log, options)
     this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(this.facts, timer)
     this.ui = new UiService(this.readApi)
@@ -236,86 +230,17 @@ export class Gateway implements PortsOwner, NeighboursOwner {
     this.#groups.children.killAll()
   }
 
-  /** Takes over a connection that another worker accepted. */
-  adopt(port: number, leaving: Leaving): void {
-    this.#ports.adopt(port, leaving)
-  }
-
-  /** From the head to the point where an answer is awaited. */
-  serve(exchange: Exchange, port: number): void {
-    try {
-      if (this.#neighbours?.serve(exchange, port) === true) return
-      // A page that watches is not what it waits for.
-      if (this.watchers.count > 0 && !isForUi(exchange.request, this.#plan.ports.get(port)))
-        this.watchers.watch(exchange)
-      const listener = this.#listenerOf(exchange, port)
-      enforce(exchange, listener.policies, () => this.#route(exchange, listener))
-    } catch (error) {
-      exchange.fail(faultOf(error))
-    }
-  }
-
-  #route(exchange: Exchange, listener: PlannedListener): void {
-    exchange.trace?.request('gateway policies')
-    const route = routeOf(exchange, listener)
-    if (this.#pressure.isHigh) return this.#shed(exchange, route)
-    if (this.#log.allows('debug', 'choose'))
-      this.#log.line('debug', 'choose', 'chose route', ['route', route.key])
-    if (route.timeout > 0) exchange.limit(route.timeout)
-    enforce(exchange, route.policies, () => this.#forward(exchange, route))
-  }
-
-  #shed(exchange: Exchange, route: Route): void {
-    exchange.dialect = route.backends.pick()?.backend.speaks?.(exchange) ?? exchange.dialect
-    exchange.fail(this.#pressure.fault)
-  }
-
-  #forward(exchange: Exchange, route: Route): void {
-    exchange.phase = 'forward'
-    exchange.asked = performance.now()
-    exchange.trace?.request('route policies')
-    if (route.retry !== null)
-      return callWithRetry(exchange, route.retry, () => pick(exchange, route), this.#log)
-    const backend = pick(exchange, route)
-    exchange.endpoint = backend.endpoint
-    backend.call(exchange, exchange)
-  }
-
-  answer(exchange: Exchange, reply: Reply): void {
-    exchange.answered = performance.now()
-    if (exchange.answeredBy !== '') tellOfPolicy(this.#log, exchange, reply)
-    try {
-      relay(exchange, reply)
-    } catch (error) {
-      exchange.reply = null
-      reply.body.cancel()
-      // A policy that failed on one answer is not asked about the next.
-      exchange.policies = []
-      exchange.fail(faultOf(error))
-    }
-  }
-
-  fail(exchange: Exchange, error: GatewayError): void {
-    if (error.limit !== null) this.#refusals.count(...error.limit)
-    if (error.code === 'OUT_OF_DESCRIPTORS') this.#gate.outOfDescriptors()
-    if (error.code === 'INTERNAL')
-      this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(error.cause)])
-    try {
-      relay(exchange, refuse(error, exchange.dialect))
-    } catch (cause) {
-      this.#log.line('error', 'gateway', 'internal error', ['cause', stackOf(cause)])
-      exchange.cut(exchange.outcome)
-    }
-  }
-
-  settle(exchange: Exchange): void {
-    const { counting } = exchange
-    if (counting === null) return this.#close(exchange)
-    this.#counting.begin()
-    counting(() => {
-      this.#close(exchange)
-      this.#counting.end()
+  #neighboursOf(seat: WorkerSeat): Neighbours {
+    return new Neighbours(seat, {
+      serving: this.#serving,
+      limits: () => this.#plan.limits,
+      adopt: (port, leaving) => this.#ports.adopt(port, leaving),
     })
+  }
+
+  /** A request that another worker has the session of goes there. */
+  #serve(exchange: Exchange, port: number): void {
+    if (this.#neighbours?.serve(exchange, port) !== true) this.#serving.serve(exchange, port)
   }
 
   #endPages(): void {
@@ -325,27 +250,7 @@ export class Gateway implements PortsOwner, NeighboursOwner {
 
   /** Every line is written, and every charge told. */
   async #settled(): Promise<void> {
-    await this.#counting.whenNone()
+    await this.#serving.counted()
     await this.#services.whenTold()
-  }
-
-  #close(exchange: Exchange): void {
-    if (exchange.servedBy === 'another worker') return
-    settleCharges(exchange)
-    const now = performance.now()
-    this.#metrics.count(exchange, now)
-    this.backends.count(exchange)
-    this.#accessLog.write(exchange, now)
-    if (exchange.facts?.llm !== undefined) tellOfTokens(this.#log, exchange)
-    exchange.trace?.finished()
-  }
-
-  #listenerOf(exchange: Exchange, port: number): PlannedListener {
-    const listener = this.#plan.ports.get(port)?.find(exchange.request.authority)
-    if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
-    exchange.listener = listener.key
-    exchange.policies = listener.policies
-    exchange.trace?.policies('gateway', listener.shown())
-    return listener
   }
 }

@@ -7,7 +7,7 @@ import { RELAY_FIELD, RelayDoor } from './accept/relay-door.ts'
 import type { Relayed } from './accept/relay-door.ts'
 import type { PortLimits } from './base/bounds/limits.ts'
 import type { Config } from './base/config/types.ts'
-import { GatewayError } from './base/errors.ts'
+import { faultOf, GatewayError } from './base/errors.ts'
 import type { Exchange } from './base/exchange.ts'
 import { GIVE, GIVEN, JOIN, LEAVE, PEERS, TAKE, TAKEN } from './base/processes/giving.ts'
 import type { Given } from './base/processes/giving.ts'
@@ -43,16 +43,18 @@ const RELAY_LIMITS = {
   bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
 }
 
-export interface NeighboursOwner extends Steps {
-  readonly plan: { readonly limits: PortLimits }
-  serve(exchange: Exchange, port: number): void
-  adopt(port: number, leaving: Leaving): void
+export interface NeighboursOptions {
+  /** Serves what others send here. */
+  readonly serving: Steps & { serve(exchange: Exchange, port: number): void }
+  readonly limits: () => PortLimits
+  /** Takes over a connection that another worker accepted. */
+  readonly adopt: (port: number, leaving: Leaving) => void
 }
 
 export class Neighbours {
   readonly #name: string
   readonly #seat: WorkerSeat
-  readonly #owner: NeighboursOwner
+  readonly #options: NeighboursOptions
   readonly #pools = new Pools(RELAY_LIMITS)
   readonly #door: RelayDoor
   /** Those that can be given something. */
@@ -62,15 +64,16 @@ export class Neighbours {
   readonly #given = new Map<number, SendHandle>()
   #last = 0
 
-  constructor(seat: WorkerSeat, owner: NeighboursOwner) {
+  constructor(seat: WorkerSeat, options: NeighboursOptions) {
+    const { serving, limits } = options
     this.#seat = seat
-    this.#owner = owner
+    this.#options = options
     this.#name = workerName(seat)
     this.#door = new RelayDoor({
-      steps: owner,
-      limits: () => owner.plan.limits,
+      steps: serving,
+      limits,
       most: MAX_RELAYED,
-      serve: (exchange, port) => owner.serve(exchange, port),
+      serve: (exchange, port) => serving.serve(exchange, port),
     })
     const { link } = seat
     link.on(PEERS, (names) => this.#meet(names as string[]))
@@ -116,8 +119,13 @@ export class Neighbours {
   /** True for a request that another worker serves, whose answer is passed on. */
   serve(exchange: Exchange, port: number): boolean {
     const worker = this.#ownerOf(exchange.request, port)
-    if (worker !== null) this.#relay(exchange, worker, port)
-    return worker !== null
+    if (worker === null) return false
+    try {
+      this.#relay(exchange, worker, port)
+    } catch (error) {
+      exchange.fail(faultOf(error))
+    }
+    return true
   }
 
   #ownerOf(request: RequestHead, port: number): string | null {
@@ -167,7 +175,7 @@ export class Neighbours {
   #take({ number, port, unread, moves }: Given, handle: SendHandle | undefined): void {
     this.#seat.link.tell(TAKEN, number)
     if (handle === undefined) return
-    this.#owner.adopt(port, { handle, unread: Buffer.from(unread, 'base64'), moves })
+    this.#options.adopt(port, { handle, unread: Buffer.from(unread, 'base64'), moves })
   }
 
   #originOf(worker: string): Origin {

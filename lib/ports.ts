@@ -20,10 +20,6 @@ import { closeHandle } from './base/wire/handle.ts'
 /** Of so many ports it is known what came by them when they are closed; of more the first are forgotten. */
 const MAX_PAST = 1_024
 
-export interface PortsOwner extends Steps {
-  serve(exchange: Exchange, port: number): void
-}
-
 /** What a port is to be. */
 interface Wanted {
   readonly config: GatewayConfig
@@ -37,6 +33,8 @@ interface Open extends Wanted {
 }
 
 export interface PortsOptions {
+  /** Of a request, by the port it came in by. */
+  readonly serve: (exchange: Exchange, port: number) => void
   readonly gate: Gate
   /** Milliseconds that requests on a closed port may go on. */
   readonly deadline: number
@@ -46,7 +44,7 @@ export interface PortsOptions {
 }
 
 export class Ports {
-  readonly #owner: PortsOwner
+  readonly #steps: Steps
   readonly #log: Log
   readonly #options: PortsOptions
   /** By port. */
@@ -57,8 +55,8 @@ export class Ports {
   readonly #past = new Map<string, ListenerCounts>()
   #state: 'open' | 'draining' = 'open'
 
-  constructor(owner: PortsOwner, log: Log, options: PortsOptions) {
-    this.#owner = owner
+  constructor(steps: Steps, log: Log, options: PortsOptions) {
+    this.#steps = steps
     this.#log = log
     this.#options = options
   }
@@ -145,11 +143,11 @@ export class Ports {
       port,
       certificates,
       limits,
-      steps: this.#owner,
+      steps: this.#steps,
       gate: this.#options.gate,
       openPort: this.#options.openPort,
       neighbours: this.#options.neighbours?.(port) ?? null,
-      serve: (exchange) => this.#owner.serve(exchange, port),
+      serve: (exchange) => this.#options.serve(exchange, port),
       opened: ({ remoteAddress, remotePort }) => {
         if (this.#log.allows('debug', 'accept'))
           this.#log.line('debug', 'accept', 'accepted connection', [

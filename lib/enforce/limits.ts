@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import { MAX_KEYS } from '../base/bounds/limits.ts'
-import type { Expression } from '../base/config/expression.ts'
+import type { Expression } from '../base/cel/compile.ts'
 import type { LimitConfig } from '../base/config/limit-types.ts'
 import { shownExpression } from '../base/config/show-expression.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
