@@ -31,8 +31,8 @@ export async function run(
     restarts.close()
     reloader.close()
     // Whoever stops this one while it hands over wants neither.
-    if (manner === 'now') successor?.end()
-    await gateway.stop(manner)
+    const ended = manner === 'now' ? successor?.end() : undefined
+    await Promise.all([ended, gateway.stop(manner)])
   }
   const ending = new Ending({ log, stop, exit })
   const quit = (): void => ending.begin('/quitquitquit')
@@ -55,6 +55,7 @@ export async function run(
   tellLoaded(config, log)
   // However it ends: child processes and the files of unix sockets go with it.
   process.on('exit', () => {
+    if (manner === 'now') successor?.kill()
     gateway.abandon()
     beside.close()
   })

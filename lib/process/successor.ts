@@ -43,19 +43,29 @@ export class Successor {
   /** Rejects when it cannot serve; then it is gone or leaving. */
   readonly ready: Promise<void>
   readonly #child: ChildProcess
+  readonly #ended: Promise<void>
 
   /** `input` is what it finds on standard input; null for nothing. */
   constructor(sockets: Sockets, input: string | null, deadline = START_DEADLINE) {
     this.#child = spawnSuccessor(sockets.descriptors, input)
     this.pid = this.#child.pid
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('exit', () => resolve())
+      this.#child.once('error', () => resolve())
+    })
     this.ready = this.#whenReady(deadline)
   }
 
-  /** It may have connections already. */
-  end(): void {
-    const child = this.#child
-    child.kill('SIGTERM')
-    setTimeout(() => child.kill('SIGKILL'), KILL_GRACE).unref()
+  /** Resolves when it has ended: it may have connections already, and may be stuck. */
+  async end(grace = KILL_GRACE): Promise<void> {
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.kill(), grace)
+    await this.#ended
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
   }
 
   async #whenReady(deadline: number): Promise<void> {
@@ -69,7 +79,7 @@ export class Successor {
           reject(new Error(`the successor ended with ${signal ?? `code ${code}`}`)),
         )
         timer = setTimeout(() => {
-          this.end()
+          void this.end()
           reject(new Error(`the successor does not serve after ${deadline} ms`))
         }, deadline)
       })

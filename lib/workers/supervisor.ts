@@ -1,7 +1,7 @@
 // The worker processes of one gateway: started together, replaced when they die, told to reload, restarted without a
 // moment in which nobody serves, and stopped.
 
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { Written } from '../base/config/load.ts'
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
@@ -30,6 +30,8 @@ export interface SupervisorOptions extends WorkerOptions {
   readonly services: readonly WorkerService[]
   /** Milliseconds that a worker has for what still runs when it is told to stop. */
   readonly deadline: number
+  /** Before another takes the place of one that died young. */
+  readonly wait?: (ms: number) => Promise<unknown>
 }
 
 /** A worker that ends sooner has died young: its successor waits, longer each time. */
@@ -173,13 +175,27 @@ export class Supervisor {
     // One that took a place meanwhile was given what was before.
     await Promise.all(this.#slots.map(tell))
     // What one of them has taken holds: those that could not begin anew with it.
-    for (const [worker, error] of refused) {
-      const { log } = this.#options
-      const reason = messageOf(error)
-      const fields = ['worker', worker.id.slot, 'error', reason]
-      log.line('error', 'gateway', 'worker refused what others took', fields)
-      worker.stop('linger', this.#deadline)
-    }
+    await Promise.all(refused.map(([worker, error]) => this.#replace(worker, error)))
+  }
+
+  /** By one that serves before this one stops; where it cannot, the place is filled as if this one had died. */
+  async #replace(worker: WorkerProcess, error: unknown): Promise<void> {
+    const { log } = this.#options
+    const fields = ['worker', worker.id.slot, 'error', messageOf(error)]
+    log.line('error', 'gateway', 'worker refused what others took', fields)
+    const slot = this.#slots.find((other) => other.worker === worker)
+    if (slot === undefined || this.#isStopping) return
+    const next = this.#forkFor(slot.number, this.#inForce)
+    const serves = await next.ready.then(
+      () => true,
+      () => false,
+    )
+    if (this.#isStopping) return
+    // It may have died meanwhile, and have been replaced.
+    if (serves && slot.worker === worker) slot.worker = next
+    else next.stop('linger', this.#deadline)
+    worker.stop('linger', this.#deadline)
+    this.#prunePorts()
   }
 
   async #restart(written: Written, count: number, deadline: number): Promise<void> {
@@ -252,8 +268,9 @@ export class Supervisor {
     const isYoung = performance.now() - slot.worker.since < YOUNG_MS
     slot.falls = isYoung ? slot.falls + 1 : 1
     const before = slot.worker
+    const { wait = waitQuietly } = this.#options
     const delay = backoff(slot.falls)
-    if (delay > 0) await wait(delay, undefined, { ref: false })
+    if (delay > 0) await wait(delay)
     // A restart may have filled the place.
     if (this.#isStopping || slot.worker !== before || !this.#slots.includes(slot)) return
     slot.worker = this.#forkFor(slot.number, this.#inForce)
@@ -287,4 +304,9 @@ export class Supervisor {
 /** 0, 1, 2, 4 … seconds. */
 function backoff(falls: number): number {
   return falls <= 1 ? 0 : Math.min(MAX_BACKOFF, 1000 * 2 ** (falls - 2))
+}
+
+/** Keeps no process alive. */
+function waitQuietly(ms: number): Promise<unknown> {
+  return setTimeout(ms, undefined, { ref: false })
 }

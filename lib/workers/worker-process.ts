@@ -11,6 +11,10 @@ export interface WorkerOptions {
   readonly folder: string
   /** Milliseconds until it must serve. */
   readonly startDeadline?: number
+  /** Milliseconds it has beyond its own deadline when it is told to stop. */
+  readonly killGrace?: number
+  /** Its file and its arguments; those of this process unless a spec has others. */
+  readonly program?: readonly string[]
 }
 
 type WorkerState = 'starting' | 'ready' | 'stopping' | 'gone'
@@ -33,14 +37,17 @@ export class WorkerProcess {
   readonly since = performance.now()
   readonly #child: ChildProcess
   readonly #folder: string
+  readonly #killGrace: number
   #state: WorkerState = 'starting'
   #timer: NodeJS.Timeout
 
   constructor(id: WorkerId, options: WorkerOptions) {
-    const { folder, startDeadline = START_DEADLINE } = options
+    const { folder, startDeadline = START_DEADLINE, killGrace = KILL_GRACE } = options
+    const { program = process.argv.slice(1) } = options
     this.id = id
     this.#folder = folder
-    this.#child = forkWorker(JSON.stringify({ ...id, folder }))
+    this.#killGrace = killGrace
+    this.#child = forkWorker(program, JSON.stringify({ ...id, folder }))
     this.link = new Link((message, handle) => {
       // What cannot be sent is told of when the process has ended.
       if (this.#child.connected) this.#child.send(message, handle, {}, () => {})
@@ -69,7 +76,7 @@ export class WorkerProcess {
     this.#state = 'stopping'
     this.link.tell(STOP, manner)
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.kill(), deadline + KILL_GRACE)
+    this.#timer = setTimeout(() => this.kill(), deadline + this.#killGrace)
   }
 
   kill(): void {
@@ -104,9 +111,8 @@ export class WorkerProcess {
   }
 }
 
-function forkWorker(seat: string): ChildProcess {
-  const [, program = '', ...args] = process.argv
-  return fork(program, args, {
+function forkWorker([file = '', ...args]: readonly string[], seat: string): ChildProcess {
+  return fork(file, args, {
     env: { ...process.env, [SEAT_VARIABLE]: seat },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

@@ -118,6 +118,20 @@ for (const workers of [1, 2])
     },
   )
 
+restart('a successor that hangs does not outlive the one that is stopped meanwhile', async () => {
+  const { program } = await start(1)
+  program.signal('SIGUSR2')
+  await program.prints(/starting successor pid=\d+\n/)
+  const pid = Number(/starting successor pid=(\d+)/.exec(program.stdout)?.[1])
+  process.kill(pid, 'SIGSTOP')
+  stage.add({ close: () => isAlive(pid) && process.kill(pid, 'SIGKILL') })
+  program.signal('SIGTERM')
+  await program.prints(/shutting down/)
+  program.signal('SIGTERM')
+  assert.is(await program.exit(), 0)
+  await untilGone([pid])
+})
+
 restart('a successor that is refused leaves the one that serves', async () => {
   const { program, port, folder, text } = await start(1)
   const holder = createServer().listen(0, '127.0.0.1')
