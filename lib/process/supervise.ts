@@ -50,6 +50,9 @@ class Supervision {
   readonly #front: Front
 
   constructor(start: Start, config: Config, sockets: Sockets) {
+    // Before there is anything that must not stay; heard when all of this is there.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const)
+      process.on(signal, () => this.#ending.signalled(signal))
     this.#start = start
     this.#config = config
     this.#log = new Log(config.process.logging)
@@ -66,9 +69,6 @@ class Supervision {
     this.#front = this.#frontOf(sockets)
     tellLoaded(config, this.#log)
     process.on('exit', () => this.#front.close())
-    // Some of them serve before all do.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const)
-      process.on(signal, () => this.#ending.signalled(signal))
   }
 
   async open(predecessor: Predecessor | null, readAt: number): Promise<void> {
