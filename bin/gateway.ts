@@ -11,6 +11,7 @@ import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { messageOf } from '../lib/base/errors.ts'
+import { bindPlainly } from '../lib/base/plain-bind.ts'
 import { shownTarget } from '../lib/base/redact.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { run } from '../lib/process/run.ts'
@@ -38,6 +39,7 @@ type Value = string | number | boolean
 // V8 takes what outlives its first collections for long-lived, and makes the next of it where only rare ones look. With many
 // requests under way its young space is too small at first, so that all of them seem so: a third more time for collecting.
 setFlagsFromString('--no-allocation-site-pretenuring')
+bindPlainly()
 
 sade('gateway', true)
   .version(VERSION)
