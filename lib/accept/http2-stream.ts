@@ -191,6 +191,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   }
 
   #aborted(): void {
+    this.#body.aborted()
     this.#gone()
     // What is still to be read would keep a stream that was reset.
     this.#stream.resume()

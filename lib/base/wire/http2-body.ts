@@ -61,7 +61,11 @@ export class StreamBody implements Body {
     if (framing === 'none') return
     // They do not wait for somebody to read what comes before them.
     stream.on('trailers', (headers) => this.#end(headers))
-    stream.on('aborted', () => (this.#cameWhole = hasEnded(stream)))
+  }
+
+  /** The stream was reset. */
+  aborted(): void {
+    this.#cameWhole = hasEnded(this.#stream)
   }
 
   /** The stream is closed. */
@@ -175,11 +179,6 @@ export class StreamSink implements Sink {
   send(body: Body): void {
     this.#body = body
     const stream = this.#stream
-    stream.on('drain', () => {
-      this.#weigh(0)
-      this.#owner.drained()
-      this.#body?.resume()
-    })
     stream.on('wantTrailers', () => {
       const trailers = this.#trailers
       stream.sendTrailers(trailers === null ? NO_TRAILERS : withFields(noHeaders(), trailers))
@@ -204,9 +203,16 @@ export class StreamSink implements Sink {
     const part = bytes.subarray(from, to)
     const ok = this.#stream.write(isShared(bytes) ? copyOf(part) : part)
     if (ok) return true
+    if (this.#unsent === 0) this.#stream.once('drain', () => this.#drained())
     this.#weigh(this.#stream.writableLength)
     this.#owner.stalled()
     return false
+  }
+
+  #drained(): void {
+    this.#weigh(0)
+    this.#owner.drained()
+    this.#body?.resume()
   }
 
   #weigh(unsent: number): void {

@@ -18,6 +18,8 @@ const CONNECTION_FIELDS = new Set([
   'http2-settings',
   'te',
 ])
+/** What a request to a backend goes without: `:authority` says what Host does. */
+export const LEFT_OUT = new Set([...CONNECTION_FIELDS, 'host'])
 
 /** Fields node:http2 takes only one value of, and throws for more. */
 const SINGLE = new Set(
@@ -106,15 +108,22 @@ export function responseHeadFrom(headers: StatusHeaders): ResponseHead {
   return head
 }
 
-/** No headers yet. Without a prototype: a field may be called `constructor`. */
+/** A field may be called `constructor`; but what has no prototype at all is slow, and node reads headers several times. */
+const NOTHING = Object.freeze(Object.create(null) as object)
+
+/** No headers yet. */
 export function noHeaders(): OutgoingHttpHeaders {
-  return Object.create(null) as OutgoingHttpHeaders
+  return Object.create(NOTHING) as OutgoingHttpHeaders
 }
 
 /** Adds the fields to headers as node:http2 takes them, behind the pseudo ones that are there. */
-export function withFields(out: OutgoingHttpHeaders, fields: Fields): OutgoingHttpHeaders {
+export function withFields(
+  out: OutgoingHttpHeaders,
+  fields: Fields,
+  except: ReadonlySet<string> = CONNECTION_FIELDS,
+): OutgoingHttpHeaders {
   fields.each((name, value) => {
-    if (CONNECTION_FIELDS.has(name)) return
+    if (except.has(name)) return
     const before = out[name]
     if (before === undefined) out[name] = value
     else if (SINGLE.has(name)) return

@@ -17,7 +17,7 @@ import type { Body, Outcome } from '../../base/types.ts'
 import { isForbiddenTrailer } from '../../base/wire/field-rules.ts'
 import { StreamBody, StreamSink, forget, ignored } from '../../base/wire/http2-body.ts'
 import type { StreamBodyOwner, StreamSinkOwner } from '../../base/wire/http2-body.ts'
-import { noHeaders, responseHeadFrom, withFields } from '../../base/wire/http2-head.ts'
+import { LEFT_OUT, noHeaders, responseHeadFrom, withFields } from '../../base/wire/http2-head.ts'
 import type { StatusHeaders } from '../../base/wire/http2-head.ts'
 import { Http2Pulse } from '../../base/wire/http2-pulse.ts'
 import type { Carrier, HttpCall } from './call.ts'
@@ -161,7 +161,6 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
     // Node tells of a 100 twice; the second time as of any other.
     stream.on('headers', (headers) => this.#read(() => this.#inform(headers)))
     stream.on('response', (headers, flags) => this.#read(() => this.#answer(headers, flags)))
-    stream.on('finish', () => this.drained())
     if (!isBare) this.#sink.send(body)
   }
 
@@ -189,6 +188,7 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
   }
 
   sweep(now: number): void {
+    if (this.stream.writableFinished) this.drained()
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expire()
     if (this.#moveBy === 0) return
     // While the client takes nothing, the backend's silence has not begun.
@@ -236,8 +236,10 @@ class Http2Call implements Carrier, StreamBodyOwner, StreamSinkOwner, Swept {
 
   #open(length: number): Body {
     this.#awaitBody()
-    this.#body = new StreamBody(this.stream, length >= 0 ? 'length' : 'open', length, this)
-    return this.#body
+    const body = new StreamBody(this.stream, length >= 0 ? 'length' : 'open', length, this)
+    this.stream.on('aborted', () => body.aborted())
+    this.#body = body
+    return body
   }
 
   bodyCancelled(): void {
@@ -301,8 +303,7 @@ function headersOf({ exchange, host }: HttpCall): OutgoingHttpHeaders {
   headers[':path'] = request.target
   headers[':scheme'] = 'https'
   headers[':authority'] = host ?? request.authority
-  withFields(headers, request)
-  delete headers['host']
+  withFields(headers, request, LEFT_OUT)
   if (request.get('content-type')?.startsWith('application/grpc') === true)
     headers['te'] = 'trailers'
   return headers
