@@ -10,6 +10,9 @@ import type { Sample } from './stats.ts'
 
 const CONNECTIONS = 4
 const STREAMS = 16
+const LOAD_DEADLINE_MS = 60_000
+/** To compile the code of all peers: with fewer, one that has more of it is measured while it still compiles. */
+const REHEARSAL = 20_000
 
 export const h2c = measure('h2c', 'HTTP/2 in plain text')
 export const h2Tls = measure('h2-tls', 'HTTP/2 over TLS')
@@ -32,24 +35,34 @@ function measure(kind: Http2Kind, how: string): Measure {
     leading: 'capacity',
     fresh: false,
     // The backend itself speaks another language.
+    rehearse: async (subject) => {
+      if (subject.name !== 'direct') await asked(subject, kind, `-n ${REHEARSAL}`)
+    },
     round: async (subject) => (subject.name === 'direct' ? {} : loaded(subject, kind)),
   }
 }
 
-async function loaded({ proxy, options, folder }: Subject, kind: Http2Kind): Promise<Sample> {
+async function loaded(subject: Subject, kind: Http2Kind): Promise<Sample> {
+  const { proxy, options } = subject
+  const seconds = Math.max(1, Math.round(options.seconds))
+  const before = proxy.cpu()
+  const done = await asked(subject, kind, `-D ${seconds}`)
+  const cpu = [before, proxy.cpu()]
+  return { rate: done / seconds, ...cpuSpent(cpu, done, seconds) }
+}
+
+/** As many requests, or as long, as h2load is told; how many were answered. */
+async function asked({ proxy, folder }: Subject, kind: Http2Kind, amount: string): Promise<number> {
   const body = join(folder, 'h2-body.json')
   writeFileSync(body, REQUEST_BODY)
-  const seconds = Math.max(1, Math.round(options.seconds))
   const url = `${kind === 'h2-tls' ? 'https' : 'http'}://127.0.0.1:${proxy.port}/echo`
-  const words = `-t 1 -c ${CONNECTIONS} -m ${STREAMS} -D ${seconds} -d ${body} -H content-type:application/json`
-  const before = proxy.cpu()
+  const words = `-t 1 -c ${CONNECTIONS} -m ${STREAMS} ${amount} -d ${body} -H content-type:application/json`
   const { stdout } = await promisify(execFile)('h2load', [...words.split(' '), url], {
-    timeout: (seconds + 10) * 1000,
+    timeout: LOAD_DEADLINE_MS,
   })
-  const cpu = [before, proxy.cpu()]
   const [done, bad] = figuresOf(stdout)
   if (bad > 0 || done === 0) throw new Error(`h2load saw ${done} answers and ${bad} failures`)
-  return { rate: done / seconds, ...cpuSpent(cpu, done, seconds) }
+  return done
 }
 
 /** Requests answered with 2xx, and all others that ended. */

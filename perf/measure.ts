@@ -27,6 +27,8 @@ export type Measure = {
   fresh: boolean
   /** Another backend than backend.ts, which is told its port and the folder of the run. */
   backend?: string
+  /** Compiles a peer's hot code before the first round; a quarter of a round where it is not said how. */
+  rehearse?: (subject: Subject) => Promise<void>
   round: (subject: Subject) => Promise<Sample>
 }
 

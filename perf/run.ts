@@ -33,6 +33,7 @@ import {
   type Running,
 } from './process.ts'
 import { measureText, noiseText, resultsOf, verdictText, type Outcome } from './report.ts'
+import type { Sample } from './stats.ts'
 import { verdicts } from './targets.ts'
 import { findUiPeers } from './ui-peers.ts'
 
@@ -182,14 +183,23 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
     const proxy = await started(bench, peer, backend)
     if (proxy !== undefined) subjects.push({ name: peer.name, proxy, backendPort, ...bench })
   }
-  // The first pass compiles the peers' hot code and is thrown away.
-  const rehearsal: Outcome = { ...outcome, rounds: new Map() }
-  const options = { ...bench.options, seconds: bench.options.seconds / 4 }
-  for (const subject of subjects) await once(rehearsal, { ...subject, options })
+  for (const subject of subjects) await rehearse(outcome, subject)
   for (let round = 0; round < rounds; round++) {
     for (const subject of subjects) await once(outcome, subject)
   }
   for (const { proxy } of subjects.slice(1)) await proxy.stop()
+}
+
+/** The first pass compiles the peers' hot code and is thrown away. */
+async function rehearse(outcome: Outcome, subject: Subject): Promise<void> {
+  const { measure } = outcome
+  const options = { ...subject.options, seconds: subject.options.seconds / 4 }
+  const round = async (): Promise<Sample> => {
+    if (measure.rehearse === undefined) return measure.round({ ...subject, options })
+    await measure.rehearse(subject)
+    return {}
+  }
+  await once({ ...outcome, measure: { ...measure, round }, rounds: new Map() }, subject)
 }
 
 function peersOf({ peers }: Bench, { measure }: Outcome): Peer[] {
