@@ -51,11 +51,7 @@ export function measures(sources: MeasureSources): Family[] {
       live.groups.map(({ backend, open }) => [{ backend }, open]),
     ),
     gauge('mcp_children', 'Child processes', [[{}, live.children.length]]),
-    counter(
-      'refused_total',
-      'Connections and requests for which there was no room, by limit',
-      [...refused].map(([limit, count]) => [{ limit }, count]),
-    ),
+    refusedFamily(refused),
     {
       name: 'rate_limit_decisions_total',
       kind: 'counter',
@@ -79,6 +75,14 @@ export function gauge(name: string, help: string, series: Series): Family {
 
 export function counter(name: string, help: string, series: Series): Family {
   return { name, kind: 'counter', help, series }
+}
+
+export function refusedFamily(refused: ReadonlyMap<string, number>): Family {
+  return counter(
+    'refused_total',
+    'Connections and requests for which there was no room, by limit',
+    [...refused].map(([limit, count]) => [{ limit }, count]),
+  )
 }
 
 /** Of whoever counts limits. */

@@ -12,6 +12,7 @@ import type { Readiness } from '../admin/readiness.ts'
 import { AdminServer, answerJson } from '../admin/server.ts'
 import { ADMIN, AdminServers, READINESS, STATS } from '../admin/servers.ts'
 import { traceEndpoints } from '../admin/trace.ts'
+import type { Refusals } from '../base/bounds/refusals.ts'
 import { addressesOf } from '../base/config/check/process.ts'
 import type { Refusal } from '../base/config/error.ts'
 import { filterText } from '../base/config/log-filter.ts'
@@ -23,7 +24,7 @@ import type { Every } from '../base/every.ts'
 import type { BucketCounts } from '../base/limit/keyed-buckets.ts'
 import type { Log } from '../base/log/log.ts'
 import type { Sockets } from '../base/processes/sockets.ts'
-import { bucketFamilies, counter, gauge, processFamilies } from '../measures.ts'
+import { bucketFamilies, counter, gauge, processFamilies, refusedFamily } from '../measures.ts'
 import type { Place } from '../ui/api.ts'
 import type { InForce } from '../ui/gateway-facts.ts'
 import { mcpPlaces } from '../ui/mcp-places.ts'
@@ -60,6 +61,8 @@ export interface FrontOptions {
   readonly restarts: () => number
   /** Of the owner of limits. */
   readonly limitCounts: () => BucketCounts
+  /** What this process itself had no room for. */
+  readonly refusals: Refusals
   /** Begins a graceful shutdown of all. */
   readonly quit: () => void
   /** The private socket on which workers ask for the page, when one of theirs shows it. */
@@ -100,10 +103,11 @@ export class Front {
     this.#every = timer
     this.#addresses = addressesOf(config.process, env)
     this.#servers = new AdminServers(log, options.sockets)
-    this.#trace = new FrontTrace(this.#crew, config.process.maxWatchers)
+    this.#trace = new FrontTrace(this.#crew, config.process.maxWatchers, options.refusals)
     const { watch } = this.#trace
     this.#facts = new FrontFacts(this.#crew, { log, inForce, readiness, watch })
-    this.#metrics = new FrontMetrics(this.#crew, () => this.#ownPage())
+    const refused = (): string => metricsText([refusedFamily(options.refusals.counts)])
+    this.#metrics = new FrontMetrics(this.#crew, () => this.#ownPage(), refused)
     this.#readApi = new ReadApi(this.#facts, (ms, act) => this.#beatEvery(ms, act))
     this.#ui = new UiService(this.#readApi)
     this.#pages = new AdminServer({}, () => {}, PAGES, this.#page('listener'))

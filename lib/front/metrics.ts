@@ -10,6 +10,7 @@ import { StatsPage } from './pages.ts'
 export class FrontMetrics {
   readonly #crew: Crew
   readonly #own: () => string
+  readonly #shared: () => string
   /** What each said last. */
   readonly #last = new Map<string, StatsPage>()
   /** Those that have said all they had to say. */
@@ -17,10 +18,11 @@ export class FrontMetrics {
   readonly #gone = new StatsPage()
   #underWay: Promise<StatsPage> | null = null
 
-  /** `own` is the page of this process. */
-  constructor(crew: Crew, own: () => string) {
+  /** `own` is what only this process tells; `shared` what it adds to what workers tell. */
+  constructor(crew: Crew, own: () => string, shared: () => string) {
     this.#crew = crew
     this.#own = own
+    this.#shared = shared
   }
 
   /** Those who ask at the same time get the same. */
@@ -52,6 +54,7 @@ export class FrontMetrics {
     const sum = new StatsPage()
     const own = StatsPage.of(this.#own())
     sum.add(own, 'supervisor')
+    sum.add(StatsPage.of(this.#shared()), 'supervisor')
     sum.add(this.#gone, null, own)
     for (const one of said) {
       const key = workerName(one.door)

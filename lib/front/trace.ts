@@ -1,5 +1,6 @@
 // The next request that passes, whichever worker takes it: whoever watches waits at all of them, and is told of the first.
 
+import type { Refusals } from '../base/bounds/refusals.ts'
 import { compile } from '../base/cel/compile.ts'
 import { CelError } from '../base/cel/errors.ts'
 import { workerName } from '../base/processes/session-mark.ts'
@@ -18,12 +19,14 @@ const RETRY_MS = 500
 export class FrontTrace {
   readonly #crew: Crew
   readonly #most: number
+  readonly #refusals: Refusals
   readonly #waiting = new Set<Waiting>()
 
   /** `most`: config.trace.maxWatchers. */
-  constructor(crew: Crew, most: number) {
+  constructor(crew: Crew, most: number, refusals: Refusals) {
     this.#crew = crew
     this.#most = most
+    this.#refusals = refusals
   }
 
   /** How many wait. */
@@ -39,6 +42,7 @@ export class FrontTrace {
       return refused(400, `invalid expression: ${error.message}`)
     }
     if (this.count >= this.#most) {
+      this.#refusals.count('maxWatchers', this.#most)
       const reason = `${this.count} wait already (config.trace.maxWatchers)`
       return refused(503, `too many watchers: ${reason}`)
     }

@@ -2,6 +2,7 @@
 // one that operators talk to.
 
 import { rmSync } from 'node:fs'
+import { Refusals } from '../base/bounds/refusals.ts'
 import { writtenOf } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
 import { Log } from '../base/log/log.ts'
@@ -40,6 +41,7 @@ class Supervision {
   readonly #log: Log
   readonly #limits = new LimitOwner()
   readonly #orphans = new Orphans()
+  readonly #refusals: Refusals
   /** In the folder that only this process and the workers know. */
   readonly #private = new Sockets()
   readonly #supervisor: Supervisor
@@ -58,6 +60,7 @@ class Supervision {
     this.#log = new Log(config.process.logging)
     this.#log.share()
     outlive(this.#log)
+    this.#refusals = new Refusals(this.#log)
     this.#limits.maxKeys = config.process.maxKeys
     process.on('exit', () => this.#orphans.killAll())
     this.#supervisor = this.#supervisorOf(sockets)
@@ -112,6 +115,7 @@ class Supervision {
     this.#restarts.close()
     this.#reloader.close()
     await this.#supervisor.stop()
+    this.#refusals.close()
   }
 
   readonly #quit = (): void => this.#ending.begin('/quitquitquit')
@@ -121,9 +125,12 @@ class Supervision {
     const folder = makePrivate()
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
     keepPrivate(folder, this.#private, log)
-    const ports = new SharedPorts(sockets.open, (key, { message }) =>
-      log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
-    )
+    const ports = new SharedPorts({
+      openPort: sockets.open,
+      refusals: this.#refusals,
+      troubled: (key, { message }) =>
+        log.line('warn', 'accept', 'cannot accept', ['bind', key, 'error', message]),
+    })
     const services: WorkerService[] = [
       this.#limits,
       new Watchdog({ log, kill: (pid) => process.kill(pid, 'SIGKILL') }),
@@ -153,6 +160,7 @@ class Supervision {
       refusal: () => this.#reloader.refusal,
       restarts: () => this.#supervisor.replaced,
       limitCounts: () => this.#limits.counts,
+      refusals: this.#refusals,
       pages: { path: frontSocket(this.#supervisor.folder), sockets: this.#private },
       quit: this.#quit,
       log: this.#log,

@@ -4,10 +4,12 @@
 import type { SendHandle } from 'node:child_process'
 import { createServer } from 'node:net'
 import type { Server } from 'node:net'
+import { Descriptors } from '../base/bounds/descriptors.ts'
 import { TCP_OPTIONS } from '../base/bounds/limits.ts'
+import type { Refusals } from '../base/bounds/refusals.ts'
 import type { Link } from '../base/processes/link.ts'
 import type { OpenedPort, OpenPort, PortPlace } from '../base/processes/open-port.ts'
-import { closeHandle, handleOf } from '../base/wire/handle.ts'
+import { closeHandle, descriptorOf, handleOf } from '../base/wire/handle.ts'
 import { CLOSE, CONNECTION, OPEN, REFUSED, TAKEN } from './messages.ts'
 
 /** What a worker is told when it asks for a port; `code` as Node has it when it cannot be had. */
@@ -61,9 +63,19 @@ export function keyOf({ host, port }: PortPlace): string {
   return `${host} ${port}`
 }
 
+export interface SharedPortsOptions {
+  readonly openPort: OpenPort
+  readonly refusals: Refusals
+  /** A port cannot take a connection just now. */
+  readonly troubled: (key: string, error: Error) => void
+  readonly descriptors?: Descriptors
+}
+
 export class SharedPorts {
   readonly #openPort: OpenPort
+  readonly #refusals: Refusals
   readonly #troubled: (key: string, error: Error) => void
+  readonly #descriptors: Descriptors
   /** By host and port. */
   readonly #ports = new Map<string, Port>()
   /** One is opened after the other: two workers may ask for the same. */
@@ -74,10 +86,11 @@ export class SharedPorts {
   #last = 0
   #timer: NodeJS.Timeout | null = null
 
-  /** `troubled`: a port cannot take a connection just now, for want of file descriptors mostly. */
-  constructor(openPort: OpenPort, troubled: (key: string, error: Error) => void) {
+  constructor({ openPort, refusals, troubled, descriptors }: SharedPortsOptions) {
     this.#openPort = openPort
+    this.#refusals = refusals
     this.#troubled = troubled
+    this.#descriptors = descriptors ?? new Descriptors()
   }
 
   /** A worker that may ask for ports from now on. */
@@ -157,8 +170,13 @@ export class SharedPorts {
 
   async #listen(port: Port): Promise<void> {
     const server: Server = createServer({ ...TCP_OPTIONS, pauseOnConnect: true }, (socket) => {
+      // Each is held until a worker has it. Without a number the system would close it, and nobody would know.
+      const isShort = this.#descriptors.isShort(descriptorOf(socket))
+      if (isShort) this.#refusals.count('descriptors', this.#descriptors.limit)
       const handle = handleOf(socket)
-      if (handle !== null) this.#give(port, handle)
+      if (handle === null) return
+      if (isShort) closeHandle(handle)
+      else this.#give(port, handle)
     })
     port.opened = await this.#openPort(server, port.place)
     server.on('error', (error) => this.#troubled(port.key, error))
@@ -214,7 +232,10 @@ export class SharedPorts {
   }
 
   #await(port: Port, handle: SendHandle): void {
-    if (port.waiting.length >= MAX_WAITING) return closeHandle(handle)
+    if (port.waiting.length >= MAX_WAITING) {
+      this.#refusals.count('workers', MAX_WAITING)
+      return closeHandle(handle)
+    }
     port.waiting.push({ handle, until: performance.now() + WAIT_MS })
     this.#watch()
   }
@@ -241,7 +262,9 @@ export class SharedPorts {
     for (const { waiting } of this.#ports.values()) {
       while ((waiting[0]?.until ?? Infinity) < now) {
         const first = waiting.shift()
-        if (first !== undefined) closeHandle(first.handle)
+        if (first === undefined) break
+        this.#refusals.count('workers', MAX_WAITING)
+        closeHandle(first.handle)
       }
       left += waiting.length
     }

@@ -111,6 +111,8 @@ trace('there are no more watchers than is said, as with one process', async () =
   const { status, text } = await all.admin('GET /debug/trace')
   assert.is(status, 503)
   assert.is(text, 'too many watchers: 5 wait already (config.trace.maxWatchers)\n')
+  const page = await all.stats('GET /metrics')
+  assert.match(page.text, '\ngateway_refused_total{limit="maxWatchers"} 1\n')
 })
 
 /** A worker that is spoken for by the spec. */

@@ -4,10 +4,11 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { freePort } from '../../conformance/gateway-process.ts'
+import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
+import { Sockets } from '../../lib/base/processes/sockets.ts'
 import { Front } from '../../lib/front/front.ts'
 import type { FrontOptions } from '../../lib/front/front.ts'
-import { Sockets } from '../../lib/base/processes/sockets.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import { Beside } from '../../lib/process/beside.ts'
 import { Reloader } from '../../lib/process/reload.ts'
@@ -110,6 +111,7 @@ export class CrewStage {
       readiness: () => 'ready',
       restarts: () => 0,
       limitCounts: () => ({ rules: 0, buckets: 0, forgotten: 0 }),
+      refusals: new Refusals(),
       quit: () => {},
       pages: { path: frontSocket(this.#folder.path), sockets: new Sockets() },
       ...more,

@@ -5,6 +5,8 @@ import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Descriptors } from '../../lib/base/bounds/descriptors.ts'
+import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import { Link } from '../../lib/base/processes/link.ts'
 import { OPEN } from '../../lib/workers/messages.ts'
 import { SharedPorts } from '../../lib/workers/shared-ports.ts'
@@ -15,9 +17,14 @@ const PLACE = { host: '127.0.0.1', port: 80 }
 /** As much of a connection as changes hands. */
 class Caller {
   state: 'open' | 'closed' = 'open'
+  readonly #descriptor: number
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor
+  }
 
   get socket(): Socket {
-    const handle = { close: () => (this.state = 'closed') }
+    const handle = { fd: this.#descriptor, close: () => (this.state = 'closed') }
     return { _handle: handle, destroy: () => {} } as unknown as Socket
   }
 }
@@ -47,15 +54,23 @@ class Worker {
 
 class Doors {
   readonly closed: string[] = []
-  readonly ports = new SharedPorts(
-    (server, { port }) => {
-      if (port === 1) return Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
-      this.#servers.push(server)
-      return Promise.resolve({ port, close: () => this.closed.push(String(port)) })
-    },
-    () => {},
-  )
+  readonly refusals = new Refusals()
+  readonly ports: SharedPorts
   readonly #servers: Server[] = []
+
+  /** `limit`: of file descriptors. */
+  constructor(limit = Infinity) {
+    this.ports = new SharedPorts({
+      openPort: (server, { port }) => {
+        if (port === 1) return Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
+        this.#servers.push(server)
+        return Promise.resolve({ port, close: () => this.closed.push(String(port)) })
+      },
+      refusals: this.refusals,
+      descriptors: new Descriptors(limit),
+      troubled: () => {},
+    })
+  }
 
   get opened(): number {
     return this.#servers.length
@@ -68,8 +83,8 @@ class Doors {
     return worker
   }
 
-  call(): Caller {
-    const caller = new Caller()
+  call(descriptor = 3): Caller {
+    const caller = new Caller(descriptor)
     this.#servers[0]?.emit('connection', caller.socket)
     return caller
   }
@@ -122,6 +137,18 @@ shared('a worker that takes nothing gets no more, and all wait when none does', 
   for (const number of other.given.splice(0)) other.say('taken', number)
   await nextTurn()
   assert.is(other.given.length, 36)
+  doors.ports.close()
+})
+
+shared('what would leave too few descriptors is closed, and counted', async () => {
+  const doors = new Doors(100)
+  const worker = await doors.worker()
+  const [few, many] = [doors.call(74), doors.call(75)]
+  await nextTurn()
+  assert.is(worker.given.length, 1)
+  assert.equal([few.state, many.state], ['open', 'closed'])
+  assert.is(doors.refusals.counts.get('descriptors'), 1)
+  doors.refusals.close()
   doors.ports.close()
 })
 

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import type { Written } from '../../lib/base/config/load.ts'
 import { openAlone } from '../../lib/base/processes/open-port.ts'
 import { workerName } from '../../lib/base/processes/session-mark.ts'
@@ -54,7 +55,11 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
     program: [childFile('worker')],
     killGrace,
     log: new Ear(({ message }) => messages.push(String(message))),
-    ports: new SharedPorts(openAlone, () => {}),
+    ports: new SharedPorts({
+      openPort: openAlone,
+      refusals: new Refusals(),
+      troubled: () => {},
+    }),
     services: [
       {
         born: (id) => tell(`born ${workerName(id)}`),

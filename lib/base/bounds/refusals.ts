@@ -14,6 +14,7 @@ const LIMITS = {
   http1MaxHeaders: ['frontendPolicies.http.http1MaxHeaders', 'counted'],
   maxBodyBytes: ['frontendPolicies.http.maxBodyBytes', 'counted'],
   maxBytesInFlight: ['config.maxBytesInFlight', 'told'],
+  workers: ['config.workers', 'told'],
   maxSessions: ['config.mcp.maxSessions', 'told'],
   maxSessionsPerClient: ['config.mcp.maxSessionsPerClient', 'told'],
   maxChildren: ['config.mcp.maxChildren', 'told'],
