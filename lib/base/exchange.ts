@@ -116,6 +116,12 @@ export class Exchange {
     return this.phase === 'relay' || this.phase === 'settled'
   }
 
+  /** Adds facts; those in hand stay as they are, for another try begins with them. */
+  learn(more: Facts): void {
+    // As a literal with a spread it would cost V8 a microsecond or two for each member behind that.
+    this.facts = Object.assign({}, this.facts, more)
+  }
+
   /** The route's `timeout.requestTimeout`: to the answer's head, never into its body. */
   limit(ms: number): void {
     this.#timer = setTimeout(

@@ -41,7 +41,7 @@ export function apiKey({ mode, location, keys }: ApiKeyConfig): Policy {
       }
       const apiKeyHash = key.hash.toString('base64')
       const { metadata, allowedModels } = key
-      exchange.facts = { ...exchange.facts, apiKey: metadata, apiKeyHash, allowedModels }
+      exchange.learn({ apiKey: metadata, apiKeyHash, allowedModels })
       removeCredential(exchange, location, found.value)
       exchange.trace?.note('key verified')
       return undefined

@@ -33,7 +33,7 @@ export function basicAuth(config: BasicAuthConfig, passwords: Passwords): Policy
     }
     // A user that does not exist has cost as much as one that does.
     if (check === 'wrong' || !hashes.has(username)) return invalid(exchange)
-    exchange.facts = { ...exchange.facts, basicAuth: { username } }
+    exchange.learn({ basicAuth: { username } })
     removeCredential(exchange, location, text)
     exchange.trace?.note('password verified')
     return undefined

@@ -1,6 +1,7 @@
 // A stretch of bytes that may begin in one piece and end in another, copied up to a bound.
 
 import { Pile } from '../pile.ts'
+import { nameIn } from './names.ts'
 
 export class Excerpt {
   readonly #pile = new Pile()
@@ -35,11 +36,11 @@ export class Excerpt {
     return this.#room < 0 ? null : this.#pile.take()
   }
 
-  /** The same as text, without a copy where it lies in one piece. */
+  /** The same as text, for what comes again and again; without a copy where it lies in one piece. */
   endText(bytes: Buffer, to: number): string | null {
     if (this.#pile.length > 0 || this.#room < to - this.#from)
       return this.end(bytes, to)?.toString() ?? null
-    const text = bytes.toString('utf8', this.#from, to)
+    const text = nameIn(bytes, this.#from, to)
     this.#from = -1
     return text
   }

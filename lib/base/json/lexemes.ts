@@ -24,6 +24,23 @@ SPECIAL.fill(1, 0, 32)
 SPECIAL[QUOTE] = 1
 SPECIAL[BACKSLASH] = 1
 
+/** Nothing longer than a read is kept alive for its view. */
+const MAX_KEPT_BYTES = 65_536
+
+/** The view made last. Most bytes lie in the one buffer that sockets are read into, and a view costs more than a token. */
+let lastBytes: Buffer = Buffer.alloc(0)
+let lastView: DataView = new DataView(lastBytes.buffer)
+
+/** A view on all of it, for `plainEnd`. */
+export function viewOf(bytes: Buffer): DataView {
+  if (bytes === lastBytes) return lastView
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (bytes.length > MAX_KEPT_BYTES) return view
+  lastBytes = bytes
+  lastView = view
+  return view
+}
+
 /**
  * Behind the bytes that stand for themselves in a string, eight at a time. Less 32, a byte below 32 borrows its high
  * bit; less 1, so does a byte that is zero, as the quote is once it was compared (^) with quotes. `view` is on `bytes`.

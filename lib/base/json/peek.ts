@@ -10,7 +10,7 @@
 // front is tolerated and malformed UTF-8 not seen. A member that the owner is interested in and that comes twice is a
 // fault, for two readers could see two values.
 
-import { WHOLE_NUMBER, nextPart, numberFrom, plainEnd } from './lexemes.ts'
+import { WHOLE_NUMBER, nextPart, numberFrom, plainEnd, viewOf } from './lexemes.ts'
 import type { NumberPart } from './lexemes.ts'
 import { RootMembers } from './root-members.ts'
 import type { MembersOwner } from './root-members.ts'
@@ -53,6 +53,7 @@ const CLOSE_BRACE = OPEN_BRACE + CLOSE
 const HEX_DIGITS = 4
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const NOTHING = Buffer.alloc(0)
+const NO_VIEW = new DataView(NOTHING.buffer)
 
 const SPACE = tableOf(' \t\r\n')
 const ESCAPED = tableOf('"\\/bfnrt')
@@ -81,7 +82,7 @@ export class Peek {
   #letters = 0
   #root: 'empty' | 'filled' = 'empty'
   #bytes: Buffer = NOTHING
-  #view: DataView = new DataView(NOTHING.buffer)
+  #view: DataView = NO_VIEW
   #at = 0
   #to = 0
   /** Offset of the first byte of `#bytes`. */
@@ -107,7 +108,7 @@ export class Peek {
     if (this.#state === 'broken') return
     this.#base += this.#to - from
     this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#view = viewOf(bytes)
     this.#at = from
     this.#to = to
     this.#members.goOn(from)

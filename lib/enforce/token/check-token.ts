@@ -43,7 +43,7 @@ function decide(
   verification: Verification,
 ): Reply | undefined {
   if (verification.kind === 'valid') {
-    exchange.facts = { ...exchange.facts, jwt: verification.claims }
+    exchange.learn({ jwt: verification.claims })
     removeCredential(exchange, check.location, token)
     exchange.trace?.note('token verified')
     return undefined

@@ -50,8 +50,12 @@ export class LlmCall implements PromptOwner, Call {
     this.#naming = this.#namingOf(exchange.request)
     this.#judges = prompts.holdFor === 'model' || exchange.facts?.allowedModels !== undefined
     const named = this.#named
+    // Member by member, not by a spread: see `Exchange.learn`.
     const options: PromptOptions = {
-      ...prompts,
+      maxHeldBytes: prompts.maxHeldBytes,
+      keep: prompts.keep,
+      together: prompts.together,
+      watched: prompts.watched,
       holdFor: this.#judges && named === null ? 'model' : 'nothing',
       types: isJsonFormat(format) ? 'any' : 'json',
       faults: this.#mustRead || isJsonFormat(format) ? 'refuse' : 'pass',
@@ -84,7 +88,7 @@ export class LlmCall implements PromptOwner, Call {
   start(): void {
     const exchange = this.#exchange
     this.#facts.operation = operationOf(this.#format)
-    exchange.facts = { ...exchange.facts, llm: this.#facts }
+    exchange.learn({ llm: this.#facts })
     exchange.call = this
     // Of another try, which is over.
     exchange.release?.()

@@ -263,7 +263,7 @@ type Members = ReadonlyMap<string, string>
 const NONE: Members = new Map()
 
 function withModel(members: Members, model: string): Members {
-  return new Map([...members, ['model', JSON.stringify(model)]])
+  return new Map(members).set('model', JSON.stringify(model))
 }
 
 function isNamedIn({ where }: NamedModel, place: Place): boolean {

@@ -57,7 +57,7 @@ export class McpBackend implements Backend {
   call(exchange: Exchange, attempt: Attempt): void {
     const { request } = exchange
     const visit = { exchange, attempt, rules: this.#routing.rules }
-    exchange.facts = { ...exchange.facts, mcp: {} }
+    exchange.learn({ mcp: {} })
     const fault = rebindingFault(exchange, this.#routing.protection)
     if (fault !== null) {
       exchange.trace?.refused('dnsRebindingProtection', 403, fault)
@@ -169,7 +169,7 @@ export class McpBackend implements Backend {
     if (fault !== null) return refuse(400, fault)
     if (id === undefined) return refuse(400, { code: CODES.server, message: missing })
     if (session === undefined) return refuse(404, NOT_FOUND)
-    exchange.facts = { ...exchange.facts, mcp: { sessionId: session.id } }
+    exchange.learn({ mcp: { sessionId: session.id } })
     return session
   }
 

@@ -13,21 +13,23 @@ import { hasWord } from './words.ts'
 export const MAX_WATCHED_MEMBER_BYTES = 65_536
 
 /** Up to this, nothing is faster than making objects of all of it, and nothing in it can make that slow. */
-const MAX_PARSED_BYTES = 16_384
+export const MAX_PARSED_BYTES = 16_384
 
 const OPEN_BRACE = 123
 
 /** `text`: the same data, byte by byte. */
 export function glean(findings: Findings, data: Buffer, text: string): void {
   if (!hasWord(text, findings.words)) return
-  const object = data.length > MAX_PARSED_BYTES ? membersAt(data, findings.places) : parsed(data)
+  const object =
+    data.length > MAX_PARSED_BYTES ? membersAt(data, findings.places) : parsed(data, 0, data.length)
   findings.note(object)
   findings.noteEnding(textAt(object, ['type']) ?? '')
 }
 
-function parsed(data: Buffer): unknown {
+/** null if it is no JSON. */
+export function parsed(data: Buffer, from: number, to: number): unknown {
   try {
-    return JSON.parse(data.toString())
+    return JSON.parse(data.toString('utf8', from, to))
   } catch {
     // Somebody else's dialect, or cut short.
     return null

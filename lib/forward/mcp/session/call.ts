@@ -157,7 +157,7 @@ export class Call {
   #note(errorCode: number | undefined, text?: string): void {
     const { exchange } = this.visit
     const errorText = text?.slice(0, MAX_LOGGED)
-    exchange.facts = { ...exchange.facts, mcp: { ...exchange.facts?.mcp, errorCode, errorText } }
+    exchange.learn({ mcp: Object.assign({}, exchange.facts?.mcp, { errorCode, errorText }) })
   }
 
   #finish(answer: Buffer | null): void {

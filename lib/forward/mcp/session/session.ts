@@ -209,10 +209,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
 
   /** Facts for the log. */
   note(exchange: Exchange, more: Partial<McpFacts>): void {
-    exchange.facts = {
-      ...exchange.facts,
-      mcp: { ...exchange.facts?.mcp, sessionId: this.id, ...more },
-    }
+    exchange.learn({ mcp: Object.assign({}, exchange.facts?.mcp, { sessionId: this.id }, more) })
   }
 
   /** It ends with its last call. */

@@ -84,6 +84,22 @@ json('reads the objects of an array one by one, and the last word counts', () =>
   assert.is(read('[{}', 'generateContent', 'client_closed').ending, 'missing')
 })
 
+json('reads an answer the same in one piece and in many, whatever stands around it', () => {
+  const answer =
+    '{"model":"m","choices":[{"x":"}{"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}'
+  for (const text of [answer, `${answer}\r\n`, ` ${answer}`, `\ufeff${answer}`, `${answer}}`])
+    for (const chunks of splits(Buffer.from(text))) {
+      const seen = watched('completions', 'application/json', chunks)
+      assert.equal([seen.usage, seen.model], [{ input: 3, output: 4 }, 'm'], text)
+      assert.is(seen.ending, 'seen', text)
+    }
+})
+
+json('does not take the end of an inner object for that of the answer', () => {
+  const seen = read('{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}')
+  assert.equal([seen.usage, seen.ending], [{ input: 3, output: 4 }, 'missing'])
+})
+
 json('takes bytes for tokens where an answer is words', () => {
   assert.is(read('{"a":"bcdefghij"}').outputGuess, 5)
   for (const format of ['embeddings', 'rerank', 'detect', 'passthrough'] as const)
