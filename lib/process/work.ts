@@ -42,10 +42,13 @@ export async function work(start: Start, seat: WorkerSeat): Promise<void> {
   const { link, folder } = seat
   ignoreSignals()
   // Without a supervisor nobody could stop it, and limits would count for nothing.
-  process.once('disconnect', () => {
+  const leave = (): void => {
     rmSync(folder, { recursive: true, force: true })
     start.exit(1)
-  })
+  }
+  process.once('disconnect', leave)
+  // It may have died while this process was being loaded.
+  if (!process.connected) return leave()
   // Nothing is served yet.
   link.on(STOP, () => start.exit(0))
   try {
