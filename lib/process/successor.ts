@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { unblockOut } from '../base/log/write-out.ts'
 import { Sockets } from '../base/processes/sockets.ts'
 
 /** A variable of the environment: which socket has which number. Taken out before anybody else could be given it. */
@@ -99,6 +100,7 @@ function spawnSuccessor(descriptors: ReadonlyMap<string, number>, input: string 
   const stdio: StdioOptions = [first, 'inherit', 'inherit', 'ipc', ...descriptors.values()]
   const words = [...process.execArgv, ...process.argv.slice(1)]
   const child = spawn(process.execPath, words, { env, stdio })
+  unblockOut()
   child.stdin?.on('error', () => {}).end(input)
   return child
 }

@@ -2,6 +2,7 @@
 
 import { fork } from 'node:child_process'
 import type { ChildProcess, SendHandle } from 'node:child_process'
+import { unblockOut } from '../base/log/write-out.ts'
 import { Link } from '../base/processes/link.ts'
 import { FAILED, READY, STOP } from './messages.ts'
 import { doorOf, SEAT_VARIABLE } from './seat.ts'
@@ -112,8 +113,10 @@ export class WorkerProcess {
 }
 
 function forkWorker([file = '', ...args]: readonly string[], seat: string): ChildProcess {
-  return fork(file, args, {
+  const child = fork(file, args, {
     env: { ...process.env, [SEAT_VARIABLE]: seat },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
+  unblockOut()
+  return child
 }

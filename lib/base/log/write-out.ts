@@ -2,6 +2,7 @@
 // system keeps whole. It is never waited for: a pipe that nobody reads would hold a thread, and with it the end of the process.
 
 import { fstatSync, write, writeSync } from 'node:fs'
+import { neverBlock } from '../wire/handle.ts'
 
 const STDOUT = 1
 
@@ -23,10 +24,20 @@ export function standardOut(): WriteOut {
     return (text, done) => writeFile(Buffer.from(text, 'latin1'), done)
   // Node does not block on these. Each write hears of its fault by itself.
   process.stdout.on('error', () => {})
-  return (text, done) =>
-    void process.stdout.write(text, 'latin1', (error) =>
+  return (text, done) => {
+    unblockOut()
+    process.stdout.write(text, 'latin1', (error) =>
       error === null || error === undefined ? done() : done(linesIn(text)),
     )
+  }
+}
+
+/**
+ * Whether writes block is the same for all processes that share a pipe: each one that starts makes them block for all, and
+ * so does one that ends and leaves it as it was.
+ */
+export function unblockOut(): void {
+  neverBlock(process.stdout)
 }
 
 export function isFileOut(): boolean {
@@ -54,6 +65,7 @@ export function writeOutNow(text: string): void {
     let bytes: Uint8Array = Buffer.from(piece, 'latin1')
     while (bytes.length > 0)
       try {
+        unblockOut()
         bytes = bytes.subarray(writeSync(STDOUT, bytes))
       } catch (error) {
         // Nobody reads any more; there is no other place to say so.

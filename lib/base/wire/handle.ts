@@ -10,6 +10,8 @@ interface Handle {
   readonly fd?: number
   readonly writeQueueSize?: number
   readStop(): void
+  /** Of streams only. */
+  setBlocking?(isBlocking: boolean): void
   close(): void
 }
 
@@ -45,6 +47,11 @@ export function descriptorOf(open: Socket | Server): number {
 /** Bytes that the system has not taken yet; undefined where that is not told. */
 export function unsentOf(socket: Socket): number | undefined {
   return below(socket)?.writeQueueSize
+}
+
+/** Also when another process that has the same end of it wanted otherwise. */
+export function neverBlock(socket: Socket): void {
+  below(socket)?.setBlocking?.(false)
 }
 
 /** A socket that reads nothing before it is told to. */
