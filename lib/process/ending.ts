@@ -14,6 +14,7 @@ export interface EndingOptions {
 export class Ending {
   readonly #options: EndingOptions
   #state: 'running' | 'stopping' = 'running'
+  #signals = 0
 
   constructor(options: EndingOptions) {
     this.#options = options
@@ -46,9 +47,9 @@ export class Ending {
     return code
   }
 
-  /** A second signal does not wait any longer. */
+  /** A second signal does not wait any longer. The first one may come when something else has begun the end: that goes on. */
   signalled(signal: NodeJS.Signals): void {
-    if (this.#state === 'running') return this.begin(signal)
+    if (++this.#signals === 1) return this.begin(signal)
     this.#options.log.flush()
     this.#options.exit(0)
   }

@@ -47,12 +47,11 @@ export class Watchdog implements WorkerService {
     for (;;) {
       const link = this.#links.get(workerName(door))
       if (link === undefined) return
-      const asked = performance.now()
       try {
         await link.ask(ALIVE, null, silent)
       } catch {
-        // Otherwise it is gone, which is told elsewhere.
-        if (performance.now() - asked < silent || !this.#links.has(workerName(door))) return
+        // It is gone, which is told elsewhere.
+        if (link.isClosed) return
         log.line('error', 'gateway', 'worker hangs', ['worker', door.slot, 'silent', `${silent}ms`])
         return kill(door.pid)
       }

@@ -32,4 +32,30 @@ test('ends with 1, and says why, when it cannot stop well', async () => {
   assert.match(String(lines.at(-1)?.['cause']), /stuck/)
 })
 
+/** One whose stop never ends: the codes it has exited with so far. */
+function endless(): { ending: Ending; codes: number[] } {
+  const codes: number[] = []
+  const exit = (code: number): void => void codes.push(code)
+  const stop = (): Promise<void> => new Promise(() => {})
+  return { ending: new Ending({ log: new Ear(() => {}), stop, exit }), codes }
+}
+
+test('a first signal lets what runs finish, a second one ends at once', () => {
+  const { ending, codes } = endless()
+  ending.signalled('SIGTERM')
+  assert.is(ending.state, 'stopping')
+  assert.equal(codes, [])
+  ending.signalled('SIGINT')
+  assert.equal(codes, [0])
+})
+
+test('a first signal cuts nothing when something else has begun the end', () => {
+  const { ending, codes } = endless()
+  ending.begin('/quitquitquit')
+  ending.signalled('SIGTERM')
+  assert.equal(codes, [])
+  ending.signalled('SIGTERM')
+  assert.equal(codes, [0])
+})
+
 test.run()

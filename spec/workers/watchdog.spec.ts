@@ -32,14 +32,29 @@ test('a worker that does not answer any more is ended, and that is told', async 
   assert.equal(told, [['worker hangs', 2]])
 })
 
+test('it is ended also when the clock says that its time is not over: timers may be early by it', async () => {
+  const now = performance.now.bind(performance)
+  performance.now = () => 0
+  try {
+    const killed = new Promise<number>((kill) => {
+      const watchdog = new Watchdog({ log: new Ear(() => {}), kill, look: 1, silent: 20 })
+      watchdog.born(DOOR, worker(0))
+      watchdog.ready(DOOR)
+    })
+    assert.is(await deadline(killed, 5_000, 'the end of a worker that hangs'), 4711)
+  } finally {
+    performance.now = now
+  }
+})
+
 test('a worker that is gone is left alone', async () => {
   const kill = (): void => assert.unreachable('it was ended twice')
   const watchdog = new Watchdog({ log: new Ear(() => {}), kill, look: 1, silent: 20 })
   const link = worker(0)
   watchdog.born(DOOR, link)
   watchdog.ready(DOOR)
-  watchdog.gone(DOOR)
   link.close()
+  watchdog.gone(DOOR)
   // Longer than it would be silent for.
   await new Promise((resolve) => setTimeout(resolve, 60))
 })

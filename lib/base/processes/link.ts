@@ -47,6 +47,10 @@ export class Link {
     this.#send = send
   }
 
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
   /** What is done with messages of this kind; what it returns answers a question, and a promise may. */
   on(kind: string, handler: Handler): void {
     this.#handlers.set(kind, handler)
