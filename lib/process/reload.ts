@@ -11,6 +11,8 @@ import { FileWatch, LOOK_MS } from '../base/config/watch.ts'
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
 import { shownTarget } from '../base/redact.ts'
+import { Errand } from '../base/turn.ts'
+import type { Turn } from '../base/turn.ts'
 
 /** One process, or several that are told together. */
 export interface Reloadable {
@@ -22,8 +24,8 @@ export interface Reloadable {
 export interface ReloadOptions {
   /** Reads the configuration again. */
   readonly load: () => Config
-  /** Hears of every refusal, and with null that it is over. */
-  readonly refused?: (refusal: Refusal | null) => void
+  /** Of all that changes the configuration in force. */
+  readonly turn: Turn
   /** Milliseconds between two looks at the files. */
   readonly interval?: number
 }
@@ -38,8 +40,7 @@ export class Reloader {
   readonly #load: () => Config
   readonly #watch: FileWatch
   readonly #interval: number
-  readonly #refused: (refusal: Refusal | null) => void
-  #state: 'idle' | 'loading' | 'again' | 'closed' = 'idle'
+  readonly #errand: Errand
   #reason = ''
   #refusal: Refusal | null = null
   #timer: NodeJS.Timeout | null = null
@@ -48,7 +49,7 @@ export class Reloader {
     this.#gateway = gateway
     this.#log = log
     this.#load = options.load
-    this.#refused = options.refused ?? (() => {})
+    this.#errand = new Errand(options.turn, () => this.#run(this.#reason))
     this.#interval = options.interval ?? LOOK_MS
     this.#watch = new FileWatch(() => this.reload('file change'), this.#interval)
   }
@@ -74,21 +75,15 @@ export class Reloader {
 
   /** From now on nothing changes; a load under way comes to nothing. */
   close(): void {
-    this.#state = 'closed'
+    this.#errand.close()
     this.#watch.close()
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  /** One at a time; what comes meanwhile is one more time. */
+  /** What comes while one is under way is one more time. */
   reload(reason: string): void {
-    if (this.#state === 'closed') return
     this.#reason = reason
-    if (this.#state !== 'idle') {
-      this.#state = 'again'
-      return
-    }
-    this.#state = 'loading'
-    void this.#run(reason)
+    this.#errand.want()
   }
 
   async #run(reason: string): Promise<void> {
@@ -96,24 +91,19 @@ export class Reloader {
     try {
       await this.#replace(reason)
     } catch (error) {
-      if (this.#isClosed) return
-      this.#refuse(error, reason)
+      if (!this.#errand.isOver) this.#refuse(error, reason)
     }
-    if (this.#isClosed) return
-    const isWanted = this.#state === 'again'
-    this.#state = 'idle'
-    if (isWanted) this.reload(this.#reason)
   }
 
   async #replace(reason: string): Promise<void> {
     const readAt = Date.now()
     await this.#watch.take()
-    if (this.#isClosed) return
+    if (this.#errand.isOver) return
     const config = this.#load()
     this.#warnOfRestart(config)
     await this.#gateway.reload(config)
     await this.#watch.watch(filesOf(config), readAt)
-    this.#refuseWith(null)
+    this.#refusal = null
     const { generation } = this.#gateway.plan
     const fields = ['reason', reason, 'generation', generation]
     this.#log.line('info', 'config', 'reloaded config', fields)
@@ -126,18 +116,13 @@ export class Reloader {
     if (error instanceof ConfigError)
       this.#timer = setTimeout(() => this.reload(ANOTHER_TRY), PATIENCE * this.#interval).unref()
     if (reason === ANOTHER_TRY && isDeepStrictEqual(this.refusal?.problems, problems)) return
-    this.#refuseWith({ at: new Date(), problems })
+    this.#refusal = { at: new Date(), problems }
     this.#log.line('error', 'config', 'Failed to reload config', [
       'kept',
       this.#gateway.plan.generation,
     ])
     for (const problem of problems)
       this.#log.line('error', 'config', 'refused', ['problem', problem])
-  }
-
-  #refuseWith(refusal: Refusal | null): void {
-    this.#refusal = refusal
-    this.#refused(refusal)
   }
 
   /** Compared with what is in force, so that it is told as long as it holds. */
@@ -147,10 +132,6 @@ export class Reloader {
     if (isDeepStrictEqual([process, backend, mcp, llm], read)) return
     const message = 'config: is read at start only; restart to apply its change'
     this.#log.line('warn', 'config', message, [])
-  }
-
-  get #isClosed(): boolean {
-    return this.#state === 'closed'
   }
 }
 

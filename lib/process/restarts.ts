@@ -1,54 +1,51 @@
-// Restarts on SIGUSR2: one at a time; what comes meanwhile is one more.
+// Restarts on SIGUSR2: what comes during one is one more.
 
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
 import { shownTarget } from '../base/redact.ts'
+import { Errand } from '../base/turn.ts'
+import type { Turn } from '../base/turn.ts'
+
+export interface RestartsOptions {
+  readonly log: Log
+  /** Of all that changes the configuration in force. */
+  readonly turn: Turn
+  /** Rejects when it comes to nothing. */
+  readonly restart: () => Promise<void>
+}
 
 export class Restarts {
-  readonly #log: Log
-  readonly #restart: () => Promise<void>
-  /** A start is no time for a restart, but it must not end the process. */
-  #state: 'idle' | 'busy' | 'again' | 'over' = 'busy'
+  readonly #options: RestartsOptions
+  readonly #errand: Errand
+  readonly #serving: Promise<void>
+  #serve: () => void = () => {}
 
-  /** `restart` rejects when it comes to nothing. */
-  constructor(log: Log, restart: () => Promise<void>) {
-    this.#log = log
-    this.#restart = restart
-    process.on('SIGUSR2', () => this.#begin())
+  constructor(options: RestartsOptions) {
+    this.#options = options
+    this.#serving = new Promise((resolve) => (this.#serve = resolve))
+    this.#errand = new Errand(options.turn, () => this.#run())
+    // A start is no time for a restart, but it must not end the process.
+    process.on('SIGUSR2', () => void this.#serving.then(() => this.#errand.want()))
   }
 
   /** The process serves. */
   heed(): void {
-    this.#rest()
+    this.#serve()
   }
 
   /** The process is leaving. */
   close(): void {
-    this.#state = 'over'
-  }
-
-  #begin(): void {
-    if (this.#state === 'over') return
-    const isBusy = this.#state !== 'idle'
-    this.#state = isBusy ? 'again' : 'busy'
-    if (!isBusy) void this.#run()
+    this.#errand.close()
   }
 
   async #run(): Promise<void> {
-    this.#log.line('info', 'gateway', 'restarting', ['signal', 'SIGUSR2'])
+    const { log, restart } = this.#options
+    log.line('info', 'gateway', 'restarting', ['signal', 'SIGUSR2'])
     try {
-      await this.#restart()
+      await restart()
     } catch (error) {
       const reason = shownTarget(messageOf(error))
-      this.#log.line('error', 'gateway', 'restart failed', ['error', reason])
+      log.line('error', 'gateway', 'restart failed', ['error', reason])
     }
-    this.#rest()
-  }
-
-  #rest(): void {
-    if (this.#state === 'over') return
-    const isWanted = this.#state === 'again'
-    this.#state = 'idle'
-    if (isWanted) this.#begin()
   }
 }

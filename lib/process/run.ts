@@ -4,6 +4,7 @@ import type { Manner } from '../accept/door.ts'
 import { every } from '../base/every.ts'
 import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
+import { Turn } from '../base/turn.ts'
 import { Gateway } from '../gateway.ts'
 import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'
@@ -24,7 +25,9 @@ export async function run(
   outlive(log)
   const sockets = predecessor?.sockets ?? new Sockets()
   const gateway = new Gateway(config, log, every, { openPort: sockets.open, worker: null })
-  const reloader = new Reloader(gateway, log, start)
+  // A port that a reload opened while a successor starts would be missing there, and taken.
+  const turn = new Turn()
+  const reloader = new Reloader(gateway, log, { ...start, turn })
   let manner: Manner = 'now'
   let successor: Successor | null = null
   const stop = async (): Promise<void> => {
@@ -38,20 +41,23 @@ export async function run(
   const quit = (): void => ending.begin('/quitquitquit')
   // Before the first line: it remembers them for the page.
   const beside = new Beside({ config, env, gateway, reloader, log, quit, sockets })
-  const restarts = new Restarts(log, async () => {
+  const restart = async (): Promise<void> => {
     log.share()
-    successor = new Successor(sockets, start.input())
-    log.line('info', 'gateway', 'starting successor', ['pid', successor.pid])
-    await successor.ready.catch((error: unknown) => {
+    try {
+      successor = new Successor(sockets, start.input())
+      log.line('info', 'gateway', 'starting successor', ['pid', successor.pid])
+      await successor.ready
+    } catch (error) {
       log.unshare()
       throw error
-    })
+    }
     log.line('info', 'gateway', 'handed over', ['pid', successor.pid])
     manner = 'linger'
     sockets.leave()
     beside.leave()
     ending.begin('SIGUSR2')
-  })
+  }
+  const restarts = new Restarts({ log, turn, restart })
   tellLoaded(config, log)
   // However it ends: child processes and the files of unix sockets go with it.
   process.on('exit', () => {

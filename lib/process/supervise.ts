@@ -7,9 +7,10 @@ import { writtenOf } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
 import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
+import { Turn } from '../base/turn.ts'
 import { Front } from '../front/front.ts'
 import { LimitOwner } from '../workers/limit-owner.ts'
-import { LAST_WORDS, QUIT, REFUSAL } from '../workers/messages.ts'
+import { LAST_WORDS } from '../workers/messages.ts'
 import { Orphans } from '../workers/orphans.ts'
 import { PassingOn } from '../workers/passing-on.ts'
 import { keepPrivate, makePrivate } from '../workers/private-folder.ts'
@@ -65,9 +66,10 @@ class Supervision {
     process.on('exit', () => this.#orphans.killAll())
     this.#supervisor = this.#supervisorOf(sockets)
     this.#workers = new AllWorkers(config, this.#supervisor)
-    const refused = (refusal: unknown): void => this.#supervisor.tellAll(REFUSAL, refusal)
-    this.#reloader = new Reloader(this.#workers, this.#log, { ...start, refused })
-    this.#restarts = new Restarts(this.#log, () => this.#restart())
+    const log = this.#log
+    const turn = new Turn()
+    this.#reloader = new Reloader(this.#workers, log, { ...start, turn })
+    this.#restarts = new Restarts({ log, turn, restart: () => this.#restart() })
     this.#ending = new Ending({ log: this.#log, stop: () => this.#stop(), exit: start.exit })
     this.#front = this.#frontOf(sockets)
     tellLoaded(config, this.#log)
@@ -137,10 +139,7 @@ class Supervision {
       this.#orphans,
       new PassingOn(),
       {
-        born: (id, link) => {
-          link.on(QUIT, this.#quit)
-          link.on(LAST_WORDS, () => this.#front.hearLast(id))
-        },
+        born: (id, link) => link.on(LAST_WORDS, () => this.#front.hearLast(id)),
         ready: (door) => this.#front.joined(door),
         gone: (id) => this.#front.left(id),
       },

@@ -2,7 +2,6 @@
 
 import { rmSync } from 'node:fs'
 import type { Manner } from '../accept/door.ts'
-import type { Refusal } from '../base/config/error.ts'
 import { loadAgain } from '../base/config/load.ts'
 import type { Written } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
@@ -12,17 +11,7 @@ import { Log } from '../base/log/log.ts'
 import { shownTarget } from '../base/redact.ts'
 import { Gateway } from '../gateway.ts'
 import { BorrowedPorts } from '../workers/borrowed-ports.ts'
-import {
-  ALIVE,
-  CONFIG,
-  FAILED,
-  LAST_WORDS,
-  QUIT,
-  READY,
-  REFUSAL,
-  RELOAD,
-  STOP,
-} from '../workers/messages.ts'
+import { ALIVE, CONFIG, FAILED, LAST_WORDS, READY, RELOAD, STOP } from '../workers/messages.ts'
 import { ensurePrivate, keepPrivate } from '../workers/private-folder.ts'
 import { doorOf } from '../workers/seat.ts'
 import type { WorkerSeat } from '../workers/seat.ts'
@@ -84,19 +73,13 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
     ending.begin('supervisor')
   })
   link.on(ALIVE, () => null)
-  let refusal: Refusal | null = null
-  link.on(REFUSAL, (body) => (refusal = refusalOf(body)))
   link.on(RELOAD, (body) => gateway.reload(shareOf(loadAgain(body as Written), workers)))
   const { admin, stats } = doorOf(seat, folder)
   const addresses = { ADMIN_ADDR: `unix:${admin}`, STATS_ADDR: `unix:${stats}` }
   const env = { ...start.env, ...addresses, READINESS_ADDR: 'off' }
-  const reloader = {
-    get refusal() {
-      return refusal
-    },
-  }
-  const quit = (): void => link.tell(QUIT, null)
-  const beside = new Beside({ config, env, gateway, reloader, log, sockets, quit, role: 'worker' })
+  // Whoever wants to know, or to stop it, asks the supervisor.
+  const apart = { reloader: { refusal: null }, quit: () => {} }
+  const beside = new Beside({ config, env, gateway, log, sockets, ...apart, role: 'worker' })
   process.on('exit', () => {
     gateway.abandon()
     beside.close()
@@ -119,11 +102,4 @@ async function configOf({ link }: WorkerSeat): Promise<Config> {
 function ignoreSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
     process.on(signal, () => {})
-}
-
-/** Dates do not survive the way. */
-function refusalOf(body: unknown): Refusal | null {
-  if (body === null) return null
-  const { at, problems } = body as { at: string; problems: string[] }
-  return { at: new Date(at), problems }
 }

@@ -15,14 +15,8 @@ export const STOP = 'workers.stop'
 /** From a worker, asked: it has stopped, and what it counted can be read for the last time. */
 export const LAST_WORDS = 'workers.last-words'
 
-/** From a worker: somebody wants all of them to stop. */
-export const QUIT = 'workers.quit'
-
 /** To a worker, asked: a configuration as it was written; answered when it is in force. */
 export const RELOAD = 'workers.reload'
-
-/** To a worker: the configuration that was refused last, or null. */
-export const REFUSAL = 'workers.refusal'
 
 /** To a worker, asked: whether it still does anything at all. */
 export const ALIVE = 'workers.alive'

@@ -6,6 +6,7 @@ import type { Written } from '../base/config/load.ts'
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
 import type { Link } from '../base/processes/link.ts'
+import { Turn } from '../base/turn.ts'
 import { CONFIG, RELOAD } from './messages.ts'
 import type { SharedPorts } from './shared-ports.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
@@ -67,7 +68,8 @@ export class Supervisor {
   #deadline: number
   /** What those that are seated serve with; one that replaces another is given it, whatever the files say now. */
   #inForce: InForce
-  #turn: Promise<void> = Promise.resolve()
+  /** A new worker must not miss a configuration that comes while it starts. */
+  readonly #turn = new Turn()
 
   constructor(options: SupervisorOptions) {
     this.#options = options
@@ -86,22 +88,9 @@ export class Supervisor {
     return this.#options.folder
   }
 
-  /** Of workers that serve or still finish something. */
-  get doors(): WorkerDoor[] {
-    return this.#served.map(({ door }) => door)
-  }
-
   /** How many died and were replaced. */
   get replaced(): number {
     return this.#replaced
-  }
-
-  get links(): { id: WorkerId; link: Link }[] {
-    return this.#served.map(({ id, link }) => ({ id, link }))
-  }
-
-  tellAll(kind: string, body: unknown): void {
-    for (const { link } of this.#served) link.tell(kind, body)
   }
 
   /**
@@ -126,12 +115,12 @@ export class Supervisor {
 
   /** Each loads the configuration; rejects with what one of them has against it. */
   reload(written: Written): Promise<void> {
-    return this.#inTurn(() => this.#reload(written))
+    return this.#turn.take(() => this.#reload(written))
   }
 
   /** A new set of workers takes over; when one of them cannot start, those that were there stay. */
   restart(written: Written, count: number, deadline: number): Promise<void> {
-    return this.#inTurn(() => this.#restart(written, count, deadline))
+    return this.#turn.take(() => this.#restart(written, count, deadline))
   }
 
   /** Resolves when all of them have ended. */
@@ -145,13 +134,6 @@ export class Supervisor {
 
   #kill(): void {
     for (const worker of this.#workers) worker.kill()
-  }
-
-  /** A new worker must not miss a configuration that comes while it starts. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
   }
 
   async #reload(written: Written): Promise<void> {
@@ -220,10 +202,6 @@ export class Supervisor {
 
   get #isStopping(): boolean {
     return this.#state === 'stopping'
-  }
-
-  get #served(): WorkerProcess[] {
-    return [...this.#workers].filter(({ state }) => state === 'ready' || state === 'stopping')
   }
 
   #fork(count: number, inForce: InForce): WorkerProcess[] {

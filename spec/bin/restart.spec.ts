@@ -132,6 +132,26 @@ restart('a successor that hangs does not outlive the one that is stopped meanwhi
   await untilGone([pid])
 })
 
+restart('a reload that is asked for meanwhile takes no port away from the successor', async () => {
+  const { program, folder, text } = await start(1)
+  const port = await freePort()
+  folder.write(
+    'c.yaml',
+    text
+      .replace('gateways:', `gateways:\n  third: { port: ${port}, address: 127.0.0.1 }`)
+      .replace('[default, secure]', '[default, secure, third]'),
+  )
+  program.signal('SIGUSR2')
+  await program.prints(/starting successor/)
+  program.signal('SIGHUP')
+  await program.prints(/handed over|restart failed/)
+  assert.not.match(program.stdout, /restart failed|reloaded config/)
+  const load = new SteadyLoad([{ port, isSecure: false }], '/')
+  await load.more(10)
+  await load.stop()
+  assert.equal(load.failures, [])
+})
+
 restart('a successor that is refused leaves the one that serves', async () => {
   const { program, port, folder, text } = await start(1)
   const holder = createServer().listen(0, '127.0.0.1')

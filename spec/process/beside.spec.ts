@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import { Log } from '../../lib/base/log/log.ts'
+import { Turn } from '../../lib/base/turn.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import { Beside } from '../../lib/process/beside.ts'
 import { Reloader } from '../../lib/process/reload.ts'
@@ -22,7 +23,7 @@ function made(adminAddr: string): Made {
   const config = parseConfig(text, { file: 'c.yaml', env: {} })
   const log = new Log({ level: 'info', format: 'text', write: (_text, done) => done() })
   const gateway = new Gateway(config, log)
-  const reloader = new Reloader(gateway, log, { load: () => config })
+  const reloader = new Reloader(gateway, log, { load: () => config, turn: new Turn() })
   const env = { ADMIN_ADDR: adminAddr, STATS_ADDR: 'off', READINESS_ADDR: 'off' }
   new Beside({ config, env, gateway, reloader, log, quit: () => {} })
   return { log, gateway, stop: () => deadline(gateway.stop(), 5000, 'the gateway to stop') }

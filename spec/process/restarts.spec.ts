@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Turn } from '../../lib/base/turn.ts'
 import { Restarts } from '../../lib/process/restarts.ts'
 import { Ear } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
@@ -14,26 +15,38 @@ class Restarted {
   readonly lines: Line[] = []
   times = 0
   end: (error?: Error) => void = () => {}
-  readonly restarts = new Restarts(new Ear((line) => this.lines.push(line)), () => {
-    this.times++
-    return new Promise((resolve, reject) => {
-      this.end = (error) => (error === undefined ? resolve() : reject(error))
-    })
+  readonly restarts = new Restarts({
+    log: new Ear((line) => this.lines.push(line)),
+    turn: new Turn(),
+    restart: () => {
+      this.times++
+      return new Promise((resolve, reject) => {
+        this.end = (error) => (error === undefined ? resolve() : reject(error))
+      })
+    },
   })
+
+  /** As many signals as that, and what follows from them. */
+  async ask(times = 1): Promise<void> {
+    for (let i = 0; i < times; i++) process.emit('SIGUSR2')
+    await nextTurn()
+  }
 }
 
-restarts('one that comes during the start waits for its end', () => {
+restarts('one that comes during the start waits for its end', async () => {
   const restarted = new Restarted()
-  process.emit('SIGUSR2')
+  await restarted.ask(2)
   assert.is(restarted.times, 0)
   restarted.restarts.heed()
+  await nextTurn()
   assert.is(restarted.times, 1)
 })
 
 restarts('those that come meanwhile are one more', async () => {
   const restarted = new Restarted()
   restarted.restarts.heed()
-  for (let i = 0; i < 3; i++) process.emit('SIGUSR2')
+  await restarted.ask()
+  await restarted.ask(2)
   assert.is(restarted.times, 1)
   restarted.end()
   await nextTurn()
@@ -46,26 +59,26 @@ restarts('those that come meanwhile are one more', async () => {
 restarts('one that fails is told of, without credentials, and the next may succeed', async () => {
   const restarted = new Restarted()
   restarted.restarts.heed()
-  process.emit('SIGUSR2')
+  await restarted.ask()
   restarted.end(new Error('no https://u:s3cret@h/'))
   await nextTurn()
   const failed = restarted.lines.filter(({ level }) => level === 'error')
   assert.equal(failed, [
     { level: 'error', message: 'restart failed', error: 'no https://<redacted>@h/' },
   ])
-  process.emit('SIGUSR2')
+  await restarted.ask()
   assert.is(restarted.times, 2)
 })
 
 restarts('none comes when the process is leaving', async () => {
   const restarted = new Restarted()
   restarted.restarts.heed()
-  process.emit('SIGUSR2')
+  await restarted.ask()
   restarted.restarts.close()
-  process.emit('SIGUSR2')
+  await restarted.ask()
   restarted.end()
   await nextTurn()
-  process.emit('SIGUSR2')
+  await restarted.ask()
   assert.is(restarted.times, 1)
 })
 

@@ -7,6 +7,7 @@ import { freePort } from '../../conformance/gateway-process.ts'
 import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import { Sockets } from '../../lib/base/processes/sockets.ts'
+import { Turn } from '../../lib/base/turn.ts'
 import { Front } from '../../lib/front/front.ts'
 import type { FrontOptions } from '../../lib/front/front.ts'
 import { Gateway } from '../../lib/gateway.ts'
@@ -57,7 +58,7 @@ export class CrewStage {
     const config = parseConfig(this.#text, { file: 'c.yaml', env: { PORT: String(port) } })
     const log = new Ear(() => {})
     const gateway = new Gateway(config, log)
-    const reloader = new Reloader(gateway, log, { load: () => config })
+    const reloader = new Reloader(gateway, log, { load: () => config, turn: new Turn() })
     const door = this.#door(slot, epoch)
     const env = {
       ADMIN_ADDR: `unix:${door.admin}`,

@@ -3,6 +3,7 @@
 import { freePort } from '../../conformance/gateway-process.ts'
 import { loadConfig } from '../../lib/base/config/load.ts'
 import type { Config } from '../../lib/base/config/types.ts'
+import { Turn } from '../../lib/base/turn.ts'
 import { Gateway } from '../../lib/gateway.ts'
 import { Reloader } from '../../lib/process/reload.ts'
 import { deadline } from './deadline.ts'
@@ -42,7 +43,7 @@ export class Reloading {
       this.whileLoading()
       return config
     }
-    this.reloader = new Reloader(this.gateway, log, { load, interval: LOOK_MS })
+    this.reloader = new Reloader(this.gateway, log, { load, turn: new Turn(), interval: LOOK_MS })
     const refusal = () => this.reloader.refusal
     this.gateway.readApi.start({ addresses: NOWHERE, refusal })
   }

@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import type { Written } from '../../lib/base/config/load.ts'
+import type { Link } from '../../lib/base/processes/link.ts'
 import { openAlone } from '../../lib/base/processes/open-port.ts'
 import { workerName } from '../../lib/base/processes/session-mark.ts'
 import { SharedPorts } from '../../lib/workers/shared-ports.ts'
@@ -23,6 +24,8 @@ test.after.each(() => stage.clear())
 
 interface Scene {
   readonly all: Supervisor
+  /** Of those that live, by name. */
+  readonly links: ReadonlyMap<string, Link>
   /** `ready w1e1`, `gone w1e1` … as they happen. */
   readonly events: string[]
   readonly messages: string[]
@@ -42,6 +45,7 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
   const messages: string[] = []
   const waits: number[] = []
   const pids: number[] = []
+  const links = new Map<string, Link>()
   let wake = (): void => {}
   const tell = (event: string): void => {
     events.push(event)
@@ -62,12 +66,18 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
     }),
     services: [
       {
-        born: (id) => tell(`born ${workerName(id)}`),
+        born: (id, link) => {
+          links.set(workerName(id), link)
+          tell(`born ${workerName(id)}`)
+        },
         ready: (door) => {
           pids.push(door.pid)
           tell(`ready ${workerName(door)}`)
         },
-        gone: (id) => tell(`gone ${workerName(id)}`),
+        gone: (id) => {
+          links.delete(workerName(id))
+          tell(`gone ${workerName(id)}`)
+        },
       },
     ],
     wait: async (ms) => void waits.push(ms),
@@ -79,7 +89,7 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
     }
   }
   const words = (): Promise<string[]> => {
-    const asked = all.links.map(({ link }) => link.ask('spec.word', null) as Promise<string>)
+    const asked = [...links.values()].map((link) => link.ask('spec.word', null) as Promise<string>)
     return deadline(Promise.all(asked), WAIT_MS, 'what they have loaded')
   }
   stage.add({
@@ -88,7 +98,7 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
       assert.equal(pids.filter(isAlive), [])
     },
   })
-  return { all, events, messages, waits, until, words }
+  return { all, links, events, messages, waits, until, words }
 }
 
 async function started(word = 'serve', killGrace?: number): Promise<Scene> {
@@ -102,32 +112,25 @@ function failure(work: Promise<void>): Promise<string> {
 }
 
 test('one that cannot start fails the start, and none is left', async () => {
-  const { all, events } = scene('refuse')
+  const { all, links, events } = scene('refuse')
   assert.match(await failure(all.start()), /^Error: \d refuses$/)
   assert.equal(events.filter((event) => event.startsWith('gone')).toSorted(), [
     'gone w1e1',
     'gone w2e1',
   ])
-  assert.equal(all.doors, [])
+  assert.is(links.size, 0)
 })
 
 test('one that dies is replaced at once, the next ones later each time', async () => {
-  const { all, waits, until, messages } = await started()
+  const { all, links, waits, until, messages } = await started()
   assert.is(all.readiness, 'ready')
   for (const epoch of [1, 2, 3, 4]) {
-    const one = all.links.find(({ id }) => id.slot === 1 && id.epoch === epoch)
-    one!.link.tell('spec.fall', null)
+    links.get(`w1e${epoch}`)!.tell('spec.fall', null)
     await until(`ready w1e${epoch + 1}`)
   }
   assert.equal(waits, [1_000, 2_000, 4_000])
   assert.is(messages.filter((message) => message === 'worker died').length, 4)
-  assert.equal(
-    all.doors.map(({ slot, epoch }) => [slot, epoch]),
-    [
-      [2, 1],
-      [1, 5],
-    ],
-  )
+  assert.equal([...links.keys()], ['w2e1', 'w1e5'])
 })
 
 test('all load a configuration, one after the other, or none does', async () => {
