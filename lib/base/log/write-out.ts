@@ -22,8 +22,8 @@ export function standardOut(): WriteOut {
   const place = fstatSync(STDOUT)
   if (!place.isFIFO() && !place.isSocket())
     return (text, done) => writeFile(Buffer.from(text, 'latin1'), done)
-  // Node does not block on these. Each write hears of its fault by itself.
-  process.stdout.on('error', () => {})
+  // Node does not block on these. Each write hears of its fault by itself; however many logs there are, one listener is enough.
+  if (!process.stdout.listeners('error').includes(ignore)) process.stdout.on('error', ignore)
   return (text, done) => {
     unblockOut()
     process.stdout.write(text, 'latin1', (error) =>
@@ -39,6 +39,8 @@ export function standardOut(): WriteOut {
 export function unblockOut(): void {
   neverBlock(process.stdout)
 }
+
+function ignore(): void {}
 
 export function isFileOut(): boolean {
   return fstatSync(STDOUT).isFile()

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { closeSync, constants, openSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_PIECE, piecesOf } from '../../../lib/base/log/write-out.ts'
+import { MAX_PIECE, piecesOf, standardOut } from '../../../lib/base/log/write-out.ts'
 import { childFile } from '../../support/children/child-file.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Folder } from '../../support/folder.ts'
@@ -58,6 +58,13 @@ out('a pipe that nobody reads holds up nobody, whoever else has it', async () =>
     child.kill('SIGKILL')
     closeSync(reader)
   }
+})
+
+out('any number of logs listens for the faults of standard output once', () => {
+  const before = process.stdout.listenerCount('error')
+  for (let count = 0; count < 3; count++) standardOut()
+  // None at all where it is a file.
+  assert.ok(process.stdout.listenerCount('error') - before <= 1)
 })
 
 out.run()
