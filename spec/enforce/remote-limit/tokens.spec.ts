@@ -41,7 +41,15 @@ function settle(exchange: Exchange, input: number, output: number): void {
 
 /** The service has had so many calls. */
 async function called(rls: RlsDouble, count: number): Promise<void> {
-  while (rls.requests.length < count) await deadline(soon(), 5_000, `${count} calls`)
+  let state: 'waiting' | 'over' = 'waiting'
+  const all = async (): Promise<void> => {
+    while (state === 'waiting' && rls.requests.length < count) await soon()
+  }
+  try {
+    await deadline(all(), 10_000, `${count} calls`)
+  } finally {
+    state = 'over'
+  }
 }
 
 function soon(): Promise<void> {
