@@ -145,7 +145,8 @@ export class Neighbours {
   /** Without a policy and without a line of its own: both are there. */
   #relay(exchange: Exchange, worker: string, bind: number): void {
     const { address, port, secure } = exchange.source
-    const relayed: Relayed = { address, port, secure, bind }
+    const { version } = exchange.request
+    const relayed: Relayed = { address, port, secure, version, bind }
     exchange.request.set(RELAY_FIELD, JSON.stringify(relayed))
     exchange.phase = 'forward'
     new HttpBackend(this.#pools.of(this.#originOf(worker)), 0).call(exchange, {

@@ -54,7 +54,7 @@ export interface Door {
   readonly neighbours: PortNeighbours | null
   readonly connections: Sweeper<Connection>
   readonly serve: (exchange: Exchange) => void
-  /** Whose a request is, where that is not who has connected. */
+  /** Whose a request is, where that is not who has connected; has the head say what that one spoke. */
   sourceOf?(request: RequestHead): Peer
   /** Tells connections of this place apart. */
   number(): number

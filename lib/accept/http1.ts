@@ -9,7 +9,7 @@ import type { ConnectionView, Paused } from '../base/live/views.ts'
 import type { Body, Client, Outcome, Peer, Reply, Tunnel } from '../base/types.ts'
 import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
 import { RequestHead } from '../base/wire/head.ts'
-import type { ResponseHead } from '../base/wire/head.ts'
+import type { ResponseHead, Version } from '../base/wire/head.ts'
 import { parseRequestHead } from '../base/wire/parse-head.ts'
 import { Reader } from '../base/wire/reader.ts'
 import type { ReaderOwner } from '../base/wire/reader.ts'
@@ -48,6 +48,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   #wire!: Wire
   #state: State = 'idle'
   #exchange: Exchange | null = null
+  /** Of the request in work, as it is spoken here. */
+  #version: Version = 'HTTP/1.1'
   /** Whether another request may follow the one in work. */
   #persists = true
   #served = 0
@@ -204,31 +206,28 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   }
 
   inform(head: ResponseHead): void {
-    if (this.#exchange?.request.version !== 'HTTP/1.1' || this.#state !== 'answering') return
+    if (this.#version !== 'HTTP/1.1' || this.#state !== 'answering') return
     this.#wire.put(`HTTP/1.1 ${head.status} ${head.reason}\r\n${head.fieldsText()}\r\n`)
   }
 
   respond(exchange: Exchange, reply: Reply): void {
     const { head, tunnel } = reply
-    const { version, method, keepAlive } = exchange.request
+    const { method, keepAlive } = exchange.request
     if (tunnel !== null) return this.#upgrade(head, reply.body, tunnel)
     // A request body that nobody reads must end here, or the next head could not be found.
     const isRead = this.#reader.state === 'over' || this.#reader.isStarted || this.#reader.skip()
     if (!keepAlive || !isRead || this.#door.isDraining) this.#persists = false
-    const mode = modeOf(reply, method, version)
-    if (version === 'HTTP/1.0') {
+    const mode = modeOf(reply, method, this.#version)
+    if (this.#version === 'HTTP/1.0') {
       if (mode === 'encode' || reply.body.framing === 'chunked') this.#persists = false
       if (reply.body.framing === 'chunked') head.remove('transfer-encoding')
     } else if (mode === 'encode') {
       head.remove('content-length')
       head.set('transfer-encoding', 'chunked')
     }
-    const text = answerText(head, version, this.#persists ? 'keep' : 'close')
-    this.#writer.send(
-      text,
-      reply.body,
-      version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode,
-    )
+    const text = answerText(head, this.#version, this.#persists ? 'keep' : 'close')
+    const form = this.#version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode
+    this.#writer.send(text, reply.body, form)
   }
 
   sent(): void {
@@ -291,6 +290,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#move('answering')
     this.#guardedNames = this.#door.limits.guardedNames
     this.#writer.next()
+    this.#version = head.version
     const source = this.#door.sourceOf?.(head) ?? this.#source
     this.#exchange = new Exchange(source, head, this.#reader, this, this.#door.steps)
   }

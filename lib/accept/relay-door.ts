@@ -10,7 +10,7 @@ import type { OpenedPort } from '../base/processes/open-port.ts'
 import type { Sockets } from '../base/processes/sockets.ts'
 import { Sweeper } from '../base/sweeper.ts'
 import type { Peer, Steps } from '../base/types.ts'
-import type { RequestHead } from '../base/wire/head.ts'
+import type { RequestHead, Version } from '../base/wire/head.ts'
 import { Wire } from '../base/wire/socket.ts'
 import type { Connection, Door } from './door.ts'
 import { Http1Connection } from './http1.ts'
@@ -31,6 +31,8 @@ export interface Relayed {
   readonly address: string
   readonly port: number
   readonly secure: boolean
+  /** What the client speaks; between workers it is always HTTP/1.1. */
+  readonly version: Version
   /** The port of the configuration that it came in by. */
   readonly bind: number
 }
@@ -114,7 +116,8 @@ export class RelayDoor implements Door {
     head.remove(RELAY_FIELD)
     // A head that could not be read is nobody's, and gets no further.
     if (text === undefined) return NOBODY
-    const { address, port, secure, bind } = JSON.parse(text) as Relayed
+    const { address, port, secure, version, bind } = JSON.parse(text) as Relayed
+    head.version = version
     return { ...peerFrom(address, port, secure), bind }
   }
 

@@ -221,6 +221,13 @@ test('streams of HTTP/2 find their sessions, many on one connection', async () =
   })
   const texts = await deadline(Promise.all(asked), 15_000, 'eight answers')
   assert.ok(texts.every((text, at) => text.includes(`"text":"stream-${at}-"`)))
+  const from = `127.0.0.1:${client.socket.localPort}`
+  const lines = await secured.lines(8, (line) => line['src.addr'] === from)
+  assert.equal(
+    lines.map((line) => line['http.version']),
+    Array.from({ length: 8 }, () => 'HTTP/2'),
+    'whichever worker writes the line',
+  )
   client.destroy()
   for (const one of sessions) await one.end()
 })
