@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStream } from './client.ts'
 import { fixedRate, warm } from './load.ts'
+import { manyStreams } from './many-streams.ts'
 import type { Measure } from './measure.ts'
 import type { PeerName } from './peers.ts'
 import { percentile } from './stats.ts'
@@ -16,8 +17,7 @@ const WARM_SECONDS = 0.5
 const WEIGHED: readonly PeerName[] = ['pipe', 'haproxy', 'gateway']
 
 export const idle = measure(5000)
-/** As many as a limit of 20,000 descriptors lets a proxy have, with a connection on each side. */
-export const idleMany = measure(9_900)
+export const idleMany = measure(manyStreams())
 
 function measure(streams: number): Measure {
   return {

@@ -1,4 +1,5 @@
 // Every target: which figures of one run it compares, and what it is held to.
+import { manyStreams } from './many-streams.ts'
 import type { MeasureName } from './options.ts'
 import type { PeerName } from './peers.ts'
 
@@ -90,8 +91,8 @@ export const TARGETS: readonly Target[] = [
     aim: 3,
     value: (figure) => figure('open', 'gateway', 'p99') / figure('open', 'nginx', 'p99'),
   },
-  ...idleTargets('idle', '5,000'),
-  ...idleTargets('idle-many', '9,900'),
+  ...idleTargets('idle', 5_000),
+  ...idleTargets('idle-many', manyStreams()),
   ...transferTargets('down', 'download'),
   ...transferTargets('up', 'upload'),
   overHttp2('h2c', 'h2c'),
@@ -210,7 +211,8 @@ function policed(peer: PeerName, what: string, held: { bound: number; aim?: numb
   }
 }
 
-function idleTargets(measure: 'idle' | 'idle-many', count: string): Target[] {
+function idleTargets(measure: 'idle' | 'idle-many', streams: number): Target[] {
+  const count = streams.toLocaleString('en')
   return [
     {
       name: `${count} idle SSE streams: KiB each`,
