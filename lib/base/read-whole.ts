@@ -2,6 +2,8 @@
 // bounded, and so is what all of a kind may hold together.
 
 import type { Budget } from './bounds/budget.ts'
+import { inFlight } from './bounds/in-flight.ts'
+import type { Exchange } from './exchange.ts'
 import { Pile } from './pile.ts'
 import type { Body, Outcome, Sink } from './types.ts'
 import type { Fields } from './wire/head.ts'
@@ -16,7 +18,7 @@ export interface WholeOwner {
 
 export interface WholeBounds {
   readonly most: number
-  /** null where few are read at a time. */
+  /** null where each is small: only what the process may hold bounds them all. */
   readonly together: Budget | null
 }
 
@@ -42,12 +44,12 @@ export class WholeReader implements Sink {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     if (this.#state === 'over') return true
-    const { most, together } = this.#bounds
+    const { most } = this.#bounds
     const size = this.#pile.length + to - from
     if (size > most) {
       this.#finish()
       this.#owner.tooLarge(size)
-    } else if (together === null || together.take(to - from)) this.#pile.add(bytes, from, to)
+    } else if (this.#take(to - from)) this.#pile.add(bytes, from, to)
     else {
       this.#finish()
       this.#owner.noRoom()
@@ -72,19 +74,35 @@ export class WholeReader implements Sink {
   /** What was read; its share is free again. */
   #finish(): Buffer {
     this.#state = 'over'
-    this.#bounds.together?.give(this.#pile.length)
+    const { together } = this.#bounds
+    if (together === null) inFlight.kept -= this.#pile.length
+    else together.give(this.#pile.length)
     return this.#pile.take()
+  }
+
+  #take(bytes: number): boolean {
+    const { together } = this.#bounds
+    if (together !== null) return together.take(bytes)
+    inFlight.kept += bytes
+    return true
   }
 }
 
 /** The same as a promise; null for one that is too large. Of a client that left nothing is heard any more. */
-export function readWhole(body: Body, limit: number): Promise<Buffer | null> {
+export function readWhole(exchange: Exchange, limit: number): Promise<Buffer | null> {
   return new Promise((resolve) => {
+    const outer = exchange.call
+    const call = { cancel: () => reader.abandon() }
+    const over = (bytes: Buffer | null): void => {
+      if (exchange.call === call) exchange.call = outer
+      resolve(bytes)
+    }
     const reader = new WholeReader(
-      body,
+      exchange.body,
       { most: limit, together: null },
-      { read: resolve, tooLarge: () => resolve(null), noRoom: () => resolve(null) },
+      { read: over, tooLarge: () => over(null), noRoom: () => over(null) },
     )
+    exchange.call = call
     reader.start()
   })
 }

@@ -26,11 +26,11 @@ export interface Registrars {
 }
 
 export async function register(
-  { body }: Exchange,
+  exchange: Exchange,
   config: McpAuthenticationConfig,
   { provider, documents, calls, url: own }: Registrars,
 ): Promise<Reply> {
-  const bytes = await readWhole(body, MAX_REGISTRATION_BYTES)
+  const bytes = await readWhole(exchange, MAX_REGISTRATION_BYTES)
   if (bytes === null) {
     const bound = `the registration has more than ${MAX_REGISTRATION_BYTES} bytes`
     return errorReply(413, 'invalid_client_metadata', bound)

@@ -29,13 +29,14 @@ export function authorize({ request }: Exchange, to: string): Reply {
 }
 
 export async function token(
-  { request, body }: Exchange,
+  exchange: Exchange,
   url: string,
   config: McpAuthenticationConfig,
   calls: ProviderCalls,
 ): Promise<Reply> {
+  const { request } = exchange
   if (!isForm(request)) return errorReply(400, 'invalid_request', `expected ${FORM}`)
-  const bytes = await readWhole(body, MAX_FORM_BYTES)
+  const bytes = await readWhole(exchange, MAX_FORM_BYTES)
   if (bytes === null)
     return errorReply(413, 'invalid_request', `the form has more than ${MAX_FORM_BYTES} bytes`)
   const parts = without(partsOf(bytes.toString('latin1')), 'resource')

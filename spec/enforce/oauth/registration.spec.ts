@@ -1,10 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { inFlight } from '../../../lib/base/bounds/in-flight.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { Stage } from '../../support/gateway.ts'
 import { ask, BASE, protectedBy, SERVER } from './asking.ts'
 import type { Answer } from './asking.ts'
 import { ProviderServer } from './provider-server.ts'
+import { until } from '../../support/until.ts'
 
 const registration = suite('registration')
 const stage = new Stage()
@@ -191,6 +193,22 @@ registration('reads so much and no more', async () => {
   assert.is(streamed.status, 413)
   assert.is(provider.heard.length, before)
 })
+
+registration(
+  'that is not whole yet counts among what is held, until the client leaves',
+  async () => {
+    const gateway = await tenant()
+    const before = inFlight.kept
+    const client = await stage.client(gateway)
+    client.send(
+      `POST ${PATH} HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n${'x'.repeat(30_000)}`,
+    )
+    await until('it to be held', () => inFlight.kept - before === 30_000)
+    client.destroy()
+    await gateway.logged(1)
+    assert.is(inFlight.kept, before)
+  },
+)
 
 registration('knows no other methods, and answers preflights itself', async () => {
   const [gateway, provider] = await realm()
