@@ -58,7 +58,8 @@ export class Gateway {
   readonly #services: RateLimitServices
   readonly #held: Budget
   readonly #metrics = new Metrics()
-  readonly #refusals: Refusals
+  /** Who could not be let in. */
+  readonly refusals: Refusals
   /** How each backend has done. */
   readonly backends = new BackendStats()
   readonly #ports: Ports
@@ -78,17 +79,17 @@ export class Gateway {
   constructor(config: Config, log: Log, timer: Every = every, { openPort, worker } = ALONE) {
     const terms = new TraceTermsOf()
     this.#log = log
-    this.#refusals = new Refusals(log, timer)
+    this.refusals = new Refusals(log, timer)
     const { maxWatchers, maxBytesInFlight, maxKeys } = config.process
     const shown = (): TraceTerms => terms.of(this.#plan.config)
-    this.watchers = new Watchers(shown, maxWatchers, this.#refusals)
+    this.watchers = new Watchers(shown, maxWatchers, this.refusals)
     this.#pools = new Pools(config.backend, log)
     const histories = new Budget(Math.floor(maxBytesInFlight * HISTORIES_SHARE))
     const mark = worker === null ? '' : markOf(workerName(worker))
     const witness = worker?.witness ?? null
-    const shared = { histories, refusals: this.#refusals, mark, witness }
+    const shared = { histories, refusals: this.refusals, mark, witness }
     this.#groups = new Groups(config.mcp, log, this.#pools, shared)
-    this.#identity = new Identity(log)
+    this.#identity = new Identity(log, this.refusals)
     this.#services = new RateLimitServices(log)
     this.#held = new Budget(config.llm.maxHeldTogether)
     const asker = worker === null ? null : new LimitAsker(worker.link)
@@ -96,13 +97,13 @@ export class Gateway {
     this.#allUi = worker === null ? null : new RemoteUi(frontSocket(worker.folder))
     this.#plan = planOf(config, this.#standing, 1)
     this.#limits.retain(this.#plan.rules)
-    const gate = new Gate(this.#refusals, new Descriptors(), () => this.#pools.trim())
+    const gate = new Gate(this.refusals, new Descriptors(), () => this.#pools.trim())
     this.#serving = new Serving({
       plan: () => this.#plan,
       log,
       watchers: this.watchers,
       pressure: new Pressure(maxBytesInFlight),
-      refusals: this.#refusals,
+      refusals: this.refusals,
       gate,
       metrics: this.#metrics,
       backends: this.backends,
@@ -116,7 +117,7 @@ export class Gateway {
     this.#ports = new Ports(this.#serving, log, options)
     this.facts = factsOf({ ...this.#sources, gateway: this, metrics: this.#metrics, log })
     this.readApi = new ReadApi(this.facts, timer)
-    this.ui = new UiService(this.readApi)
+    this.ui = new UiService(this.readApi, config.process, this.refusals)
   }
 
   get #sources(): LiveSources {
@@ -157,7 +158,7 @@ export class Gateway {
     const { connects } = this.#pools
     const { live } = this
     const settled = this.#metrics.collect()
-    return measures({ settled, live, connects, decisions, refused: this.#refusals.counts })
+    return measures({ settled, live, connects, decisions, refused: this.refusals.counts })
   }
 
   /** Key sets of identity providers. */
@@ -222,7 +223,7 @@ export class Gateway {
     this.#services.close()
     this.#identity.close()
     this.readApi.stop()
-    this.#refusals.close()
+    this.refusals.close()
   }
 
   /** Leaves nothing behind that would outlive the process; for one that exits at once. */

@@ -2,7 +2,8 @@
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AdminAddress } from '../base/config/types.ts'
+import type { Refusals } from '../base/bounds/refusals.ts'
+import type { AdminAddress, ProcessConfig } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
 import { isLoopback } from '../base/places/loopback.ts'
 import type { OpenedPort, PathPlace, PortPlace } from '../base/processes/open-port.ts'
@@ -15,6 +16,9 @@ import { clearSocket } from './unix-socket.ts'
 export interface Place {
   readonly name: string
   readonly setting: string
+  /** How many may be connected; without it, MAX_CONNECTIONS. */
+  readonly connections?: number
+  readonly refusals?: Refusals | null
 }
 
 const ADMIN: Place = { name: 'the admin interface', setting: 'config.adminAddr' }
@@ -39,6 +43,13 @@ const WORDS: Readonly<Record<string, string>> = {
 const REQUEST_TIMEOUT = 10_000
 const CHECK_INTERVAL = 1_000
 const MAX_CONNECTIONS = 64
+/** A page has two streams, and asks for more now and then. */
+const CONNECTIONS_A_READER = 2
+
+/** Of a place that has the page. */
+export function connectionsFor({ maxReaders }: Pick<ProcessConfig, 'maxReaders'>): number {
+  return Math.max(MAX_CONNECTIONS, CONNECTIONS_A_READER * maxReaders)
+}
 
 export class AdminServer {
   readonly #endpoints: Endpoints
@@ -102,7 +113,9 @@ export class AdminServer {
       },
       (request, response) => void this.#serve(request, response, exposure),
     )
-    server.maxConnections = MAX_CONNECTIONS
+    const { connections = MAX_CONNECTIONS, refusals } = this.#place
+    server.maxConnections = connections
+    server.on('drop', () => refusals?.count('adminConnections', connections))
     this.#servers.push([server, await open(server)])
     server.on('error', ({ message }) => this.#troubled(message))
   }

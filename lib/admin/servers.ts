@@ -1,5 +1,6 @@
 // The servers beside the traffic, each on an address of its own, and what the log is told of them.
 
+import type { Refusals } from '../base/bounds/refusals.ts'
 import { isPreset } from '../base/config/check/process.ts'
 import type { AdminAddress } from '../base/config/types.ts'
 import type { Endpoints, Fallback } from '../base/endpoints.ts'
@@ -18,10 +19,17 @@ export class AdminServers {
   readonly #log: Log
   readonly #level: Level
   readonly #sockets: Sockets
+  readonly #refusals: Refusals | null
   readonly #servers: AdminServer[] = []
 
   /** `level`: how much it matters where they are. */
-  constructor(log: Log, sockets = new Sockets(), level: Level = 'info') {
+  constructor(
+    log: Log,
+    sockets = new Sockets(),
+    level: Level = 'info',
+    refusals: Refusals | null = null,
+  ) {
+    this.#refusals = refusals
     this.#log = log
     this.#level = level
     this.#sockets = sockets
@@ -47,7 +55,8 @@ export class AdminServers {
     const log = this.#log
     const troubled = (message: string): void =>
       log.line('warn', 'admin', 'cannot accept', ['error', message])
-    const server = new AdminServer(endpoints, troubled, place, fallback)
+    const refusals = this.#refusals
+    const server = new AdminServer(endpoints, troubled, { ...place, refusals }, fallback)
     this.#servers.push(server)
     for (const label of await server.listen(address, this.#sockets))
       log.line(this.#level, 'admin', `serving ${place.name.replace('the ', '')}`, [

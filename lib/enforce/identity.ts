@@ -2,6 +2,7 @@
 // beside the plans, so that a reload fetches nothing and checks no token anew.
 
 import type { TokenPolicies, TokenRules } from '../base/config/auth-types.ts'
+import { Refusals } from '../base/bounds/refusals.ts'
 import { fetcher } from '../base/fetch-text.ts'
 import type { Fetch } from '../base/fetch-text.ts'
 import type { Log } from '../base/log/log.ts'
@@ -19,18 +20,21 @@ type Asked = readonly [rules: TokenRules, derived: string]
 export class Identity {
   readonly keys: KeySets
   readonly documents: Documents
-  readonly passwords = new Passwords()
+  readonly passwords: Passwords
   /** For what clients have posted to a provider. */
   readonly post: Fetch
   readonly log: Log
+  readonly refusals: Refusals
   readonly #closes: readonly (() => void)[]
   readonly #verifiers = new Map<string, TokenVerifier>()
 
-  constructor(log: Log) {
+  constructor(log: Log, refusals = new Refusals()) {
     // Each with connections of its own: keys do not wait behind a flood of registrations.
     const own = fetcher()
     const posts = fetcher()
     this.log = log
+    this.refusals = refusals
+    this.passwords = new Passwords(refusals)
     this.post = posts.fetch
     this.#closes = [own.close, posts.close]
     this.keys = new KeySets(log, own.fetch)

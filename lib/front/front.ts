@@ -9,7 +9,7 @@ import { pageEndpoints, quitEndpoints } from '../admin/pages.ts'
 import { Profilers } from '../admin/pprof/profiler.ts'
 import { readinessEndpoints } from '../admin/readiness.ts'
 import type { Readiness } from '../admin/readiness.ts'
-import { AdminServer, answerJson } from '../admin/server.ts'
+import { AdminServer, answerJson, connectionsFor } from '../admin/server.ts'
 import { ADMIN, AdminServers, READINESS, STATS } from '../admin/servers.ts'
 import { traceEndpoints } from '../admin/trace.ts'
 import type { Refusals } from '../base/bounds/refusals.ts'
@@ -102,15 +102,16 @@ export class Front {
     this.#options = options
     this.#every = timer
     this.#addresses = addressesOf(config.process, env)
-    this.#servers = new AdminServers(log, options.sockets)
+    this.#servers = new AdminServers(log, options.sockets, 'info', options.refusals)
     this.#trace = new FrontTrace(this.#crew, config.process.maxWatchers, options.refusals)
     const { watch } = this.#trace
     this.#facts = new FrontFacts(this.#crew, { log, inForce, readiness, watch })
     const refused = (): string => metricsText([refusedFamily(options.refusals.counts)])
     this.#metrics = new FrontMetrics(this.#crew, () => this.#ownPage(), refused)
     this.#readApi = new ReadApi(this.#facts, (ms, act) => this.#beatEvery(ms, act))
-    this.#ui = new UiService(this.#readApi)
-    this.#pages = new AdminServer({}, () => {}, PAGES, this.#page('listener'))
+    this.#ui = new UiService(this.#readApi, config.process, options.refusals)
+    const pages = { ...PAGES, connections: connectionsFor(config.process) }
+    this.#pages = new AdminServer({}, () => {}, pages, this.#page('listener'))
     this.#playground = playground(() => mcpPlaces(inForce().config), Object.values(this.#addresses))
     this.#readApi.start({
       addresses: this.#addresses,
@@ -127,7 +128,8 @@ export class Front {
     if (admin.kind !== 'off') {
       const profiles = new Profilers()
       if (process.platform === 'linux') await profiles.watchHeap()
-      await this.#servers.serve(ADMIN, admin, this.#endpoints(profiles), this.#page('admin'))
+      const place = { ...ADMIN, connections: connectionsFor(this.#options.config.process) }
+      await this.#servers.serve(place, admin, this.#endpoints(profiles), this.#page('admin'))
     }
     const page = pagedEndpoints(async () => (await this.#metrics.page()).parts())
     await this.#servers.tryServe(STATS, stats, page)

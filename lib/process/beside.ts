@@ -5,6 +5,7 @@ import { adminEndpoints } from '../admin/endpoints.ts'
 import { metricsEndpoints } from '../admin/metrics.ts'
 import { Profilers } from '../admin/pprof/profiler.ts'
 import { readinessEndpoints } from '../admin/readiness.ts'
+import { connectionsFor } from '../admin/server.ts'
 import { ADMIN, AdminServers, READINESS, STATS } from '../admin/servers.ts'
 import { addressesOf } from '../base/config/check/process.ts'
 import type { Refusal } from '../base/config/error.ts'
@@ -44,7 +45,8 @@ export class Beside {
     this.#options = options
     const { log, sockets, role } = options
     // Of those of a worker only its supervisor makes use.
-    this.#servers = new AdminServers(log, sockets, role === 'worker' ? 'debug' : 'info')
+    const level = role === 'worker' ? 'debug' : 'info'
+    this.#servers = new AdminServers(log, sockets, level, options.gateway.refusals)
     this.#addresses = addressesOf(options.config.process, options.env)
     const { gateway, reloader } = options
     gateway.readApi.start({ addresses: this.#addresses, refusal: () => reloader.refusal })
@@ -98,7 +100,8 @@ export class Beside {
     const page = uiOverHttp(gateway.ui, (error) =>
       log.line('error', 'admin', 'internal error', ['cause', stackOf(error)]),
     )
-    await this.#servers.serve(ADMIN, address, all, page)
+    const place = { ...ADMIN, connections: connectionsFor(this.#options.config.process) }
+    await this.#servers.serve(place, address, all, page)
   }
 
   async #dump(): Promise<DumpSource> {

@@ -1,7 +1,8 @@
 // The page's server: the page, the files it is made of, and what it reads. It only ever reads; whatever changes something
 // stands elsewhere, on the admin interface alone.
 
-import { MAX_WATCHERS } from '../base/bounds/limits.ts'
+import { MAX_READERS, MAX_WATCHERS } from '../base/bounds/limits.ts'
+import type { Refusals } from '../base/bounds/refusals.ts'
 import { partPath, SIGNED_IN_PATH, UI_PARTS, UI_PATH } from '../base/places/ui-paths.ts'
 import type { UiPart } from '../base/places/ui-paths.ts'
 import type { EventOut } from '../base/sse/event-out.ts'
@@ -10,11 +11,18 @@ import type { ConfigView, LimitsView, Logs, MapView, McpView, Place, Runtime } f
 import type { Answer, Ask } from './ask.ts'
 import { Assets } from './assets.ts'
 
-/** Event streams at a time, wherever they are read. */
-export const MAX_READERS = 32
+export interface ReaderBounds {
+  /** Event streams at a time, wherever they are read. */
+  readonly maxReaders: number
+  readonly maxWatchers: number
+}
+
+const PRESETS: ReaderBounds = { maxReaders: MAX_READERS, maxWatchers: MAX_WATCHERS }
 
 /** Of these, on listeners: whatever is read there, operators find room for theirs, and for their traces. */
-export const MAX_LISTENER_READERS = Math.min(MAX_READERS, MAX_WATCHERS) / 2
+export function listenerReaders({ maxReaders, maxWatchers } = PRESETS): number {
+  return Math.ceil(Math.min(maxReaders, maxWatchers) / 2)
+}
 
 /** The map is the largest answer: those who ask within so many milliseconds of one configuration get the same. */
 const MAP_KEPT_MS = 1000
@@ -53,10 +61,14 @@ export class UiService {
   readonly #sources: UiSources
   readonly #assets = new Assets()
   readonly #readers = new Map<EventOut, Place>()
+  readonly #bounds: ReaderBounds
+  readonly #refusals: Refusals | null
   #map: KeptMap | null = null
 
-  constructor(sources: UiSources) {
+  constructor(sources: UiSources, bounds = PRESETS, refusals: Refusals | null = null) {
     this.#sources = sources
+    this.#bounds = bounds
+    this.#refusals = refusals
   }
 
   /** Null for a path that is not one of its own. */
@@ -115,8 +127,11 @@ export class UiService {
 
   #counted(open: (out: EventOut) => () => void, place: Place): Answer {
     const bound = this.#reached(place)
-    if (bound !== null)
-      return problem(503, `too many readers: ${bound} event streams are open already`)
+    if (bound !== null) {
+      this.#refusals?.count('maxReaders', bound)
+      const reason = `${bound} event streams are open already (config.ui.maxReaders)`
+      return problem(503, `too many readers: ${reason}`)
+    }
     return {
       kind: 'events',
       open: (out) => {
@@ -137,10 +152,12 @@ export class UiService {
 
   /** The bound that keeps out one more there. */
   #reached(place: Place): number | null {
-    if (this.#readers.size >= MAX_READERS) return MAX_READERS
+    const { maxReaders } = this.#bounds
+    if (this.#readers.size >= maxReaders) return maxReaders
     if (place === 'admin') return null
     const there = [...this.#readers.values()].filter((one) => one === place)
-    return there.length < MAX_LISTENER_READERS ? null : MAX_LISTENER_READERS
+    const most = listenerReaders(this.#bounds)
+    return there.length < most ? null : most
   }
 }
 

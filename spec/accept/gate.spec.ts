@@ -10,6 +10,7 @@ import type { RunningGateway } from '../support/gateway.ts'
 import { PREFACE } from '../support/http2-frames.ts'
 import { PemFiles } from '../support/pem-files.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
+import { until } from '../support/until.ts'
 
 const gate = suite('accept/gate')
 const stage = new Stage()
@@ -108,8 +109,7 @@ gate('gives back the place of a connection that became HTTP/2', async () => {
     client.send(Buffer.from('000000040000000000', 'hex'))
     await client.settled(() => client.text.length >= 9, 5000, 'a SETTINGS frame')
     client.destroy()
-    while (gateway.live.listeners[0]!.open > 0)
-      await deadline(new Promise(setImmediate), 5000, 'the connection to be gone')
+    await until('the connection to be gone', () => gateway.live.listeners[0]!.open === 0)
   }
   assert.is(refused(gateway, 'maxConnections'), 0)
 })
@@ -134,8 +134,7 @@ gate('tells few at a time: above that, connections close without a word', async 
   // Silent ones take all the places of those who are told.
   const silent = []
   for (let left = MAX_GOODBYES; left > 0; left--) silent.push(await stage.client(gateway))
-  while (refused(gateway, 'maxConnections')! < MAX_GOODBYES)
-    await deadline(new Promise(setImmediate), 5000, 'all to be refused')
+  await until('all to be refused', () => refused(gateway, 'maxConnections')! >= MAX_GOODBYES)
   const client = await stage.client(gateway)
   client.send(GET)
   assert.is(await client.untilClosed(), '')

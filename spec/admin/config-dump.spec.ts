@@ -195,6 +195,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
     maxBytesInFlight: 536_870_912,
     rateLimit: { maxKeys: 65_536 },
+    ui: { maxReaders: 32 },
     connectionTerminationDeadline: '90s',
     backend: {
       connectTimeout: '10s',

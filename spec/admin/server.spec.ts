@@ -9,6 +9,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { AdminServer, answer, answerJson } from '../../lib/admin/server.ts'
+import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import type { Endpoints } from '../../lib/base/endpoints.ts'
 import type { AdminAddress } from '../../lib/base/config/types.ts'
 import { deadline } from '../support/deadline.ts'
@@ -38,6 +39,19 @@ async function open(address: AdminAddress): Promise<{ server: AdminServer; label
   const labels = await deadline(server.listen(address), WAIT_MS, 'the admin interface to listen')
   return { server, labels }
 }
+
+admin('counts connections for which there is no room', async () => {
+  const refusals = new Refusals()
+  const place = { name: 'it', setting: 'x', connections: 1, refusals }
+  const server = stage.add(new AdminServer(ENDPOINTS, () => {}, place))
+  const target = { host: '127.0.0.1', port: await freePort() }
+  await deadline(server.listen({ kind: 'tcp', ...target }), WAIT_MS, 'it to listen')
+  const first = await stage.client(target)
+  first.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const second = await stage.client(target)
+  assert.is(await second.untilClosed(), '')
+  assert.is(refusals.counts.get('adminConnections'), 1)
+})
 
 async function refusal(address: AdminAddress): Promise<string> {
   return open(address).then(

@@ -13,6 +13,7 @@ import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
+import { until } from '../support/until.ts'
 
 const admin = suite('admin/trace')
 const stage = new Stage()
@@ -127,8 +128,7 @@ admin('whoever closes the connection does not wait any more', async () => {
   const gone = await watch(scene)
   await gone.until(/: ready/)
   gone.destroy()
-  while (scene.gateway.watchers.count > 0)
-    await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, 'it to be gone')
+  await until('it to be gone', () => scene.gateway.watchers.count === 0)
   const client = await watch(scene)
   await client.until(/: ready/)
   await ask(scene)

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Refusals } from '../../lib/base/bounds/refusals.ts'
 import { basicAuth } from '../../lib/enforce/basic-auth.ts'
 import type { PasswordCheck } from '../../lib/enforce/basic-auth/passwords.ts'
 import { Passwords } from '../../lib/enforce/basic-auth/passwords.ts'
@@ -99,6 +100,10 @@ passwords('are readable by user in rules', async () => {
 class Asked extends Passwords {
   asked: [password: string, hash: string][] = []
   verdict: PasswordCheck | Promise<PasswordCheck> = 'right'
+
+  constructor() {
+    super(new Refusals())
+  }
 
   override check(password: string, hash: string): PasswordCheck | Promise<PasswordCheck> {
     this.asked.push([password, hash])

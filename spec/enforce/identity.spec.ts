@@ -69,7 +69,7 @@ knowing('gets keys while posts of clients hang', async () => {
   provider.offer('/keys', { keys: [signer.jwk] })
   provider.offer('/document', { a: 'b' })
   const known = identity()
-  const calls = new ProviderCalls(known.post, known.log)
+  const calls = new ProviderCalls(known)
   const posted = { url: `${provider.origin}/register`, headers: {}, body: Buffer.from('{}') }
   const posts = Array.from({ length: MAX_CALLS }, () => calls.post('client registration', posted))
   await provider.untilHeard(1)

@@ -4,18 +4,17 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
-import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
 import type { RawClient } from '../support/raw-client.ts'
 import { Reloading } from '../support/reloading.ts'
+import { until } from '../support/until.ts'
 
 const listener = suite('ui/listener')
 const stage = new Stage()
 listener.after.each(() => stage.clear())
 
-const WAIT_MS = 30_000
 const OWN = 'routes: [{ name: own, policies: { directResponse: { status: 200, body: own } } }]\n'
 const BASIC =
   'basicAuth: { htpasswd: "a:$2b$04$VZ0Ykh5ZUpU2c.2oZ.L1quykW74GHtJMv18AO/uMgvka1QrPPzZhi" }'
@@ -40,10 +39,6 @@ function statusOf(answer: string): number {
 
 function bodyOf(answer: string): string {
   return answer.slice(answer.indexOf('\r\n\r\n') + 4)
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  while (!holds()) await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, what)
 }
 
 listener('the page and its files are there, beside the routes of the configuration', async () => {

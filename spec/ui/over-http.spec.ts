@@ -7,13 +7,15 @@ import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
 import { pageEndpoints } from '../../lib/admin/pages.ts'
 import { AdminServer } from '../../lib/admin/server.ts'
+import { MAX_READERS } from '../../lib/base/bounds/limits.ts'
 import { uiOverHttp } from '../../lib/ui/over-http.ts'
-import { MAX_READERS, UiService } from '../../lib/ui/service.ts'
+import { UiService } from '../../lib/ui/service.ts'
 import type { UiSources } from '../../lib/ui/service.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
 import { Readers } from '../support/ui-sources.ts'
+import { until } from '../support/until.ts'
 
 const over = suite('ui/over-http')
 const stage = new Stage()
@@ -51,10 +53,6 @@ async function start({ target }: Scene, line: string, ...fields: string[]): Prom
 /** The whole answer, to the end of the connection. */
 async function ask(scene: Scene, line: string, ...fields: string[]): Promise<string> {
   return (await start(scene, line, 'connection: close', ...fields)).untilClosed()
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  while (!holds()) await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, what)
 }
 
 over('the page, its files and its data are there, beside the index', async () => {

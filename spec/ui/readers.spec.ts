@@ -5,18 +5,17 @@ import * as assert from 'uvu/assert'
 import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import { watching } from '../../lib/base/trace/watching.ts'
 import type { ConfigView, Logs, Runtime } from '../../lib/ui/api.ts'
-import { MAX_LISTENER_READERS } from '../../lib/ui/service.ts'
-import { deadline } from '../support/deadline.ts'
+import { listenerReaders } from '../../lib/ui/service.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
 import type { RawClient } from '../support/raw-client.ts'
+import { until } from '../support/until.ts'
 
 const readers = suite('ui/readers')
 const stage = new Stage()
 readers.after.each(() => stage.clear())
 
-const WAIT_MS = 30_000
 const LIVE = '/api/live?topics=config'
 const CONFIG = `routes:
 - name: own
@@ -75,35 +74,45 @@ readers('what is live comes over HTTP/1 and HTTP/2, and the page hears of a requ
   await first.until(/event: runtime\ndata: {"at":\d+,"span":\d+,"requests":1,/)
 })
 
+const MOST = listenerReaders()
+
 readers('one reader too many is told so, and has room when another left', async () => {
   const gateway = await stage.gateway(CONFIG)
   const open: RawClient[] = []
-  while (open.length < MAX_LISTENER_READERS) open.push(await listening(gateway))
+  while (open.length < MOST) open.push(await listening(gateway))
   for (const path of [LIVE, '/api/trace']) {
     const refused = await whole(gateway, path)
     assert.match(refused, /^HTTP\/1\.1 503 /)
     assert.match(
       refused,
-      /\r\n\r\n{"error":"too many readers: 16 event streams are open already"}$/,
+      /\r\n\r\n{"error":"too many readers: 16 event streams are open already \(config\.ui\.maxReaders\)"}$/,
     )
   }
+  const { series } = gateway.measures.find(({ name }) => name === 'refused_total')!
+  const counted = [...series].filter(([, count]) => count !== 0)
+  assert.equal(counted, [[{ limit: 'maxReaders' }, 2]])
   assert.match(await whole(gateway, '/api/runtime'), /^HTTP\/1\.1 200 /)
   assert.match(await whole(gateway, '/v1'), /own$/)
   open[0]!.destroy()
   // Told by the log when it is left.
   const isLeft = (): boolean =>
     gateway.lines.some((line) => line['outcome'] === 'client_closed' && line['route'] !== undefined)
-  while (!isLeft())
-    await deadline(new Promise((resolve) => setImmediate(resolve)), WAIT_MS, 'it to be left')
+  await until('it to be left', isLeft)
   await listening(gateway)
+})
+
+readers('there are as many as the configuration says, half of them on listeners', async () => {
+  const gateway = await stage.gateway(`config: { ui: { maxReaders: 2 } }\n${CONFIG}`)
+  await listening(gateway)
+  assert.match(await whole(gateway, LIVE), 'too many readers: 1 event streams')
 })
 
 readers('however many watch there, an operator can', async () => {
   const gateway = await stage.gateway(CONFIG)
-  for (let count = 0; count < MAX_LISTENER_READERS; count++)
+  for (let count = 0; count < MOST; count++)
     await (await start(gateway, '/api/trace')).until(/: ready/)
   assert.match(await whole(gateway, '/api/trace'), /^HTTP\/1\.1 503 /)
-  assert.is(gateway.watchers.count, MAX_LISTENER_READERS)
+  assert.is(gateway.watchers.count, MOST)
   assert.is(watching(gateway.watchers, null).kind, 'granted')
 })
 

@@ -2,10 +2,11 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { MAX_READERS } from '../../lib/base/bounds/limits.ts'
 import { UI_PARTS } from '../../lib/base/places/ui-paths.ts'
 import type { Place } from '../../lib/ui/api.ts'
 import type { Answer } from '../../lib/ui/ask.ts'
-import { MAX_LISTENER_READERS, MAX_READERS, UiService } from '../../lib/ui/service.ts'
+import { listenerReaders, UiService } from '../../lib/ui/service.ts'
 import { StuckOut } from '../support/stuck-out.ts'
 import { Readers } from '../support/ui-sources.ts'
 
@@ -162,6 +163,8 @@ service('405 for whatever would do more than read', () => {
   assert.is(whole(ask(ui, 'HEAD /api/runtime')).status, 200)
 })
 
+const LISTENER_READERS = listenerReaders()
+
 function read(ui: UiService, place: Place = 'admin'): [StuckOut, () => void] {
   const answer = ask(ui, `GET ${LIVE}`, { place })
   if (answer?.kind !== 'events') throw new Error(`got ${JSON.stringify(answer)}`)
@@ -178,7 +181,9 @@ service('streams of both places are counted together, and 503 is told of one too
   for (const place of ['admin', 'listener'] as const) {
     const [status, body] = errorIn(ask(ui, `GET ${LIVE}`, { place }))
     assert.is(status, 503)
-    assert.equal(body, { error: 'too many readers: 32 event streams are open already' })
+    assert.equal(body, {
+      error: 'too many readers: 32 event streams are open already (config.ui.maxReaders)',
+    })
   }
   open[0]![1]()
   assert.is(readers.left, 1)
@@ -190,17 +195,19 @@ service('streams of both places are counted together, and 503 is told of one too
 service('those on listeners leave room for the admin interface', () => {
   const ui = made()
   const late = ask(ui, `GET ${LIVE}`, { place: 'listener' })
-  const [first] = Array.from({ length: MAX_LISTENER_READERS }, () => read(ui, 'listener'))
+  const [first] = Array.from({ length: LISTENER_READERS }, () => read(ui, 'listener'))
   const [status, body] = errorIn(ask(ui, 'GET /api/trace', { place: 'listener' }))
   assert.is(status, 503)
-  assert.equal(body, { error: 'too many readers: 16 event streams are open already' })
+  assert.equal(body, {
+    error: 'too many readers: 16 event streams are open already (config.ui.maxReaders)',
+  })
   if (late?.kind !== 'events') throw new Error('not granted')
   const out = new StuckOut()
   late.open(out)
   assert.is(out.state, 'ended')
   first![1]()
   read(ui, 'listener')
-  for (let count = MAX_LISTENER_READERS; count < MAX_READERS; count++) read(ui, 'admin')
+  for (let count = LISTENER_READERS; count < MAX_READERS; count++) read(ui, 'admin')
   assert.is(errorIn(ask(ui, `GET ${LIVE}`))[0], 503)
 })
 

@@ -143,6 +143,9 @@ export const MAX_WATCHERS = 32
 /** config.rateLimit.maxKeys: values of one limit's key that have a bucket of their own (§8). */
 export const MAX_KEYS = 65_536
 
+/** config.ui.maxReaders: event streams of the web page, wherever it is read. */
+export const MAX_READERS = 32
+
 /** config.trace.maxBodyBytes: of each body, in a trace. */
 export const TRACED_BODY_BYTES = 2_097_152
 

@@ -5,7 +5,7 @@ import { every } from '../every.ts'
 import type { Every } from '../every.ts'
 import type { Log } from '../log/log.ts'
 
-/** Each limit by the last word of its key: the key, and whether the log tells of it. */
+/** Each limit by the last word of its key, or one of its own where no key moves it: the key, and whether the log tells of it. */
 const LIMITS = {
   maxConnections: ['frontendPolicies.http.maxConnections', 'told'],
   maxConnectionsPerAddress: ['frontendPolicies.http.maxConnectionsPerAddress', 'told'],
@@ -22,10 +22,15 @@ const LIMITS = {
   maxRequestBytes: ['config.mcp.maxRequestBytes', 'counted'],
   maxReadTogether: ['config.mcp.maxReadTogether', 'told'],
   maxWatchers: ['config.trace.maxWatchers', 'counted'],
+  maxReaders: ['config.ui.maxReaders', 'counted'],
+  adminConnections: [undefined, 'told'],
+  sessionCalls: [undefined, 'counted'],
+  passwordChecks: [undefined, 'told'],
+  providerCalls: [undefined, 'told'],
   poolMaxWaiting: ['config.backend.poolMaxWaiting', 'told'],
   maxHeldBytes: ['config.llm.maxHeldBytes', 'counted'],
   maxHeldTogether: ['config.llm.maxHeldTogether', 'told'],
-} as const satisfies Record<string, readonly [key: string, telling: 'told' | 'counted']>
+} as const satisfies Record<string, readonly [key: string | undefined, telling: 'told' | 'counted']>
 
 export type Limit = keyof typeof LIMITS
 

@@ -57,7 +57,7 @@ export class ShownParts {
   /** `config`, by the names of the file. */
   process(config: Config, { admin, stats, readiness }: Addresses): Fields {
     const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
-    const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys } = config.process
+    const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys, maxReaders } = config.process
     const { backend, mcp, llm } = config
     return this.showing.fields({
       file: config.file,
@@ -70,6 +70,7 @@ export class ShownParts {
       trace: { maxBodyBytes: maxTracedBytes, maxWatchers },
       maxBytesInFlight,
       rateLimit: { maxKeys },
+      ui: { maxReaders },
       connectionTerminationDeadline: terminationDeadline,
       backend,
       mcp,

@@ -68,6 +68,8 @@ export interface ProcessConfig {
   readonly maxTracedBytes: number
   /** Who waits to see a request, at a time. */
   readonly maxWatchers: number
+  /** Event streams of the web page, at a time. */
+  readonly maxReaders: number
   /** Values of one limit's key that have a bucket of their own. */
   readonly maxKeys: number
   /** Held for requests, before new ones are refused. */

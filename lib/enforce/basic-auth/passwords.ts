@@ -2,9 +2,10 @@
 // keyed hash that says nothing to whoever reads it.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
+import type { Refusals } from '../../base/bounds/refusals.ts'
 import { costOf, hashKindOf, plainOf } from '../../base/password-hash.ts'
 import { isSame } from './is-same.ts'
-import { SlowChecks } from './slow-checks.ts'
+import { MAX_PENDING_CHECKS, SlowChecks } from './slow-checks.ts'
 
 /** `busy`: too many wait already. */
 export type PasswordCheck = 'right' | 'wrong' | 'busy'
@@ -21,6 +22,7 @@ export interface Clock {
 type Slow = Pick<SlowChecks, 'isFull' | 'check' | 'close'>
 
 export class Passwords {
+  readonly #refusals: Refusals
   readonly #slow: Slow
   readonly #clock: Clock
   readonly #key = randomBytes(32)
@@ -28,7 +30,8 @@ export class Passwords {
   readonly #right = new Map<string, number>()
   readonly #pending = new Map<string, Promise<PasswordCheck>>()
 
-  constructor(slow: Slow = new SlowChecks(), clock: Clock = performance) {
+  constructor(refusals: Refusals, slow: Slow = new SlowChecks(), clock: Clock = performance) {
+    this.#refusals = refusals
     this.#slow = slow
     this.#clock = clock
   }
@@ -42,7 +45,10 @@ export class Passwords {
     if (this.#recalls(id)) return 'right'
     const pending = this.#pending.get(id)
     if (pending !== undefined) return pending
-    if (this.#slow.isFull) return 'busy'
+    if (this.#slow.isFull) {
+      this.#refusals.count('passwordChecks', MAX_PENDING_CHECKS)
+      return 'busy'
+    }
     const check = this.#checkSlowly(password, hash, id).finally(() => this.#pending.delete(id))
     this.#pending.set(id, check)
     return check

@@ -50,7 +50,7 @@ export class OAuthPaths {
     this.#own = ownOf(config).path
     this.#provider = providerOf(config)
     this.#endpoints = this.#provider.endpoints(config.issuer)
-    this.#calls = new ProviderCalls(identity.post, identity.log)
+    this.#calls = new ProviderCalls(identity)
     this.#check = new MetadataCheck(config, this.#provider, identity.log)
   }
 

@@ -1,10 +1,12 @@
 // Requests of clients that are handed on to an identity provider, and what of its answers is meant for them.
 
+import type { Refusals } from '../../base/bounds/refusals.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Fetch, Fetched } from '../../base/fetch-text.ts'
 import type { Log } from '../../base/log/log.ts'
 import { replyOf } from '../../base/reply.ts'
 import type { Reply } from '../../base/types.ts'
+import type { Identity } from '../identity.ts'
 import { downReply, errorReply } from './replies.ts'
 
 /** Calls under way at once: they need no token, so they must not pile up before a provider that hangs. */
@@ -38,17 +40,21 @@ export interface Posted {
 export class ProviderCalls {
   readonly #fetch: Fetch
   readonly #log: Log
+  readonly #refusals: Refusals
   #underWay = 0
 
-  constructor(fetch: Fetch, log: Log) {
-    this.#fetch = fetch
+  constructor({ post, log, refusals }: Pick<Identity, 'post' | 'log' | 'refusals'>) {
+    this.#fetch = post
+    this.#refusals = refusals
     this.#log = log
   }
 
   /** The provider's answer, refusals included, or why there is none. `what` is for the log. */
   async post(what: string, posted: Posted): Promise<Reply> {
-    if (this.#underWay >= MAX_CALLS)
+    if (this.#underWay >= MAX_CALLS) {
+      this.#refusals.count('providerCalls', MAX_CALLS)
       return errorReply(503, 'temporarily_unavailable', 'too many requests wait for the provider')
+    }
     this.#underWay++
     try {
       return await this.#pass(what, posted)

@@ -5,6 +5,7 @@ import {
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
   MAX_KEYS,
+  MAX_READERS,
   MAX_WATCHERS,
   MCP_LIMITS,
   TERMINATION_DEADLINE,
@@ -47,6 +48,7 @@ settings('have defaults', () => {
     maxTracedBytes: TRACED_BODY_BYTES,
     maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
     maxKeys: MAX_KEYS,
+    maxReaders: MAX_READERS,
     maxWatchers: MAX_WATCHERS,
   })
   assert.equal(backend, BACKEND_LIMITS)
@@ -186,6 +188,13 @@ settings('set how many keys of a rate limit have buckets', () => {
   ])
   assert.equal(refusals('rateLimit: { maxKeys: 16000001 }'), [
     'config.rateLimit.maxKeys: got 16000001, expected at most 16000000',
+  ])
+})
+
+settings('set how many may look at the web page', () => {
+  assert.is(withConfig('ui: { maxReaders: 9 }').process.maxReaders, 9)
+  assert.equal(refusals('ui: { maxReaders: 0 }'), [
+    'config.ui.maxReaders: got 0, expected at least 1',
   ])
 })
 

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Refusals } from '../../../lib/base/bounds/refusals.ts'
 import {
   decoyOf,
   MAX_REMEMBERED,
@@ -42,7 +43,7 @@ async function soon<T>(wait: T | Promise<T>): Promise<T> {
 
 passwords('are checked at once against fast hashes', () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const checked = new Passwords(new Refusals(), slow)
   assert.is(checked.check('secret', SHA), 'right')
   assert.is(checked.check('Secret', SHA), 'wrong')
   assert.is(checked.check('', SHA), 'wrong')
@@ -56,7 +57,7 @@ passwords('are checked at once against fast hashes', () => {
 passwords('that were right are not checked again for a while', async () => {
   const slow = new Slow()
   const clock = { time: 0, now: () => clock.time }
-  const checked = new Passwords(slow, clock)
+  const checked = new Passwords(new Refusals(), slow, clock)
   const first = checked.check('secret', BCRYPT)
   slow.answer()
   assert.is(await soon(first), 'right')
@@ -72,7 +73,7 @@ passwords('that were right are not checked again for a while', async () => {
 
 passwords('that were wrong are checked every time', async () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const checked = new Passwords(new Refusals(), slow)
   for (const count of [1, 2]) {
     const check = checked.check('wrong', BCRYPT)
     slow.answer()
@@ -83,7 +84,7 @@ passwords('that were wrong are checked every time', async () => {
 
 passwords('are remembered with their hash: another file asks again', async () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const checked = new Passwords(new Refusals(), slow)
   const first = checked.check('secret', BCRYPT)
   slow.answer()
   await soon(first)
@@ -95,7 +96,7 @@ passwords('are remembered with their hash: another file asks again', async () =>
 
 passwords('of a crowd are checked once', async () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const checked = new Passwords(new Refusals(), slow)
   const crowd = [1, 2, 3].map(() => checked.check('secret', BCRYPT))
   assert.is(slow.asked.length, 1)
   slow.answer()
@@ -104,13 +105,15 @@ passwords('of a crowd are checked once', async () => {
 
 passwords('are not checked while too many wait, unless they are known', async () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const refusals = new Refusals()
+  const checked = new Passwords(refusals, slow)
   const first = checked.check('secret', BCRYPT)
   slow.answer()
   await soon(first)
   slow.isFull = true
   assert.is(checked.check('secret', BCRYPT), 'right')
   assert.is(checked.check('secret2', BCRYPT), 'busy')
+  assert.is(refusals.counts.get('passwordChecks'), 1)
   assert.is(checked.check('plain', 'plain'), 'right')
   slow.isFull = false
   const second = checked.check('secret2', BCRYPT)
@@ -120,7 +123,7 @@ passwords('are not checked while too many wait, unless they are known', async ()
 
 passwords('are remembered up to a number, the one used longest ago goes', async () => {
   const slow = new Slow()
-  const checked = new Passwords(slow)
+  const checked = new Passwords(new Refusals(), slow)
   const learn = async (from: number, to: number): Promise<void> => {
     const checks: unknown[] = []
     for (let at = from; at < to; at++) checks.push(checked.check(`secret${at}`, BCRYPT))

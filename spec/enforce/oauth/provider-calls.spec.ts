@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Refusals } from '../../../lib/base/bounds/refusals.ts'
 import { fetcher } from '../../../lib/base/fetch-text.ts'
 import type { Fetch } from '../../../lib/base/fetch-text.ts'
 import { MAX_CALLS, ProviderCalls } from '../../../lib/enforce/oauth/provider-calls.ts'
@@ -20,6 +21,7 @@ calls.after.each(() => stage.clear())
 interface Scene {
   readonly provider: ProviderServer
   readonly lines: Line[]
+  readonly refusals: Refusals
   post: (path: string) => Promise<Reply>
 }
 
@@ -29,11 +31,13 @@ async function scene(timeout = 5000): Promise<Scene> {
   const { fetch } = stage.add(fetcher())
   const lines: Line[] = []
   const quick: Fetch = (url, options) => fetch(url, { ...options, timeout })
-  const made = new ProviderCalls(quick, new Ear((line) => lines.push(line)))
+  const refusals = new Refusals()
+  const log = new Ear((line) => lines.push(line))
+  const made = new ProviderCalls({ post: quick, log, refusals })
   const body = Buffer.from('code=hush')
   const post = (path: string): Promise<Reply> =>
     deadline(made.post('token request', { url: origin + path, headers: {}, body }), 5000, path)
-  return { provider, lines, post }
+  return { provider, lines, refusals, post }
 }
 
 async function told(reply: Promise<Reply>): Promise<unknown[]> {
@@ -96,11 +100,12 @@ calls('give a page of the provider no power here', async () => {
 })
 
 calls('are not piled up before a provider that hangs', async () => {
-  const { provider, post } = await scene(500)
+  const { provider, post, refusals } = await scene(500)
   provider.says.set('POST /hang', 'hang')
   const waiting = Array.from({ length: MAX_CALLS }, () => post('/hang'))
   const more = await post('/hang')
   assert.is(more.head.status, 503)
+  assert.is(refusals.counts.get('providerCalls'), 1)
   for (const reply of await deadline(Promise.all(waiting), 5000, 'the calls'))
     assert.is(reply.head.status, 502)
   provider.says.set('POST /well', { body: '{}' })

@@ -13,6 +13,7 @@ import { deadline } from '../../support/deadline.ts'
 import { Folder } from '../../support/folder.ts'
 import { Lines } from '../../support/rls/lines.ts'
 import { answerOk, RawService } from '../../support/rls/raw-service.ts'
+import { until } from '../../support/until.ts'
 
 const client = suite('rate limit service')
 
@@ -158,7 +159,7 @@ client('that sends its connection away has another one for new calls', async () 
   assert.is(await ask(service), 'ok')
   const slow = ask(service)
   await raw.called(2)
-  while (service.state === 'open') await deadline(soon(), WAIT_MS, 'the goaway')
+  await until('the goaway', () => service.state !== 'open')
   assert.is(service.state, 'idle')
   assert.is(await ask(service), 'ok')
   assert.is(raw.sockets.length, 2)
@@ -240,15 +241,15 @@ client('is not made to end its connection by clients that leave in numbers', asy
     await raw.called(raw.streams.length + count)
     for (const call of calls) call.cancel()
     for (const { answer } of calls) assert.is(await told(answer), 'cancelled: cancelled')
-    while (raw.streams.some(({ closed, aborted }) => aborted && !closed))
-      await deadline(soon(), WAIT_MS, 'streams to close')
+    const isLeft = (): boolean => raw.streams.every(({ closed, aborted }) => closed || !aborted)
+    await until('streams to close', isLeft)
   }
   const resets = (): number => raw.streams.filter(({ aborted }) => aborted).length
   await leave(150)
-  while (resets() < 100) await deadline(soon(), WAIT_MS, 'streams to be reset')
+  await until('streams to be reset', () => resets() >= 100)
   clock.at += 500
   await leave(20)
-  while (resets() < 110) await deadline(soon(), WAIT_MS, 'streams to be reset')
+  await until('streams to be reset', () => resets() >= 110)
   // Those that were forgotten are answered to nobody.
   for (const stream of raw.streams) if (!stream.aborted) answerOk(stream)
   raw.onStream = answerOk

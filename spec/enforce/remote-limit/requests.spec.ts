@@ -6,6 +6,7 @@ import { deadline } from '../../support/deadline.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
 import type { Manners } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
+import { until } from '../../support/until.ts'
 
 const requests = suite('remote limits of requests')
 
@@ -316,10 +317,10 @@ requests('of clients that leave are asked about no more', async () => {
   const backend = { cancel: () => outer++ }
   exchange.call = backend
   const verdict = limit.policy.request!(exchange) as Promise<unknown>
-  while (rls.requests.length === 0) await deadline(soon(), 5_000, 'the call')
+  await until('the call', () => rls.requests.length > 0)
   exchange.abandon('client_closed')
   assert.is(await deadline(verdict, 5_000, 'a verdict'), undefined)
-  while (rls.cancelled === 0) await deadline(soon(), 5_000, 'the call to be cancelled')
+  await until('the call to be cancelled', () => rls.cancelled > 0)
   assert.is(outer, 1)
   assert.equal(limit.log.all, [])
   release()
@@ -328,9 +329,5 @@ requests('of clients that leave are asked about no more', async () => {
   assert.is(await limit.request(later), 'pass')
   assert.is(later.call, backend)
 })
-
-function soon(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
 
 requests.run()

@@ -4,10 +4,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Exchange } from '../../../lib/base/exchange.ts'
 import { chargeLate } from '../../../lib/forward/llm/late-charge.ts'
-import { deadline } from '../../support/deadline.ts'
 import { RlsDouble } from '../../support/rls/double.ts'
 import type { Manners } from '../../support/rls/double.ts'
 import { exchangeFor, Limited, of, REFUSED } from './stage.ts'
+import { until } from '../../support/until.ts'
 
 const tokens = suite('remote limits of tokens')
 
@@ -41,19 +41,7 @@ function settle(exchange: Exchange, input: number, output: number): void {
 
 /** The service has had so many calls. */
 async function called(rls: RlsDouble, count: number): Promise<void> {
-  let state: 'waiting' | 'over' = 'waiting'
-  const all = async (): Promise<void> => {
-    while (state === 'waiting' && rls.requests.length < count) await soon()
-  }
-  try {
-    await deadline(all(), 10_000, `${count} calls`)
-  } finally {
-    state = 'over'
-  }
-}
-
-function soon(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+  await until(`${count} calls`, () => rls.requests.length >= count)
 }
 
 function hitsOf(rls: RlsDouble): (string | undefined)[][] {
@@ -262,7 +250,7 @@ tokens('that cannot be settled are told of in the log', async () => {
   await limit.admit(exchange, 20)
   rls.manners.fail = { code: 2, details: 'no' }
   settle(exchange, 30, 25)
-  while (limit.log.all.length === 0) await deadline(soon(), 5_000, 'a line')
+  await until('a line', () => limit.log.all.length > 0)
   assert.equal(limit.log.all[0]!.slice(0, 2), ['warn', 'rate limit service failed'])
 })
 

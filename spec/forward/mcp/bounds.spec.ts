@@ -31,7 +31,11 @@ const INITIALIZE =
   '"clientInfo":{"name":"a","version":"1"}}}'
 
 bounds('calls beyond the bound are refused, and the others wait on', async () => {
-  const [, client] = await begin(stage, { targets: [puppet('one')] }, { version: '2025-03-26' })
+  const [gateway, client] = await begin(
+    stage,
+    { targets: [puppet('one')] },
+    { version: '2025-03-26' },
+  )
   const waiting: Answer[] = []
   for (let from = 0; from < MAX_CALLS; from += MAX_BATCH) {
     const count = Math.min(MAX_BATCH, MAX_CALLS - from)
@@ -47,6 +51,9 @@ bounds('calls beyond the bound are refused, and the others wait on', async () =>
     `more than ${MAX_CALLS} calls wait for an answer`,
   ])
   assert.is((await more.only())['id'], 'more')
+  const { series } = gateway.measures.find(({ name }) => name === 'refused_total')!
+  const counted = [...series].filter(([, count]) => count !== 0)
+  assert.equal(counted, [[{ limit: 'sessionCalls' }, 1]])
   await client.notify('notifications/cancelled', { requestId: 0 })
   assert.is((await client.textOf('line')).length > 0, true)
   for (const answer of waiting) assert.is(answer.status, 0)

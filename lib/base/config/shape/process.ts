@@ -7,6 +7,7 @@ import {
   LLM_LIMITS,
   MAX_BYTES_IN_FLIGHT,
   MAX_KEYS,
+  MAX_READERS,
   MAX_WATCHERS,
   MAX_WORKERS,
   MCP_LIMITS,
@@ -74,6 +75,7 @@ function amount(preset: number, description: string, [least, most]: readonly [nu
 const COUNT = [1, 0x7fff_ffff] as const
 /** Of one JSON-RPC message. */
 const BYTES = [1024, 0x0800_0000] as const
+const READERS = [1, 10_000] as const
 /** What a Map can hold, and some. */
 const KEYS = [1, 16_000_000] as const
 const TOGETHER = [1024, 0x2_0000_0000] as const
@@ -139,6 +141,15 @@ export const PROCESS = z
       .strictObject({
         maxBodyBytes: amount(TRACED_BODY_BYTES, 'Of each body that a trace shows', BYTES),
         maxWatchers: amount(MAX_WATCHERS, 'Who waits to see a request, at a time', COUNT),
+      })
+      .optional(),
+    ui: z
+      .strictObject({
+        maxReaders: amount(
+          MAX_READERS,
+          'Event streams of the web page at a time; on listeners half as many',
+          READERS,
+        ),
       })
       .optional(),
     mcp: z

@@ -5,7 +5,7 @@ import type { Exchange } from '../../../base/exchange.ts'
 import type { Level } from '../../../base/log/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
 import type { Attempt } from '../../../base/types.ts'
-import { HEAD_DELAY_MS } from '../bounds.ts'
+import { HEAD_DELAY_MS, MAX_CALLS } from '../bounds.ts'
 import type { Group } from '../group.ts'
 import type { Message } from '../message.ts'
 import { accepted, CODES, refusal } from '../rpc.ts'
@@ -179,7 +179,10 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     this.note(exchange, { methodName: messages[0]?.method || undefined })
     const requests = messages.filter(({ kind }) => kind === 'request')
     const full = this.calls.refusalOf(requests)
-    if (full !== null) return attempt.answer(refusal(503, full, requests[0]?.idText))
+    if (full !== null) {
+      this.group.refusals.count('sessionCalls', MAX_CALLS)
+      return attempt.answer(refusal(503, full, requests[0]?.idText))
+    }
     for (const one of messages) if (one.kind !== 'request') this.#ear.tell(one, exchange.trace)
     if (requests.length === 0) return attempt.answer(accepted())
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
