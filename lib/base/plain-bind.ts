@@ -1,5 +1,5 @@
 // Before 25, Node gives each function that an AsyncResource binds two deprecated accessors, of four functions with shapes of
-// their own. node:http2 binds one for every request it makes: they are a fourth of what such a request costs.
+// their own. node:http2 binds one for every request it makes: they are a fifth of what such a request costs.
 
 import { AsyncResource } from 'node:async_hooks'
 

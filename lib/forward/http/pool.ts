@@ -146,7 +146,7 @@ export class Pool implements Home, SessionHome, Carrier {
 
   /** A session can carry more: those who wait come first. */
   roomIn(session: Http2Backend): void {
-    while (session.hasRoom) {
+    while (this.#waiting.length > 0 && session.hasRoom) {
       const at = this.#waiting.findIndex((call) => !needsHttp1(call))
       if (at < 0) return
       session.send(this.#waiting.splice(at, 1)[0]!)
