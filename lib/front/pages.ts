@@ -1,11 +1,10 @@
 // Statistics of several processes as one page: lines that are alike in all but their value are added up, so that buckets of
 // histograms are, too.
 
+import { PART_LENGTH } from '../admin/metrics.ts'
+
 /** Of one page: our own bounds on series are far below. Lines above it are left out. */
 const MAX_LINES = 200_000
-
-/** Letters of what is written within one turn, as for the page of one process. */
-const PART_LENGTH = 65_536
 
 /** Of a process and not of the traffic: they say which process. */
 const OF_PROCESS = /^(?:process|nodejs)_/

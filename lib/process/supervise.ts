@@ -45,6 +45,7 @@ class Supervision {
   readonly #refusals: Refusals
   /** In the folder that only this process and the workers know. */
   readonly #private = new Sockets()
+  readonly #folder: string
   readonly #supervisor: Supervisor
   readonly #workers: AllWorkers
   readonly #reloader: Reloader
@@ -64,6 +65,9 @@ class Supervision {
     this.#refusals = new Refusals(this.#log)
     this.#limits.maxKeys = config.process.maxKeys
     process.on('exit', () => this.#orphans.killAll())
+    this.#folder = makePrivate()
+    process.on('exit', () => rmSync(this.#folder, { recursive: true, force: true }))
+    keepPrivate(this.#folder, this.#private, this.#log)
     this.#supervisor = this.#supervisorOf(sockets)
     this.#workers = new AllWorkers(config, this.#supervisor)
     const log = this.#log
@@ -124,9 +128,6 @@ class Supervision {
 
   #supervisorOf(sockets: Sockets): Supervisor {
     const log = this.#log
-    const folder = makePrivate()
-    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-    keepPrivate(folder, this.#private, log)
     const ports = new SharedPorts({
       openPort: sockets.open,
       refusals: this.#refusals,
@@ -146,6 +147,7 @@ class Supervision {
     ]
     const { workers: count, terminationDeadline: deadline } = this.#config.process
     const written = writtenOf(this.#config)
+    const folder = this.#folder
     return new Supervisor({ count, deadline, folder, written, log, ports, services })
   }
 
@@ -160,7 +162,7 @@ class Supervision {
       restarts: () => this.#supervisor.replaced,
       limitCounts: () => this.#limits.counts,
       refusals: this.#refusals,
-      pages: { path: frontSocket(this.#supervisor.folder), sockets: this.#private },
+      pages: { path: frontSocket(this.#folder), sockets: this.#private },
       quit: this.#quit,
       log: this.#log,
       sockets,

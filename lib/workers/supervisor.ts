@@ -83,11 +83,6 @@ export class Supervisor {
     return this.#slots.some(({ worker }) => worker.state === 'ready') ? 'ready' : 'starting'
   }
 
-  /** Private to this process and its workers. */
-  get folder(): string {
-    return this.#options.folder
-  }
-
   /** How many died and were replaced. */
   get replaced(): number {
     return this.#replaced
