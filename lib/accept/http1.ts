@@ -17,10 +17,11 @@ import { copyOf } from '../base/wire/socket.ts'
 import type { SocketOwner, Wire } from '../base/wire/socket.ts'
 import { Writer } from '../base/wire/writer.ts'
 import type { WriterOwner } from '../base/wire/writer.ts'
-import { answerText, modeOf } from './answer-text.ts'
+import { answerText, framed, modeOf, upgradeText } from './answer-text.ts'
 import type { Connection, Door, Manner } from './door.ts'
 import { lengthFault } from './length.ts'
 import { PREFACE, tellsHttp2 } from './preface.ts'
+import { Turns } from './turns.ts'
 
 /**
  * `head`: part of a head is there. `answering`: a request is in work. `closing`: the last answer is out, and what
@@ -53,6 +54,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
   /** Whether another request may follow the one in work. */
   #persists = true
   #served = 0
+  readonly #turns = new Turns()
   /** Of the configuration that the request in work began with. */
   #guardedNames: ReadonlySet<string>
   /** On the clock of `performance.now()`; 0 for none. */
@@ -134,7 +136,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
 
   drained(): void {
     this.#writeBy = 0
-    if (this.#state === 'idle' && this.#reader.state === 'over') this.#reader.next()
+    if (this.#isBetween) this.#reader.next()
     else this.#writer.drained()
   }
 
@@ -172,11 +174,8 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       return true
     this.#served++
     this.#readBy = 0
-    this.#reader.expect(
-      head.end,
-      head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none',
-      head.length,
-    )
+    const framing = head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none'
+    this.#reader.expect(head.end, framing, head.length)
     this.#begin(head)
     if (this.#reader.state === 'body') this.#awaitBody()
     const fault = lengthFault(head.length, this.#door.limits)
@@ -215,16 +214,10 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     const { method, keepAlive } = exchange.request
     if (tunnel !== null) return this.#upgrade(head, reply.body, tunnel)
     // A request body that nobody reads must end here, or the next head could not be found.
-    const isRead = this.#reader.state === 'over' || this.#reader.isStarted || this.#reader.skip()
+    const isRead = this.#reader.isStarted || this.#reader.skip()
     if (!keepAlive || !isRead || this.#door.isDraining) this.#persists = false
     const mode = modeOf(reply, method, this.#version)
-    if (this.#version === 'HTTP/1.0') {
-      if (mode === 'encode' || reply.body.framing === 'chunked') this.#persists = false
-      if (reply.body.framing === 'chunked') head.remove('transfer-encoding')
-    } else if (mode === 'encode') {
-      head.remove('content-length')
-      head.set('transfer-encoding', 'chunked')
-    }
+    if (framed(reply, mode, this.#version) === 'by its end') this.#persists = false
     const text = answerText(head, this.#version, this.#persists ? 'keep' : 'close')
     const form = this.#version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode
     this.#writer.send(text, reply.body, form)
@@ -240,6 +233,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#readBy = this.#door.connections.now + this.#door.limits.keepAliveTimeout
     // Answers that nobody takes must not pile up: the next request waits until these are out.
     if (this.#wire.isFull) this.stalled()
+    else if (this.#reader.hasUnread) this.#turns.take(() => this.#isBetween && this.#reader.next())
     else this.#reader.next()
   }
 
@@ -269,6 +263,11 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
       return this.fault(new GatewayError('HEAD_TIMEOUT', 'request head timeout'))
     if (this.#reader.state === 'body')
       this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
+  }
+
+  /** One request is answered, and the next not looked for yet. */
+  get #isBetween(): boolean {
+    return this.#state === 'idle' && this.#reader.state === 'over'
   }
 
   /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
@@ -324,8 +323,7 @@ export class Http1Connection implements SocketOwner, ReaderOwner, WriterOwner, C
     this.#move('tunnel')
     this.#persists = false
     this.#readBy = 0
-    const fields = `${head.fieldsText()}connection: upgrade\r\nupgrade: ${head.upgrade}\r\n`
-    this.#writer.send(`HTTP/1.1 101 ${head.reason}\r\n${fields}\r\n`, body, 'content')
+    this.#writer.send(upgradeText(head), body, 'content')
     this.#reader.becomeTunnel()
     tunnel.join(this.#reader)
   }

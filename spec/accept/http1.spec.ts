@@ -80,6 +80,18 @@ http1('answers five thousand pipelined requests by itself, with no stack behind 
   assert.is((await gateway.logged(count)).length, count)
 })
 
+http1('answers others between the requests of a pipeline', async () => {
+  const gateway = await stage.gateway(
+    'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
+  )
+  const [many, one] = [await stage.client(gateway), await stage.client(gateway)]
+  const count = 2000
+  many.send(GET.repeat(count))
+  one.send('GET /other HTTP/1.1\r\nhost: a\r\n\r\n')
+  const paths = (await gateway.logged(count + 1)).map((line) => line['http.path'])
+  assert.ok(paths.indexOf('/other') < count / 2, `as number ${paths.indexOf('/other')}`)
+})
+
 http1('answers five hundred pipelined requests from a backend', async () => {
   const backend = await stage.backend(HELLO)
   const gateway = await stage.gateway(routeTo(backend))
