@@ -1,7 +1,7 @@
-// Two ways to load a peer with streamed chats: one after the other, or on many connections at once.
+// Ways to load a peer with streamed chats: one after the other, on many connections at once, or so many and no more.
 import type { Socket } from 'node:net'
 import { ChatCaller } from './chat-client.ts'
-import { STREAM_BODY, chatRequest, pacedTarget } from './chat-fixtures.ts'
+import { CHAT_PATH, STREAM_BODY, chatRequest, pacedTarget } from './chat-fixtures.ts'
 import { Deferred } from './deferred.ts'
 import { nowMicros } from './fixtures.ts'
 import { Stopwatch, type Timing, type Window } from './stopwatch.ts'
@@ -27,6 +27,36 @@ export async function firstBytes(port: number, request: string, timing: Timing):
   } finally {
     watch.stop()
     caller.socket.destroy()
+  }
+}
+
+/** So many short ones, a few at a time. */
+export async function shortChats(port: number, count: number, atOnce: number): Promise<void> {
+  const over = new Deferred()
+  const request = chatRequest(CHAT_PATH, STREAM_BODY, '', TOKEN)
+  let [sent, ended] = [0, 0]
+  const next = (caller: ChatCaller): void => {
+    if (sent++ < count) caller.send(request)
+  }
+  const callers = Array.from(
+    { length: atOnce },
+    () =>
+      new ChatCaller(port, {
+        first: () => {},
+        stamp: () => {},
+        ended: (caller) => {
+          if (++ended === count) over.resolve()
+          else next(caller)
+        },
+        failed: over.reject,
+      }),
+  )
+  try {
+    await over.guard(Promise.all(callers.map(async (caller) => caller.ready())))
+    for (const caller of callers) next(caller)
+    await over.promise
+  } finally {
+    for (const { socket } of callers) socket.destroy()
   }
 }
 
