@@ -133,6 +133,29 @@ faults('answers 504 when the backend takes nothing of the request', async () => 
   assert.equal(await gateway.outcomes(1), ['backend_timeout'])
 })
 
+faults('waits for the answer to a request that was taken while others time out', async () => {
+  let answer = (): void => {}
+  let heard = (): void => {}
+  const taken = new Promise<void>((resolve) => (heard = resolve))
+  const { port } = await backendWith((stream, headers) => {
+    if (headers[':path'] === '/stuck') return void stream.pause()
+    answer = () => answerOk(stream, headers)
+    stream.resume().on('end', heard)
+  })
+  const gateway = await stage.gateway(
+    `config: { backend: { bodyIdleTimeout: 50ms } }\n${routeTo({ port }, INSECURE)}`,
+  )
+  const client = await stage.client(gateway)
+  client.send(POST)
+  await deadline(taken, 5000, 'the backend to have the request')
+  const other = await stage.client(gateway)
+  other.send('POST /stuck HTTP/1.1\r\nhost: a\r\ncontent-length: 300000\r\n\r\n')
+  other.send(Buffer.alloc(300_000))
+  await other.until(/504 Gateway Timeout[^]*upstream call timeout$/)
+  answer()
+  assert.match(await client.until(/\r\n\r\n[^]+$/), /^HTTP\/1\.1 200 OK[^]*ok$/)
+})
+
 faults('still times an answer on a session that goes away', async () => {
   const { port } = await backendWith((stream) => {
     stream.respond({ ':status': 200 })

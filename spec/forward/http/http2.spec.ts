@@ -61,6 +61,19 @@ http2('carries body and trailers both ways', async () => {
   assert.match(text, /transfer-encoding: chunked\r\n\r\n5\r\nABCDE\r\n0\r\nx-got: 5\r\n\r\n$/)
 })
 
+http2('goes on with a body whenever the backend takes more of it', async () => {
+  const { port } = await backendWith((stream) => {
+    stream.respond({ ':status': 200 })
+    stream.pipe(stream)
+  })
+  const gateway = await stage.gateway(routeTo({ port }, INSECURE))
+  const client = await stage.client(gateway)
+  client.send('POST / HTTP/1.0\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n')
+  client.send(Buffer.alloc(1_000_000, 'x'))
+  await client.untilClosed()
+  assert.is(client.text.slice(client.text.indexOf('\r\n\r\n') + 4).length, 1_000_000)
+})
+
 http2('relays interim answers and answers without a body', async () => {
   const { port } = await backendWith((stream) => {
     stream.additionalHeaders({ ':status': 103, link: '</a>' })
