@@ -60,6 +60,8 @@ interface Said {
   facts: WorkerFacts
   /** Not asked before this, on the clock of `performance.now()`. */
   restsUntil: number
+  /** It has said all it had to say: an older answer that comes later counts for nothing. */
+  isOver: boolean
 }
 
 export class FrontFacts implements GatewayFacts {
@@ -107,8 +109,15 @@ export class FrontFacts implements GatewayFacts {
   async hearLast(id: WorkerId): Promise<void> {
     const door = this.#crew.of(id)
     if (door === undefined) return
-    const lines = await this.#ask(door, LAST_PARTS.join()).catch(() => [])
-    tellLines(this.log, lines)
+    const said = this.#saidBy(door)
+    // There is no later.
+    said.restsUntil = 0
+    try {
+      tellLines(this.log, await this.#ask(door, LAST_PARTS.join()))
+      said.isOver = true
+    } catch {
+      // What it said before counts.
+    }
   }
 
   left(id: WorkerId): void {
@@ -244,6 +253,7 @@ export class FrontFacts implements GatewayFacts {
     try {
       const { status, body } = await askAt(door.admin, { path, ms: FACTS_MS })
       if (status !== 200) throw new Error(`answered ${status}`)
+      if (said.isOver) return []
       const facts = JSON.parse(body.toString()) as WorkerFacts
       said.facts = { ...said.facts, ...facts }
       return facts.logs === undefined ? [] : said.lines.take(facts.logs)
@@ -257,7 +267,7 @@ export class FrontFacts implements GatewayFacts {
     const key = workerName(door)
     let said = this.#said.get(key)
     if (said === undefined) {
-      said = { door, lines: new WorkerLines(door.slot), facts: {}, restsUntil: 0 }
+      said = { door, lines: new WorkerLines(door.slot), facts: {}, restsUntil: 0, isOver: false }
       // One that has left in the meantime is not kept.
       if (this.#crew.has(door)) this.#said.set(key, said)
     }

@@ -140,6 +140,7 @@ export class SharedPorts {
 
   /** A port is at one address: who asks for it at another has a newer configuration, or goes back to the one before. */
   async #opened(place: PortPlace): Promise<Port> {
+    this.#mustBeOpen()
     const key = keyOf(place)
     const known = this.#ports.get(key)
     if (known !== undefined && known.opened !== null) return known
@@ -178,8 +179,15 @@ export class SharedPorts {
       if (isShort) closeHandle(handle)
       else this.#give(port, handle)
     })
-    port.opened = await this.#openPort(server, port.place)
+    const opened = await this.#openPort(server, port.place)
+    if (this.#state === 'closed') opened.close()
+    this.#mustBeOpen()
+    port.opened = opened
     server.on('error', (error) => this.#troubled(port.key, error))
+  }
+
+  #mustBeOpen(): void {
+    if (this.#state === 'closed') throw new Error('the gateway is stopping')
   }
 
   async #closeFor(holder: Holder, key: string): Promise<void> {

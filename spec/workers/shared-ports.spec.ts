@@ -64,7 +64,8 @@ class Doors {
       openPort: (server, { port }) => {
         if (port === 1) return Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
         this.#servers.push(server)
-        return Promise.resolve({ port, close: () => this.closed.push(String(port)) })
+        const opened = { port, close: () => this.closed.push(String(port)) }
+        return port === 81 ? nextTurn(opened) : Promise.resolve(opened)
       },
       refusals: this.refusals,
       descriptors: new Descriptors(limit),
@@ -189,6 +190,19 @@ shared('a port that cannot be had is told with its code, and may be asked for ag
     assert.equal(answer, { code: 'EACCES', message: 'no' })
   }
   doors.ports.close()
+})
+
+shared('none opens once they are closed, also when it was being opened', async () => {
+  const doors = new Doors()
+  const worker = await doors.worker()
+  const opening = worker.open({ host: '127.0.0.1', port: 81 })
+  while (doors.opened < 2) await nextTurn()
+  doors.ports.close()
+  const stopping = { code: undefined, message: 'the gateway is stopping' }
+  assert.equal(await opening, stopping)
+  assert.equal(doors.closed, ['80', '81'])
+  assert.equal(await worker.open(), stopping)
+  assert.is(doors.opened, 2)
 })
 
 shared('a port moves to the address that was asked for last, and back', async () => {

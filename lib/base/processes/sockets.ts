@@ -27,12 +27,17 @@ export class Sockets {
 
   /** Also of one that was given. */
   readonly open = async (server: Server, place: Place): Promise<OpenedPort> => {
-    const key = keyOf(place)
+    const key = this.#freeKeyOf(place)
     this.#dropLost(place)
     const fd = this.#given.get(key)
-    const opened = await openAlone(server, fd === undefined ? place : { fd })
-    this.#given.delete(key)
     this.#open.set(key, server)
+    const opened = await openAlone(server, fd === undefined ? place : { fd }).catch(
+      (error: unknown) => {
+        this.#open.delete(key)
+        throw error
+      },
+    )
+    this.#given.delete(key)
     if ('path' in place) this.#files.set(place.path, server)
     const close = (): void => {
       this.#open.delete(key)
@@ -42,6 +47,15 @@ export class Sockets {
       else leaveFile(opened, place.path)
     }
     return { port: opened.port, close }
+  }
+
+  /** Of several on port 0, each has its own: a successor is given them in the order in which it asks. */
+  #freeKeyOf(place: Place): string {
+    const key = keyOf(place)
+    if ('path' in place || place.port !== 0) return key
+    let free = key
+    for (let nth = 2; this.#open.has(free); nth++) free = `${key} ${nth}`
+    return free
   }
 
   /** A socket whose file somebody removed is reached by nobody: it is opened anew. */

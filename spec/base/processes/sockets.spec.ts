@@ -10,7 +10,7 @@ import { deadline } from '../../support/deadline.ts'
 import { Folder } from '../../support/folder.ts'
 import { Stage } from '../../support/gateway.ts'
 
-const sockets = suite('base/sockets')
+const sockets = suite('base/processes/sockets')
 const stage = new Stage()
 sockets.after.each(() => stage.clear())
 
@@ -35,6 +35,32 @@ sockets('tell the descriptors of all that are open, by place', async () => {
   assert.ok([...all.descriptors.values()][0]! > 2)
   opened.close()
   assert.is(all.descriptors.size, 0)
+})
+
+sockets('several on port 0 of one host are as many, and a successor is given each', async () => {
+  const place = { host: '127.0.0.1', port: 0 }
+  const all = new Sockets()
+  const [one, two] = [server('a'), server('b')]
+  const opening = Promise.all([all.open(one, place), all.open(two, place)])
+  const [first, second] = await deadline(opening, 5_000, 'two ports')
+  assert.equal([...all.descriptors.keys()], ['127.0.0.1 0', '127.0.0.1 0 2'])
+  first.close()
+  assert.equal([...all.descriptors.keys()], ['127.0.0.1 0 2'])
+  second.close()
+
+  const next = new Sockets([
+    ['127.0.0.1 0', 99_998],
+    ['127.0.0.1 0 2', 99_999],
+  ])
+  for (const fd of [99_998, 99_999]) {
+    const asked = server('c')
+    asked.listen = ((given: { fd: number }, done: () => void) => {
+      assert.is(given.fd, fd)
+      done()
+      return asked
+    }) as unknown as Server['listen']
+    await deadline(next.open(asked, place), 5_000, 'a given one')
+  }
 })
 
 sockets('a file goes with its socket, but not when a successor listens there', async () => {
