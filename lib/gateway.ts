@@ -1,12 +1,12 @@
 // A gateway: what stands while it runs, put together, started, given other configurations, and stopped.
 
-import type { Manner } from './accept/door.ts'
 import { Gate } from './accept/gate.ts'
 import { Budget } from './base/bounds/budget.ts'
 import { Descriptors } from './base/bounds/descriptors.ts'
 import { HISTORIES_SHARE } from './base/bounds/limits.ts'
 import { Pressure } from './base/bounds/pressure.ts'
 import { Refusals } from './base/bounds/refusals.ts'
+import { atStart } from './base/config/at-start.ts'
 import type { Config } from './base/config/types.ts'
 import { every } from './base/every.ts'
 import type { Every } from './base/every.ts'
@@ -18,6 +18,7 @@ import { markOf, workerName } from './base/processes/session-mark.ts'
 import { TraceTermsOf } from './base/trace/terms.ts'
 import type { TraceTerms } from './base/trace/terms.ts'
 import { Watchers } from './base/trace/watchers.ts'
+import type { Manner } from './base/types.ts'
 import { within } from './base/within.ts'
 import { Identity } from './enforce/identity.ts'
 import { LimitAsker } from './enforce/limit-asker.ts'
@@ -188,8 +189,7 @@ export class Gateway {
    * `config` is read at start only: what stands there now waits for the next one.
    */
   async reload(written: Config): Promise<void> {
-    const { process, backend, mcp, llm } = this.#plan.config
-    const config = { ...written, process, backend, mcp, llm }
+    const config = { ...written, ...atStart(this.#plan.config) }
     try {
       const plan = planOf(config, this.#standing, this.#plan.generation + 1)
       await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))

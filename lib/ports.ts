@@ -1,6 +1,6 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
-import type { Leaving, Manner, PortNeighbours } from './accept/door.ts'
+import type { Leaving, PortNeighbours } from './accept/door.ts'
 import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
 import { Certificates } from './accept/tls.ts'
@@ -14,7 +14,7 @@ import type { Exchange } from './base/exchange.ts'
 import type { ListenerCounts } from './base/live/views.ts'
 import type { Log } from './base/log/log.ts'
 import type { OpenPort } from './base/processes/open-port.ts'
-import type { Steps } from './base/types.ts'
+import type { Manner, Steps } from './base/types.ts'
 import { closeHandle } from './base/wire/handle.ts'
 
 /** Of so many ports it is known what came by them when they are closed; of more the first are forgotten. */

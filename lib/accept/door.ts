@@ -6,14 +6,8 @@ import type { PortLimits } from '../base/bounds/limits.ts'
 import type { Exchange } from '../base/exchange.ts'
 import type { ConnectionView } from '../base/live/views.ts'
 import type { Sweeper, Swept } from '../base/sweeper.ts'
-import type { Peer, Steps } from '../base/types.ts'
+import type { Manner, Peer, Steps } from '../base/types.ts'
 import type { RequestHead } from '../base/wire/head.ts'
-
-/**
- * How connections leave. `now`: idle ones at once. `linger`: somebody else serves what comes anew, so idle ones may ask
- * once more, for a request may be on its way.
- */
-export type Manner = 'now' | 'linger'
 
 /** A connection as the listener sees it: to be swept, drained, and cut at the end. */
 export interface Connection extends Swept {

@@ -12,10 +12,10 @@ import { someOf } from '../base/live/views.ts'
 import type { ListenerCounts, ListenerView } from '../base/live/views.ts'
 import type { OpenedPort, OpenPort } from '../base/processes/open-port.ts'
 import { Sweeper } from '../base/sweeper.ts'
-import type { Peer, Steps } from '../base/types.ts'
+import type { Manner, Peer, Steps } from '../base/types.ts'
 import { socketOf } from '../base/wire/handle.ts'
 import { Wire } from '../base/wire/socket.ts'
-import type { Connection, Door, Leaving, Manner, PortNeighbours } from './door.ts'
+import type { Connection, Door, Leaving, PortNeighbours } from './door.ts'
 import type { Entrance, Gate } from './gate.ts'
 import { Http1Connection } from './http1.ts'
 import { Http2Connection } from './http2.ts'
@@ -135,7 +135,7 @@ export class Listener implements Door, Entrance {
 
   /** A connection that another worker accepted, and counted. */
   adopt({ handle, unread, moves }: Leaving): void {
-    const socket = socketOf(handle)
+    const socket = socketOf(handle, { pauseOnCreate: true })
     const source = this.#admit(socket, unread)
     if (source === null) return
     const connection = new Http1Connection(this, source, moves)

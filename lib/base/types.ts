@@ -15,6 +15,12 @@ export type Outcome =
   | 'shutdown'
 
 /**
+ * How connections leave. `now`: idle ones at once. `linger`: somebody else serves what comes anew, so idle ones may ask
+ * once more, for a request may be on its way.
+ */
+export type Manner = 'now' | 'linger'
+
+/**
  * How a body is delimited where it comes from. `chunked` can be handed on as it stands on the wire;
  * `open` is content whose end only its source knows (HTTP/2, or HTTP/1 until close).
  */

@@ -36,10 +36,10 @@ import { UiService } from '../ui/service.ts'
 import type { WorkerDoor, WorkerId } from '../workers/types.ts'
 import { askAt } from './ask.ts'
 import { Crew } from './crew.ts'
+import { eachProcessEndpoints } from './each-process.ts'
 import { FrontFacts } from './facts.ts'
 import { FrontMetrics } from './metrics.ts'
 import { frontProfiles } from './profiles.ts'
-import { togetherEndpoints } from './together.ts'
 import { FrontTrace } from './trace.ts'
 import type { Part } from './worker-facts.ts'
 
@@ -172,7 +172,7 @@ export class Front {
       },
       ...traceEndpoints(this.#trace.watch),
       ...loggingEndpoints(log, (level) => this.#tellLevel(level)),
-      ...togetherEndpoints(this.#crew),
+      ...eachProcessEndpoints(this.#crew),
       ...frontProfiles(this.#crew, profiles, process.platform),
       ...quitEndpoints(quit),
     }

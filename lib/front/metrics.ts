@@ -5,7 +5,7 @@ import { workerName } from '../base/processes/session-mark.ts'
 import type { WorkerDoor, WorkerId } from '../workers/types.ts'
 import { readAt } from './ask.ts'
 import type { Crew } from './crew.ts'
-import { StatsPage } from './pages.ts'
+import { StatsPage } from './stats-page.ts'
 
 export class FrontMetrics {
   readonly #crew: Crew

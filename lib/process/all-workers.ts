@@ -1,5 +1,6 @@
 // All workers as one thing that takes a configuration, as a gateway in one process does.
 
+import { atStart } from '../base/config/at-start.ts'
 import { writtenOf } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
 import type { InForce } from '../ui/gateway-facts.ts'
@@ -21,8 +22,7 @@ export class AllWorkers implements Reloadable {
 
   async reload(written: Config): Promise<void> {
     await this.#supervisor.reload(writtenOf(written))
-    const { process, backend, mcp, llm } = this.#plan.config
-    this.#take({ ...written, process, backend, mcp, llm })
+    this.#take({ ...written, ...atStart(this.#plan.config) })
   }
 
   /** What is this process's own stays as it was. */

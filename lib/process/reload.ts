@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { atStart } from '../base/config/at-start.ts'
 import { ConfigError } from '../base/config/error.ts'
 import type { Refusal } from '../base/config/error.ts'
 import { complaintsOf } from '../base/config/resources.ts'
@@ -127,9 +128,7 @@ export class Reloader {
 
   /** Compared with what is in force, so that it is told as long as it holds. */
   #warnOfRestart(config: Config): void {
-    const { process, backend, mcp, llm } = this.#gateway.plan.config
-    const read = [config.process, config.backend, config.mcp, config.llm]
-    if (isDeepStrictEqual([process, backend, mcp, llm], read)) return
+    if (isDeepStrictEqual(atStart(this.#gateway.plan.config), atStart(config))) return
     const message = 'config: is read at start only; restart to apply its change'
     this.#log.line('warn', 'config', message, [])
   }

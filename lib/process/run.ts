@@ -1,10 +1,10 @@
 // The gateway in one process.
 
-import type { Manner } from '../accept/door.ts'
 import { every } from '../base/every.ts'
 import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
 import { Turn } from '../base/turn.ts'
+import type { Manner } from '../base/types.ts'
 import { Gateway } from '../gateway.ts'
 import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'

@@ -8,7 +8,7 @@ import { Sockets } from '../base/processes/sockets.ts'
 
 /** A variable of the environment: which socket has which number. Taken out before anybody else could be given it. */
 const VARIABLE = 'GATEWAY_SOCKETS'
-const READY = 'ready'
+const SERVES = 'serves'
 
 /** Standard input, output, errors, and the channel come first. */
 const FIRST_FD = 4
@@ -33,7 +33,7 @@ export function takeOver(env = process.env): Predecessor | null {
   const served = (gone: () => void): void => {
     sockets.closeRest()
     process.once('disconnect', gone)
-    if (process.connected) process.send?.(READY, undefined, {}, () => {})
+    if (process.connected) process.send?.(SERVES, undefined, {}, () => {})
     else gone()
   }
   return { sockets, served }

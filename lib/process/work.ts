@@ -1,7 +1,7 @@
 // The gateway as one worker of several: it serves what the supervisor sends, and does what that says.
 
 import { rmSync } from 'node:fs'
-import type { Manner } from '../accept/door.ts'
+import { atStart } from '../base/config/at-start.ts'
 import { loadAgain } from '../base/config/load.ts'
 import type { Written } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
@@ -9,13 +9,14 @@ import { messageOf } from '../base/errors.ts'
 import { every } from '../base/every.ts'
 import { Log } from '../base/log/log.ts'
 import { shownTarget } from '../base/redact.ts'
+import type { Manner } from '../base/types.ts'
 import { Gateway } from '../gateway.ts'
 import { BorrowedPorts } from '../workers/borrowed-ports.ts'
 import { ALIVE, CONFIG, FAILED, LAST_WORDS, READY, RELOAD, STOP } from '../workers/messages.ts'
 import { ensurePrivate, keepPrivate } from '../workers/private-folder.ts'
 import { doorOf } from '../workers/seat.ts'
 import type { WorkerSeat } from '../workers/seat.ts'
-import type { InForce } from '../workers/supervisor.ts'
+import type { WrittenInForce } from '../workers/supervisor.ts'
 import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'
 import type { Start } from './start.ts'
@@ -91,11 +92,9 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
 
 /** As the supervisor read it: the files may be others by now, and broken. */
 async function configOf({ link }: WorkerSeat): Promise<Config> {
-  const { begun, now } = (await link.ask(CONFIG, null, CONFIG_DEADLINE)) as InForce
+  const { begun, now } = (await link.ask(CONFIG, null, CONFIG_DEADLINE)) as WrittenInForce
   const config = loadAgain(begun)
-  if (now === null) return config
-  const { process, backend, mcp, llm } = config
-  return { ...loadAgain(now), process, backend, mcp, llm }
+  return now === null ? config : { ...loadAgain(now), ...atStart(config) }
 }
 
 /** They may be sent to every process, by a terminal or a container. Only the supervisor acts on them, and says what to do. */

@@ -5,7 +5,7 @@ import type { Server } from 'node:net'
 import type { Link } from '../base/processes/link.ts'
 import type { OpenPort } from '../base/processes/open-port.ts'
 import { closeHandle, socketOf } from '../base/wire/handle.ts'
-import { CLOSE, CONNECTION, OPEN, REFUSED, TAKEN } from './messages.ts'
+import { CLOSE, CONNECTION, OPEN, CONNECTION_REFUSED, CONNECTION_TAKEN } from './messages.ts'
 import type { Delivery } from './messages.ts'
 import { keyOf } from './shared-ports.ts'
 import type { OpenAnswer } from './shared-ports.ts'
@@ -42,8 +42,8 @@ export class BorrowedPorts {
   #receive({ key, number }: Delivery, handle: SendHandle): void {
     const server = this.#servers.get(key)
     // Told before the first byte is read: a connection that was not taken can be given to another worker.
-    this.#link.tell(server === undefined ? REFUSED : TAKEN, number)
+    this.#link.tell(server === undefined ? CONNECTION_REFUSED : CONNECTION_TAKEN, number)
     if (server === undefined) closeHandle(handle)
-    else server.emit('connection', socketOf(handle))
+    else server.emit('connection', socketOf(handle, { pauseOnCreate: true }))
   }
 }

@@ -1,6 +1,6 @@
 // What a supervisor and its workers say to each other over their link, by the name that it travels under.
 
-/** From a worker, asked: what it shall serve with, an `InForce`. */
+/** From a worker, asked: what it shall serve with, a `WrittenInForce`. */
 export const CONFIG = 'workers.config'
 
 /** From a worker: it serves. */
@@ -33,8 +33,8 @@ export const CLOSE = 'workers.close'
 
 /** To a worker: a `Delivery`, and the connection. Its number comes back in one of the two words below it. */
 export const CONNECTION = 'workers.connection'
-export const TAKEN = 'workers.taken'
-export const REFUSED = 'workers.refused'
+export const CONNECTION_TAKEN = 'workers.taken'
+export const CONNECTION_REFUSED = 'workers.refused'
 
 /** A connection on its way to a worker. */
 export interface Delivery {

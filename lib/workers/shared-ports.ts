@@ -9,8 +9,8 @@ import { TCP_OPTIONS } from '../base/bounds/limits.ts'
 import type { Refusals } from '../base/bounds/refusals.ts'
 import type { Link } from '../base/processes/link.ts'
 import type { OpenedPort, OpenPort, PortPlace } from '../base/processes/open-port.ts'
-import { closeHandle, descriptorOf, handleOf } from '../base/wire/handle.ts'
-import { CLOSE, CONNECTION, OPEN, REFUSED, TAKEN } from './messages.ts'
+import { closeHandle, descriptorOf, takeHandleAndDestroy } from '../base/wire/handle.ts'
+import { CLOSE, CONNECTION, OPEN, CONNECTION_REFUSED, CONNECTION_TAKEN } from './messages.ts'
 
 /** What a worker is told when it asks for a port; `code` as Node has it when it cannot be had. */
 export type OpenAnswer =
@@ -99,8 +99,8 @@ export class SharedPorts {
     this.#holders.set(link, holder)
     link.on(OPEN, (place) => this.#openFor(holder, place as PortPlace))
     link.on(CLOSE, (key) => void this.#closeFor(holder, String(key)))
-    link.on(TAKEN, (number) => this.#taken(Number(number)))
-    link.on(REFUSED, (number) => this.#takeBack(Number(number)))
+    link.on(CONNECTION_TAKEN, (number) => this.#taken(Number(number)))
+    link.on(CONNECTION_REFUSED, (number) => this.#takeBack(Number(number)))
   }
 
   /** The worker is gone. */
@@ -174,7 +174,7 @@ export class SharedPorts {
       // Each is held until a worker has it. Without a number the system would close it, and nobody would know.
       const isShort = this.#descriptors.isShort(descriptorOf(socket))
       if (isShort) this.#refusals.count('descriptors', this.#descriptors.limit)
-      const handle = handleOf(socket)
+      const handle = takeHandleAndDestroy(socket)
       if (handle === null) return
       if (isShort) closeHandle(handle)
       else this.#give(port, handle)

@@ -7,6 +7,7 @@ import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
 import type { Link } from '../base/processes/link.ts'
 import { Turn } from '../base/turn.ts'
+import type { Manner } from '../base/types.ts'
 import { CONFIG, RELOAD } from './messages.ts'
 import type { SharedPorts } from './shared-ports.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
@@ -50,7 +51,7 @@ interface Slot {
 }
 
 /** What a worker loads: the section `config:` is in force as it was when its set began. */
-export interface InForce {
+export interface WrittenInForce {
   readonly begun: Written
   /** Null when nothing was reloaded since. */
   readonly now: Written | null
@@ -67,7 +68,7 @@ export class Supervisor {
   #replaced = 0
   #deadline: number
   /** What those that are seated serve with; one that replaces another is given it, whatever the files say now. */
-  #inForce: InForce
+  #inForce: WrittenInForce
   /** A new worker must not miss a configuration that comes while it starts. */
   readonly #turn = new Turn()
 
@@ -92,7 +93,7 @@ export class Supervisor {
    * Rejects with what the first one that cannot start has to say; then none is left, or none for long. Resolves, too,
    * when somebody stops them meanwhile.
    */
-  async start(manner: 'now' | 'linger' = 'now'): Promise<void> {
+  async start(manner: Manner = 'now'): Promise<void> {
     if (this.#isStopping) return
     try {
       const workers = this.#fork(this.#options.count, this.#inForce)
@@ -119,7 +120,7 @@ export class Supervisor {
   }
 
   /** Resolves when all of them have ended. */
-  async stop(manner: 'now' | 'linger' = 'now'): Promise<void> {
+  async stop(manner: Manner = 'now'): Promise<void> {
     this.#state = 'stopping'
     // One that is stuck would keep its ports open.
     if (manner === 'now') this.#options.ports.close()
@@ -199,11 +200,11 @@ export class Supervisor {
     return this.#state === 'stopping'
   }
 
-  #fork(count: number, inForce: InForce): WorkerProcess[] {
+  #fork(count: number, inForce: WrittenInForce): WorkerProcess[] {
     return Array.from({ length: count }, (_, index) => this.#forkFor(index + 1, inForce))
   }
 
-  #forkFor(slot: number, inForce: InForce): WorkerProcess {
+  #forkFor(slot: number, inForce: WrittenInForce): WorkerProcess {
     const { ports, services } = this.#options
     const epoch = (this.#epochs.get(slot) ?? 0) + 1
     this.#epochs.set(slot, epoch)

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import type { ChildProcess, SendHandle } from 'node:child_process'
 import { unblockOut } from '../base/log/write-out.ts'
 import { Link } from '../base/processes/link.ts'
+import type { Manner } from '../base/types.ts'
 import { FAILED, READY, STOP } from './messages.ts'
 import { doorOf, SEAT_VARIABLE } from './seat.ts'
 import type { WorkerDoor, WorkerId } from './types.ts'
@@ -72,7 +73,7 @@ export class WorkerProcess {
   }
 
   /** `deadline`: milliseconds it was told to have for what runs. */
-  stop(manner: 'now' | 'linger', deadline: number): void {
+  stop(manner: Manner, deadline: number): void {
     if (this.#state === 'gone') return
     this.#state = 'stopping'
     this.link.tell(STOP, manner)

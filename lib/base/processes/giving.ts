@@ -2,21 +2,21 @@
 // with the connection beside them.
 
 /** A worker can be given connections from now on. */
-export const JOIN = 'mcp.join'
+export const JOIN = 'giving.join'
 
 /** And from now on no longer: what it had to answer is answered. */
-export const LEAVE = 'mcp.leave'
+export const LEAVE = 'giving.leave'
 
 /** To every worker: the names of all that can. */
-export const PEERS = 'mcp.peers'
+export const PEERS = 'giving.peers'
 
 /** From a worker: a `Given`, and the connection. `GIVEN` with its number follows when it was taken, or never will be. */
-export const GIVE = 'mcp.give'
-export const GIVEN = 'mcp.given'
+export const GIVE = 'giving.give'
+export const GIVEN = 'giving.given'
 
 /** To a worker: the same, for another one or, when that is gone, its own. `TAKEN` with its number follows. */
-export const TAKE = 'mcp.take'
-export const TAKEN = 'mcp.taken'
+export const TAKE = 'giving.take'
+export const TAKEN = 'giving.taken'
 
 export interface Given {
   readonly number: number

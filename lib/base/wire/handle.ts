@@ -3,7 +3,7 @@
 
 import type { SendHandle } from 'node:child_process'
 import { Socket } from 'node:net'
-import type { Server, SocketConstructorOpts } from 'node:net'
+import type { OnReadOpts, Server, SocketConstructorOpts } from 'node:net'
 
 /** As Node 20 to 24 have it. */
 interface Handle {
@@ -19,15 +19,15 @@ interface Internals {
   _handle?: Handle | null
 }
 
-/** What a socket stands on; the socket is an empty shell from now on. Null when it is gone already. */
-export function handleOf(socket: Socket): SendHandle | null {
+/** What a socket stands on; the socket is gone from now on. Null when it was already. */
+export function takeHandleAndDestroy(socket: Socket): SendHandle | null {
   const handle = takeHandle(socket)
   // Without its handle a socket holds nothing; destroying it lets its server forget it.
   socket.destroy()
   return handle
 }
 
-/** The same, for a socket that others may still have in their hands. */
+/** The same, for a socket that others may still have in their hands: it is an empty shell then. */
 export function takeHandle(socket: Socket): SendHandle | null {
   const internals = socket as unknown as Internals
   const handle = internals._handle ?? null
@@ -54,9 +54,17 @@ export function neverBlock(socket: Socket): void {
   below(socket)?.setBlocking?.(false)
 }
 
-/** A socket that reads nothing before it is told to. */
-export function socketOf(handle: SendHandle): Socket {
-  const options = { handle, readable: true, writable: true, pauseOnCreate: true }
+/** As Node has them for sockets it makes itself. */
+interface SocketWays {
+  /** It reads nothing before it is told to. */
+  readonly pauseOnCreate?: true
+  readonly allowHalfOpen?: true
+  readonly onread?: OnReadOpts
+}
+
+/** A socket made anew. Over null it is one that is gone. */
+export function socketOf(handle: SendHandle | null, ways: SocketWays): Socket {
+  const options = { handle, readable: true, writable: true, ...ways }
   return new Socket(options as SocketConstructorOpts)
 }
 

@@ -2,13 +2,12 @@
 // writes as can be. Plain sockets are read into the process's one buffer (−25 % CPU against 'data' events).
 
 import type { SendHandle } from 'node:child_process'
-import { Socket } from 'node:net'
-import type { NetConnectOpts } from 'node:net'
 import { connect } from 'node:net'
+import type { NetConnectOpts, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { inFlight } from '../bounds/in-flight.ts'
 import { TCP_OPTIONS } from '../bounds/limits.ts'
-import { handleOf, stopReading, takeHandle } from './handle.ts'
+import { socketOf, stopReading, takeHandle, takeHandleAndDestroy } from './handle.ts'
 import { readBuffer } from './memory.ts'
 
 export interface SocketOwner {
@@ -35,17 +34,10 @@ export class Wire {
   /** Takes over a connection that a `net.Server` with `pauseOnConnect` accepted. */
   static accepted(socket: Socket, owner: SocketOwner): Wire {
     // A server cannot be told to use `onread`; a socket made anew over the same handle can.
-    const handle = handleOf(socket)
+    const handle = takeHandleAndDestroy(socket)
     // Half open: the owner decides what a goodbye means, for a tunnel has a second direction.
-    const options = {
-      handle,
-      readable: true,
-      writable: true,
-      allowHalfOpen: true,
-      onread: onread(owner),
-    }
-    const wire = new Wire(new Socket(options as ConstructorParameters<typeof Socket>[0]))
-    return wire.#listen(owner)
+    const ways = { allowHalfOpen: true, onread: onread(owner) } as const
+    return new Wire(socketOf(handle, ways)).#listen(owner)
   }
 
   /** What is written before the connection stands leaves as soon as it does. */
@@ -90,8 +82,7 @@ export class Wire {
     this.socket.removeAllListeners()
     const handle = takeHandle(this.socket)
     // Not half open: with no end of its own, an HTTP/2 session would not hear that the peer has left.
-    const options = { handle, readable: true, writable: true }
-    const socket = new Socket(options as ConstructorParameters<typeof Socket>[0])
+    const socket = socketOf(handle, {})
     socket.unshift(unread)
     return socket
   }
@@ -100,7 +91,7 @@ export class Wire {
   detach(): SendHandle | null {
     stopReading(this.socket)
     this.socket.removeAllListeners()
-    return handleOf(this.socket)
+    return takeHandleAndDestroy(this.socket)
   }
 
   /** Text goes out as latin1; `done` is called when a buffer is free again. False when the peer is slow. */

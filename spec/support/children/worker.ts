@@ -11,14 +11,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Written } from '../../../lib/base/config/load.ts'
 import { CONFIG, FAILED, READY, RELOAD, STOP } from '../../../lib/workers/messages.ts'
 import { takeSeat } from '../../../lib/workers/seat.ts'
-import type { InForce } from '../../../lib/workers/supervisor.ts'
+import type { WrittenInForce } from '../../../lib/workers/supervisor.ts'
 
 const SLOW_MS = 50
 
 const seat = takeSeat()!
 const { link, slot, epoch } = seat
 process.once('disconnect', () => process.exit(1))
-const { begun, now } = (await link.ask(CONFIG, null)) as InForce
+const { begun, now } = (await link.ask(CONFIG, null)) as WrittenInForce
 let word = wordOf(now ?? begun)
 link.on('spec.word', () => word)
 link.on('spec.fall', () => process.exit(3))

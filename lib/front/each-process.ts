@@ -8,16 +8,16 @@ import { objectIn } from '../base/json/object-in.ts'
 import { askAt } from './ask.ts'
 import type { Crew } from './crew.ts'
 
-export function togetherEndpoints(crew: Crew): Endpoints {
+export function eachProcessEndpoints(crew: Crew): Endpoints {
   return {
-    '/memory': { GET: together(crew, '/memory', memoryOfProcess) },
+    '/memory': { GET: eachOf(crew, '/memory', memoryOfProcess) },
     '/debug/tasks': {
-      GET: together(crew, '/debug/tasks', () => ({ resources: resources() })),
+      GET: eachOf(crew, '/debug/tasks', () => ({ resources: resources() })),
     },
   }
 }
 
-function together(crew: Crew, path: string, own: () => object): Handler {
+function eachOf(crew: Crew, path: string, own: () => object): Handler {
   return async (_request, response) => {
     const said = await crew.all(async ({ admin }) => {
       const { status, body } = await askAt(admin, { path })
