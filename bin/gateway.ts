@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// gateway: parses arguments, starts the gateway, turns signals into a stop, exits.
+// gateway: parses arguments, finds out which process of a gateway this is, and starts it as that.
 
 import { setFlagsFromString } from 'node:v8'
 import sade from 'sade'

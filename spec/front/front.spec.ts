@@ -10,7 +10,7 @@ import { Stage } from '../support/gateway.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
 import type { Sample } from '../support/prometheus.ts'
 
-const front = suite('front')
+const front = suite('front/front')
 const stage = new Stage()
 front.after.each(() => stage.clear())
 

@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { addressKey } from '../../../lib/base/bounds/address-key.ts'
 
-const keys = suite('base/address key')
+const keys = suite('base/bounds/address-key')
 
 keys('takes an IPv4 address for one client', () => {
   assert.is(addressKey('192.0.2.7'), '192.0.2.7')

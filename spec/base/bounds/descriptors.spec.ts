@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Descriptors, isOutOfDescriptors } from '../../../lib/base/bounds/descriptors.ts'
 
-const descriptors = suite('base/descriptors')
+const descriptors = suite('base/bounds/descriptors')
 
 descriptors('keeps a reserve: 64, a twentieth of many, a quarter of few', () => {
   const shedAt = (limit: number): number => {

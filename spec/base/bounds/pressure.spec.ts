@@ -4,7 +4,7 @@ import { Budget } from '../../../lib/base/bounds/budget.ts'
 import { inFlight } from '../../../lib/base/bounds/in-flight.ts'
 import { Pressure } from '../../../lib/base/bounds/pressure.ts'
 
-const pressures = suite('base/pressure')
+const pressures = suite('base/bounds/pressure')
 
 pressures('is high from the bound on, until a tenth is free again', () => {
   const pressure = new Pressure(1_000)

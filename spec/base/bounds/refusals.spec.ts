@@ -5,7 +5,7 @@ import { Ear } from '../../support/gateway.ts'
 import type { Line } from '../../support/gateway.ts'
 import { HandTimer } from '../../support/hand-timer.ts'
 
-const refusals = suite('base/refusals')
+const refusals = suite('base/bounds/refusals')
 
 function scene() {
   const lines: Line[] = []

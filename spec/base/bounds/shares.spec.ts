@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Shares } from '../../../lib/base/bounds/shares.ts'
 
-const shares = suite('base/shares')
+const shares = suite('base/bounds/shares')
 
 shares('counts what each has, and gives it back', () => {
   const some = new Shares()

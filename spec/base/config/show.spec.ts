@@ -6,7 +6,7 @@ import { Showing } from '../../../lib/base/config/show.ts'
 import { compileWith } from '../../../lib/base/cel/compile.ts'
 import { Secret } from '../../../lib/base/config/secret.ts'
 
-const showing = suite('admin/show')
+const showing = suite('base/config/show')
 
 function show(value: unknown): unknown {
   return new Showing(['x-mine']).show(value)

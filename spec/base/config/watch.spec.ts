@@ -58,7 +58,7 @@ async function looks(): Promise<void> {
   clock.watch.close()
 }
 
-const watching = suite('config/watch')
+const watching = suite('base/config/watch')
 
 watching.before.each(() => {
   folder = new Folder()

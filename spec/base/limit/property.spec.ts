@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { Bucket } from '../../../lib/base/limit/bucket.ts'
 import { TokenCharge } from '../../../lib/base/limit/token-charge.ts'
 
-const balance = suite('limit/property')
+const balance = suite('base/limit/property')
 
 const INTERVAL = 1000
 

@@ -12,7 +12,7 @@ function logOf(level: string): Log {
   return new Log({ level, format: 'text', write: (_text, done) => done() })
 }
 
-const log = suite('base/log')
+const log = suite('base/log/log')
 
 log('lets pass what its filter says, module by module', () => {
   const mixed = logOf('warn,mcp=trace,auth=off')

@@ -13,7 +13,7 @@ import { Stage } from '../../support/gateway.ts'
 
 const WAIT_MS = 20_000
 
-const out = suite('base/write-out')
+const out = suite('base/log/write-out')
 const stage = new Stage()
 out.after.each(() => stage.clear())
 

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { InnerAddress, isInner, outsideLookup } from '../../../lib/base/places/outside.ts'
 import { deadline } from '../../support/deadline.ts'
 
-const outside = suite('base/outside')
+const outside = suite('base/places/outside')
 
 outside('this machine, its network and nobody are inside', () => {
   const inside = [

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { Link } from '../../../lib/base/processes/link.ts'
 import { deadline } from '../../support/deadline.ts'
 
-const test = suite('base/link')
+const test = suite('base/processes/link')
 
 const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 5_000, 'an answer')
 

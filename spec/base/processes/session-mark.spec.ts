@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { markOf, workerIn, workerName } from '../../../lib/base/processes/session-mark.ts'
 import { requestOf } from '../../support/exchange-of.ts'
 
-const test = suite('base/session-mark')
+const test = suite('base/processes/session-mark')
 
 const ID = '226f685e-eb0c-4e53-a9d0-b5f09484514c'
 

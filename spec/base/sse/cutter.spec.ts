@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EventCutter } from '../../../lib/base/sse/cutter.ts'
 
-const cutter = suite('base/event-cutter')
+const cutter = suite('base/sse/cutter')
 
 const TEXT = ': ready\n\nevent: a\ndata: {"a":1}\n\ndata: b\n\n: x\n\n'
 

@@ -7,7 +7,7 @@ import { KeptOut, MAX_OVERFLOW } from '../../../lib/base/sse/kept-out.ts'
 import { deadline } from '../../support/deadline.ts'
 import { StuckOut } from '../../support/stuck-out.ts'
 
-const kept = suite('base/kept-out')
+const kept = suite('base/sse/kept-out')
 
 const WAIT_MS = 30_000
 const TICK_MS = 5
