@@ -232,7 +232,10 @@ async function once(outcome: Outcome, subject: Subject): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
-  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
-  process.exitCode = 1
-})
+main()
+  // Whatever a peer's client has left open must not keep this process, and with it a core, busy.
+  .then(() => process.exit(0))
+  .catch((error: unknown) => {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
+    process.exitCode = 1
+  })
