@@ -82,6 +82,8 @@ const FIND = {
 /** A run that takes longer than this is stuck; nothing may be left running behind it. */
 const RUN_DEADLINE_MS = 45 * 60_000
 const WEIGHINGS = 3
+/** Of a round: after a quarter of one, much of what a larger proxy is made of was still interpreted in the first rounds. */
+const REHEARSAL = 2
 
 /** `peers` shrinks by those that do not start, which is told in `missing` once. */
 type Bench = { options: Options; folder: string; peers: readonly Peer[]; missing: string[] }
@@ -193,7 +195,7 @@ async function race(outcome: Outcome, bench: Bench, backend: Running): Promise<v
 /** The first pass compiles the peers' hot code and is thrown away. */
 async function rehearse(outcome: Outcome, subject: Subject): Promise<void> {
   const { measure } = outcome
-  const options = { ...subject.options, seconds: subject.options.seconds / 4 }
+  const options = { ...subject.options, seconds: subject.options.seconds * REHEARSAL }
   const round = async (): Promise<Sample> => {
     if (measure.rehearse === undefined) return measure.round({ ...subject, options })
     await measure.rehearse(subject)
