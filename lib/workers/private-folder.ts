@@ -15,7 +15,7 @@ import type { Sockets } from '../base/processes/sockets.ts'
 const PREFIX = 'gateway-'
 
 /** Longer than any socket in it is called. */
-const LONGEST = '/gateway-XXXXXX/w99e999999999.relay'
+const LONGEST = `/${PREFIX}abcdef/w99e999999999.relay`
 
 /** Between two looks whether all is there still. */
 const LOOK_MS = 5_000
