@@ -10,7 +10,7 @@ import {
   WHOLE_TARGET,
   chatChunk,
 } from './chat-fixtures.ts'
-import { ANSWER_BODY, nowMicros } from './fixtures.ts'
+import { ANSWER_BODY, eventChunk, nowMicros } from './fixtures.ts'
 import { EventStreams } from './event-streams.ts'
 import { serve } from './socket.ts'
 
@@ -78,9 +78,13 @@ class Connection {
     else this.socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
   }
 
+  /** With an interval of 0 the first event is the only one, and the stream stays open. */
   #stream(): void {
+    const interval = numberIn(this.#path, 'interval')
+    if (interval === 0)
+      return void this.socket.write(STREAM_HEAD + eventChunk(nowMicros()), 'latin1')
     this.socket.write(STREAM_HEAD, 'latin1')
-    streams.add(this.socket, numberIn(this.#path, 'interval'))
+    streams.add(this.socket, interval)
   }
 
   /** Whole, at once as a stream, or as a stream with its time. */
@@ -128,7 +132,8 @@ function bodySize(text: string, end: number): number {
 }
 
 function numberIn(path: string, key: string): number {
-  return Number(new URLSearchParams(path.split('?')[1]).get(key) ?? 0)
+  const at = path.indexOf(`${key}=`)
+  return at < 0 ? 0 : Number.parseInt(path.substring(at + key.length + 1), 10)
 }
 
 serve((adopt) => new Connection(adopt)).listen(Number(process.argv[2]), '127.0.0.1', 4096)

@@ -13,6 +13,9 @@ import { Program } from '../support/program.ts'
 const WAIT_MS = 60_000
 const MOST_TRIES = 5
 
+/** Left alone, Go drops what took less than 0.5 %: on a slow machine a function of ours may be that rare. */
+const ALL_NODES = ['-nodefraction=0', '-nodecount=100000']
+
 const pprof = suite('gateway process, profiles')
 const stage = new Stage()
 pprof.after.each(() => stage.clear())
@@ -69,12 +72,15 @@ function checkWithGo(cpu: Buffer, heap: Buffer): void {
   const files = { cpu: folder.at('cpu.pb.gz'), heap: folder.at('heap.pb.gz') }
   writeFileSync(files.cpu, cpu)
   writeFileSync(files.heap, heap)
-  const top = goPprof(files.cpu, '-top', '-cum')
+  const top = goPprof(files.cpu, '-top', '-cum', ...ALL_NODES)
   if (top === null) return
   assert.match(top, /Type: cpu\n/)
   assert.match(top, /\d+(ms|s)? .*head \(lib\/accept\/http1\.ts\)\n/)
   assert.match(goPprof(files.cpu, '-raw') ?? '', /PeriodType: cpu nanoseconds\nPeriod: 1000000\n/)
-  assert.match(goPprof(files.cpu, '-top', '-lines') ?? '', /lib\/accept\/http1\.ts:\d+/)
+  assert.match(
+    goPprof(files.cpu, '-top', '-lines', ...ALL_NODES) ?? '',
+    /lib\/accept\/http1\.ts:\d+/,
+  )
   assert.match(goPprof(files.heap, '-top') ?? '', /Type: inuse_space\n/)
   assert.match(goPprof(files.heap, '-raw') ?? '', /inuse_objects\/count inuse_space\/bytes/)
 }
