@@ -12,7 +12,7 @@ import type { Message } from './message.ts'
 import { millisecondsOf, parseScript } from './script.ts'
 import type { Part } from './script.ts'
 
-const ANSWER_MS = 5000
+const ANSWER_MS = 15_000
 /** Long enough for the gateway to read what was sent before the next piece follows. */
 const APART_MS = 5
 
@@ -23,6 +23,10 @@ export interface Surroundings {
   /** Lets backends that hold go on. */
   release(): void
   signal(name: NodeJS.Signals): void
+  /** Waits until backends heard this, or the gateway logged it. */
+  told(to: 'backend' | 'log', text: string): Promise<void>
+  /** Waits until the gateway has left all connections to backends. */
+  left(): Promise<void>
 }
 
 export class Conversation {
@@ -67,6 +71,12 @@ export class Conversation {
         return this.#around.release()
       case 'signal':
         return this.#around.signal(argument as NodeJS.Signals)
+      case 'heard':
+        return this.#around.told('backend', argument)
+      case 'logged':
+        return this.#around.told('log', argument)
+      case 'left':
+        return this.#around.left()
       default:
         throw new Error(`unknown directive of a request: ${directive}`)
     }

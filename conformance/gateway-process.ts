@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deadline } from '../spec/support/deadline.ts'
 
-const START_MS = 10_000
-const EXIT_MS = 10_000
+const START_MS = 30_000
+const EXIT_MS = 30_000
 
 export class GatewayProcess {
   /** Everything it wrote, line by line, stdout and stderr together. */

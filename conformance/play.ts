@@ -15,7 +15,7 @@ import { parseScript } from './script.ts'
 import type { Stage } from './stage.ts'
 import { TraceWatch } from './trace.ts'
 
-const SETTLE_MS = 3000
+const SETTLE_MS = 15_000
 /** Places at which a request is cut in two, and how many of these connections run at once. */
 const MOST_SPLITS = 120
 const AT_ONCE = 20
@@ -87,12 +87,21 @@ async function traced(
 
 /** Once, or once per split when a request asks for it. */
 async function converse(aCase: Case, stage: Stage, gateway: GatewayProcess): Promise<string[]> {
+  const firstLine = gateway.lines.length
   const around: Surroundings = {
     target: { port: await stage.port(), host: '127.0.0.1' },
     release: () => {
       for (const backend of stage.backends) backend.release()
     },
     signal: (name) => gateway.signal(name),
+    told: (to, text) => {
+      const isTold = (): boolean =>
+        to === 'log'
+          ? gateway.lines.slice(firstLine).some((line) => fitsWithin(text, line))
+          : [...stage.backends].some(({ received }) => received.includes(text))
+      return isNeeded(isTold, `${to} with ${quote(text)}`)
+    },
+    left: () => isNeeded(() => [...stage.backends].every(hasEnded), 'backends that were left'),
   }
   const cuts = await cutsOf(aCase, stage)
   const wrong: string[] = []
@@ -223,6 +232,14 @@ function requestsOf(backend: Backend): Message[] {
     }
   }
   return requests
+}
+
+function hasEnded({ connections }: Backend): boolean {
+  return connections.every(({ end }) => end !== 'open')
+}
+
+async function isNeeded(isTrue: () => boolean, what: string): Promise<void> {
+  if (!(await comesTrue(isTrue))) throw new Error(`no ${what}`)
 }
 
 async function comesTrue(isTrue: () => boolean): Promise<boolean> {

@@ -20,7 +20,14 @@ function chunk(text: string): string {
 async function judge(steps: Step[], blocks: string[], kept: Kept = new Map()): Promise<string[][]> {
   const server = await Backend.start([{ wait: /\r\n\r\n/ }, ...steps])
   const target = { port: server.port, host: '127.0.0.1' }
-  const around = { target, release: () => server.release(), signal: () => {} }
+  const nothing = (): Promise<void> => Promise.resolve()
+  const around = {
+    target,
+    release: () => server.release(),
+    signal: () => {},
+    told: nothing,
+    left: nothing,
+  }
   const conversation = new Conversation(around, kept)
   try {
     await deadline(conversation.request(REQUEST), WAIT_MS, 'the request')
