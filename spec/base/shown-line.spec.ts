@@ -3,6 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shownLine } from '../../lib/base/redact.ts'
+import { cpuMs } from '../support/cpu-time.ts'
 
 const lines = suite('base/redact lines')
 
@@ -43,9 +44,9 @@ lines('keep all else', () => {
 
 lines('are read once, however long', () => {
   const long = `token: ${'a'.repeat(100_000)} ${'bearer '.repeat(10_000)}`
-  const before = performance.now()
+  const before = cpuMs()
   shownLine(long)
-  assert.ok(performance.now() - before < 1000)
+  assert.ok(cpuMs() - before < 1000)
 })
 
 lines.run()

@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { RouteTable } from '../../lib/choose/route-table.ts'
 import { configOf, firstListener } from '../support/config.ts'
+import { cpuMs } from '../support/cpu-time.ts'
 import { requestOf } from '../support/exchange-of.ts'
 
 const table = suite('route table')
@@ -231,9 +232,9 @@ table('finds nothing for the server-wide target, and stays quick on many slashes
   const routes = tableOf({ r: 'matches: [{ path: { pathPrefix: /a } }]', root: '' })
   assert.is(routes.find(requestOf('OPTIONS * HTTP/1.1', 'Host: a')), undefined)
   const request = requestOf(`GET /${'/'.repeat(60_000)} HTTP/1.1`, 'Host: a')
-  const started = performance.now()
+  const started = cpuMs()
   for (let i = 0; i < 100; i++) assert.is(routes.find(request)?.value, 'root')
-  assert.ok(performance.now() - started < 500)
+  assert.ok(cpuMs() - started < 500)
 })
 
 table('refuses a text too long for a regex rather than say that it does not match', () => {

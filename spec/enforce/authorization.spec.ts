@@ -7,6 +7,7 @@ import { authorization } from '../../lib/enforce/authorization.ts'
 import { ask } from '../support/ask.ts'
 import { answerOf, wordOf } from '../support/at-once.ts'
 import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
+import { cpuMs } from '../support/cpu-time.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Ear, routeTo, Stage } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
@@ -131,7 +132,7 @@ rules('stay cheap and false whatever claims hold', () => {
     'jwt.admin == true || jwt.roles.admin == true',
   ]
   const policies = written.map((rule) => policyOf([rule]))
-  const started = performance.now()
+  const started = cpuMs()
   for (const claims of HOSTILE)
     for (const [at, policy] of policies.entries())
       assert.is(
@@ -139,7 +140,7 @@ rules('stay cheap and false whatever claims hold', () => {
         403,
         `${written[at]} ${claims.slice(0, 60)}`,
       )
-  assert.ok(performance.now() - started < 5000)
+  assert.ok(cpuMs() - started < 5000)
 })
 
 rules('without a value are told of by number and code, never with what they read or say', () => {

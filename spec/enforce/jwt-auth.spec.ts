@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ask } from '../support/ask.ts'
 import type { Answer } from '../support/ask.ts'
+import { cpuMs } from '../support/cpu-time.ts'
 import { routeTo, Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
@@ -125,10 +126,10 @@ tokens('with hostile claims are let in or not, but break nothing', async () => {
     `"roles":"${'admin'.repeat(2000)}"`,
     '"roles":["\\ud800\\u0000"]',
   ]) {
-    const started = performance.now()
+    const started = cpuMs()
     const { status } = await show(gateway, `Bearer ${raw(text)}`)
     assert.ok(status === 403 || status === 401, `${status} for ${text.slice(0, 40)}`)
-    assert.ok(performance.now() - started < 2000, text.slice(0, 40))
+    assert.ok(cpuMs() - started < 2000, text.slice(0, 40))
   }
 })
 

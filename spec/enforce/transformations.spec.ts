@@ -7,6 +7,7 @@ import { transformations } from '../../lib/enforce/transformations.ts'
 import { ask } from '../support/ask.ts'
 import { wordOf } from '../support/at-once.ts'
 import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
+import { cpuMs } from '../support/cpu-time.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
@@ -103,12 +104,12 @@ changing('leave out a value that no head would hold', () => {
   const long = 'x'.repeat(8192)
   assert.is(sent('set: { x: jwt.t }', `{"t":"${long}"}`), `Host: h|x: ${long}|`)
   assert.is(sent('set: { x: jwt.t }', `{"t":"${long}x"}`), 'Host: h|')
-  const started = performance.now()
+  const started = cpuMs()
   assert.is(
     sent('set: { x: jwt.t }', `{"t":"a${' '.repeat(8190)}b"}`).length,
     'Host: h|x: |'.length + 8192,
   )
-  assert.ok(performance.now() - started < 1000)
+  assert.ok(cpuMs() - started < 1000)
 })
 
 changing('change an answer by what it is, and who asked', () => {

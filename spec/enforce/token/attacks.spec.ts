@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { exportSPKI, importJWK } from 'jose'
 import type { CryptoKey } from 'jose'
 import { MAX_TOKEN_LENGTH, TokenVerifier } from '../../../lib/enforce/token/token-verifier.ts'
+import { cpuMs } from '../../support/cpu-time.ts'
 import { base64, Signer } from '../../support/signer.ts'
 import { claimsOf, CountedSource, NOW, RULES, StillClock, verdictOf } from './verifying.ts'
 
@@ -239,7 +240,7 @@ attacks('with times beyond all times', async () => {
 attacks('with claims that nest, grow or pretend are read or refused, but never crash', async () => {
   const raw = (text: string): string =>
     rsa.signed({ alg: 'RS256', kid: 'rsa' }, PAYLOAD.replace('"sub":"u"', text))
-  const started = performance.now()
+  const started = cpuMs()
   assert.is(await verdict(raw(`"a":${'['.repeat(62)}${']'.repeat(62)}`)), 'valid')
   assert.is(await verdict(raw(`"a":${'['.repeat(5000)}${']'.repeat(5000)}`)), 'malformed')
   assert.is(await verdict(raw(`"a":${'{"a":'.repeat(1500)}1${'}'.repeat(1500)}`)), 'malformed')
@@ -249,7 +250,7 @@ attacks('with claims that nest, grow or pretend are read or refused, but never c
   assert.is(await verdict(raw(`"a":"${'\\ud800'.repeat(1500)}","n":12345678901234567890`)), 'valid')
   assert.is(await verdict(raw(`"__proto__":{"admin":true},"constructor":1`)), 'valid')
   assert.is(({} as { admin?: true }).admin, undefined)
-  assert.ok(performance.now() - started < 3000)
+  assert.ok(cpuMs() - started < 3000)
 })
 
 attacks('that are too large are not looked at', async () => {
