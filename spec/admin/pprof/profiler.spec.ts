@@ -38,7 +38,20 @@ const BURNING =
 const FIRST_LINE = 23
 const LAST_LINE = 33
 
+function isBurning({ frames }: Read['stacks'][number]): boolean {
+  return BURNING.test(frames[0]!)
+}
+
+/** On a busy machine we may not have been seen: then another one is taken. */
 async function cpuOfBurning(frequency: number): Promise<Read> {
+  const last = performance.now() + WAIT_MS
+  for (;;) {
+    const read = await takenWhileBurning(frequency)
+    if (read.stacks.some(isBurning) || performance.now() > last) return read
+  }
+}
+
+async function takenWhileBurning(frequency: number): Promise<Read> {
   let state: 'taking' | 'taken' = 'taking'
   const { signal } = new AbortController()
   const profile = profilers.cpu({ seconds: 1, frequency, signal }).finally(() => (state = 'taken'))
@@ -58,7 +71,7 @@ profiling('a CPU profile has our function, in our file, on a line inside it', as
   assert.is(period, 5_000_000)
   assert.ok(duration >= 0.9e9 && duration < 30e9, String(duration))
   // Node 24 inlines it, and tells of the line that called it.
-  const burning = stacks.filter(({ frames }) => BURNING.test(frames[0]!))
+  const burning = stacks.filter(isBurning)
   assert.ok(burning.length > 0, JSON.stringify(stacks.slice(0, 5)))
   const lines = burning.map(({ frames }) => Number(frames[0]!.split(':').at(-1)))
   for (const line of lines) assert.ok(line >= FIRST_LINE && line <= LAST_LINE, String(line))
@@ -71,9 +84,10 @@ profiling('its time is that of the processor, and nothing of waiting', async () 
     WAIT_MS,
     'an idle profile',
   )
-  const { stacks } = readProfile(idle!)
+  const { stacks, duration } = readProfile(idle!)
   const spent = stacks.reduce((sum, { values }) => sum + values[1]!, 0)
-  assert.ok(spent < 0.7e9, String(spent))
+  // What little there is to do takes longer on a busy machine, and the profile with it.
+  assert.ok(spent < 0.7 * duration, `${spent} of ${duration}`)
   assert.not.ok(stacks.some(({ frames }) => frames[0]!.startsWith('(idle)')))
 })
 

@@ -93,12 +93,14 @@ budgets('are full again when their window turns', async () => {
     { policies: 'rateLimit: { local: [{ tokens: 20, unit: Seconds }] }' },
     answers.json(chatOf(500, 500)),
   )
-  assert.is((await post(gateway)).status, 200)
+  const last = performance.now() + 30_000
   let told = await post(gateway)
-  const until = performance.now() + 3000
+  assert.is(told.status, 200)
+  // On a busy machine the second may come in the next window, and is then the one that overdraws it.
+  while (told.status === 200 && performance.now() < last) told = await post(gateway)
   assert.is(told.status, 429)
   assert.is(told.headers['retry-after'], '1')
-  while (told.status === 429 && performance.now() < until) told = await post(gateway)
+  while (told.status === 429 && performance.now() < last) told = await post(gateway)
   // However deep the debt was, it ends with the window.
   assert.is(told.status, 200)
 })

@@ -78,11 +78,11 @@ stateless(
 stateless('a client that leaves leaves no child, also when it had seen an event', async () => {
   const [gateway, client] = await begin({ targets: [puppet('one')] })
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
-  const since = performance.now()
   const streaming = await client.call('say', { text: note })
   await streaming.first(1)
   const waiting = await client.call('say')
   await until(() => pidsOf(gateway).length === 2, 'both children')
+  const since = performance.now()
   streaming.raw.destroy()
   waiting.raw.destroy()
   await noChildLeft(gateway)

@@ -158,7 +158,7 @@ listening(
     // All of it is written, or as much as the two kernels hold.
     await deadline(
       stalled(() => socket.writableLength),
-      5000,
+      30_000,
       'the backend to stall',
     )
     const waiting = socket.writableLength

@@ -39,7 +39,7 @@ export class SdkServer {
   ): Promise<SdkServer> {
     const sdk = stage.add(new SdkServer(options))
     sdk.#http.listen(0, '127.0.0.1')
-    await deadline(once(sdk.#http, 'listening'), 5000, 'a server to listen')
+    await deadline(once(sdk.#http, 'listening'), 30_000, 'a server to listen')
     return sdk
   }
 

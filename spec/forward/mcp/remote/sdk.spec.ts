@@ -39,13 +39,13 @@ async function end(link: Link, ear: Ear, { pool }: Remote, server: SdkServer): P
   link.close()
   await deadline(
     until(() => server.sessions.size === 0),
-    5000,
+    30_000,
     'the session to end',
   )
   pool.close()
   await deadline(
     until(() => server.sockets.size === 0),
-    5000,
+    30_000,
     'connections to end',
   )
   assert.is(ear.heard.at(-1), "closed: the link to target 'x' was closed")
@@ -86,7 +86,7 @@ sdk('carries calls, progress, questions and what comes unasked by event streams'
   assert.equal(gist(await ear.count(3)), ['2 notifications/progress', '2 ping', '2 ask'])
   await deadline(
     until(() => server.streams[0]?.headersSent === true),
-    5000,
+    30_000,
     'a stream beside the calls',
   )
   await server.server!.sendToolListChanged()
@@ -172,7 +172,7 @@ sdk('carries many calls by one HTTP/2 connection', async () => {
   remote.pool.close()
   await deadline(
     until(() => backend.sockets[0]!.destroyed),
-    5000,
+    30_000,
     'the connection to end',
   )
   assert.is(ear.heard.length, 14)

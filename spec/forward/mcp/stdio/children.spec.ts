@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { Secret } from '../../../../lib/base/config/secret.ts'
 import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start.ts'
 import { Folder } from '../../../support/folder.ts'
-import { Family, Owner, familyTests, isRunning, request, targetOf, until } from './owner.ts'
+import { Family, NEVER, Owner, familyTests, isRunning, request, targetOf, until } from './owner.ts'
 
 /** What the fixture's tool `env` says. */
 async function envOf(family: Family, target: StdioTarget, name?: string): Promise<string> {
@@ -20,24 +20,29 @@ async function envOf(family: Family, target: StdioTarget, name?: string): Promis
 const children = suite('children')
 const test = familyTests(children)
 
-test('says what is known of each, and logs its start and its end', async (family) => {
-  const owner = new Owner()
-  const link = family.open(owner, 'stderr', '1')
-  const [early] = [...family.children]
-  assert.is(early!.state, 'starting')
-  await owner.messageCount(1)
-  await until(() => link.lastStderr().length === 2, 'both lines')
-  const { pid, target, age, state, lastStderr } = [...family.children][0]!
-  assert.equal([pid, target, state], [link.pid, 'one', 'running'])
-  assert.is(lastStderr()[0], 'line 0 of 1')
-  assert.is(early!.lastStderr()[0], 'line 0 of 1', 'made when it is asked for')
-  assert.ok(age >= 0 && age < 60_000)
-  link.close()
-  await family.logged(`started child target=one pid=${pid} mcp.session.id=spec`)
-  await family.logged(/child exited target=one pid=\d+ mcp.session.id=spec code=0 age=\d+ms/)
-  assert.equal([...family.children], [])
-  assert.not.match(family.log, 'faults')
-})
+test(
+  'says what is known of each, and logs its start and its end',
+  async (family) => {
+    const owner = new Owner()
+    const link = family.open(owner, 'stderr', '1')
+    const [early] = [...family.children]
+    assert.is(early!.state, 'starting')
+    await owner.messageCount(1)
+    await until(() => link.lastStderr().length === 2, 'both lines')
+    const { pid, target, age, state, lastStderr } = [...family.children][0]!
+    assert.equal([pid, target, state], [link.pid, 'one', 'running'])
+    assert.is(lastStderr()[0], 'line 0 of 1')
+    assert.is(early!.lastStderr()[0], 'line 0 of 1', 'made when it is asked for')
+    assert.ok(age >= 0 && age < 60_000)
+    link.close()
+    await family.logged(`started child target=one pid=${pid} mcp.session.id=spec`)
+    await family.logged(/child exited target=one pid=\d+ mcp.session.id=spec code=0 age=\d+ms/)
+    assert.equal([...family.children], [])
+    assert.not.match(family.log, 'faults')
+  },
+  {},
+  NEVER,
+)
 
 test(
   'starts no more than the bound, counting those that are still ending',

@@ -19,6 +19,9 @@ const POLL_MS = 10
 /** So short that specs are quick, so long that a child that obeys is not killed. */
 export const QUICK: Graces = { stdin: 300, term: 300, drain: 300 }
 
+/** Graces that no spec could wait for: a child that obeys has all the time. */
+export const NEVER: Graces = { stdin: 600_000, term: 600_000, drain: 300 }
+
 export class Owner implements LinkOwner {
   readonly label = 'spec'
   readonly messages: string[] = []
@@ -125,13 +128,14 @@ type FamilyTest = (
   name: string,
   body: (family: Family) => Promise<void>,
   limits?: Partial<McpLimits>,
+  graces?: Graces,
 ) => void
 
 /** Tests with a family each, of which no process is left afterwards. */
 export function familyTests(suite: (name: string, body: () => Promise<void>) => void): FamilyTest {
-  return (name, body, limits = {}) => {
+  return (name, body, limits = {}, graces = QUICK) => {
     suite(name, async () => {
-      const family = new Family(limits)
+      const family = new Family(limits, graces)
       try {
         await body(family)
       } finally {
