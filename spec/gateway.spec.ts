@@ -132,7 +132,7 @@ shutdown('says GOAWAY to HTTP/2 and lets its streams finish', async () => {
   const request = client.request({})
   await request.until(() => request.body === 'some')
   const stopped = gateway.stop()
-  assert.is(await deadline(goaway, 5000, 'GOAWAY'), constants.NGHTTP2_NO_ERROR)
+  assert.is(await deadline(goaway, 30_000, 'GOAWAY'), constants.NGHTTP2_NO_ERROR)
   backend.release()
   assert.is(await request.closed(), constants.NGHTTP2_NO_ERROR)
   assert.is(request.body, 'somemore')

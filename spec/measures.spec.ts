@@ -119,7 +119,7 @@ measures('connections of a port that is closed', async () => {
       'gateway_downstream_connections_total',
     )
   await ask(gateway, 'GET / HTTP/1.1')
-  await deadline(gateway.gateway.stop(), 5_000, 'the gateway to stop')
+  await deadline(gateway.gateway.stop(), 20_000, 'the gateway to stop')
   assert.is(count(), 1)
 })
 

@@ -69,7 +69,7 @@ gate('says with 503 that a port has no room, and that it has again', async () =>
   for (;;) {
     const third = await stage.client(gateway)
     third.send(GET)
-    await third.settled(() => third.text !== '', 5000, 'an answer')
+    await third.settled(() => third.text !== '', 30_000, 'an answer')
     if (third.text === OK) break
     assert.match(third.text, PER_PORT)
   }
@@ -96,7 +96,7 @@ gate('counts connections by address, IPv4 in the clothes of IPv6 included', asyn
   for (;;) {
     const next = await stage.client(gateway)
     next.send(GET)
-    await next.settled(() => next.text !== '', 5000, 'an answer')
+    await next.settled(() => next.text !== '', 30_000, 'an answer')
     if (next.text === OK) break
   }
 })
@@ -107,7 +107,7 @@ gate('gives back the place of a connection that became HTTP/2', async () => {
     const client = await stage.client(gateway)
     client.send(PREFACE)
     client.send(Buffer.from('000000040000000000', 'hex'))
-    await client.settled(() => client.text.length >= 9, 5000, 'a SETTINGS frame')
+    await client.settled(() => client.text.length >= 9, 30_000, 'a SETTINGS frame')
     client.destroy()
     await until('the connection to be gone', () => gateway.live.listeners[0]!.open === 0)
   }
@@ -170,7 +170,7 @@ async function shakesHands({ port }: RunningGateway): Promise<boolean> {
     socket.once('close', () => resolve(false))
     socket.on('error', () => {})
   })
-  const isDone = await deadline(settled, 5000, 'a handshake or none')
+  const isDone = await deadline(settled, 30_000, 'a handshake or none')
   socket.destroy()
   return isDone
 }

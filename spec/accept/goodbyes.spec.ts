@@ -13,12 +13,12 @@ goodbyes('answers at once whom another worker has heard already', async () => {
   const server = createServer({ pauseOnConnect: true }, (socket) =>
     new Goodbyes().say(socket, 'no room', request),
   ).listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5_000, 'a server')
+  await deadline(once(server, 'listening'), 30_000, 'a server')
   // It sends nothing: what it had to say is with the gateway.
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
   let text = ''
   client.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
-  await deadline(once(client, 'close'), 5_000, 'the goodbye')
+  await deadline(once(client, 'close'), 30_000, 'the goodbye')
   server.close()
   assert.match(text, /^HTTP\/1\.1 503 [^]*\r\n\r\nno room$/)
 })

@@ -45,7 +45,7 @@ async function dial(gateway: RunningGateway, options: ConnectionOptions): Promis
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
   socket.on('error', () => {})
   stage.add({ close: () => socket.destroy() })
-  await deadline(once(socket, 'secureConnect'), 5000, 'a TLS handshake')
+  await deadline(once(socket, 'secureConnect'), 30_000, 'a TLS handshake')
   return socket
 }
 
@@ -58,7 +58,7 @@ async function textUntil(socket: TLSSocket, fits: (text: string) => boolean): Pr
       if (fits(text)) resolve()
     })
   })
-  await deadline(arrived, 5000, 'an answer by TLS')
+  await deadline(arrived, 30_000, 'an answer by TLS')
   socket.removeAllListeners('data')
   return text
 }

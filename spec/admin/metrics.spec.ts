@@ -168,7 +168,7 @@ metrics('a reader that leaves ends it', async () => {
   client.send('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
   await client.until(/things_total/)
   client.destroy()
-  await deadline(over, 5000, 'the end of it')
+  await deadline(over, 30_000, 'the end of it')
 })
 
 metrics('one that takes nothing is waited for, and then cut', async () => {
@@ -177,10 +177,10 @@ metrics('one that takes nothing is waited for, and then cut', async () => {
   stage.add({ close: () => socket.destroy() })
   socket.pause().on('error', () => {})
   socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')
-  await deadline(over, 10_000, 'the end of it')
+  await deadline(over, 30_000, 'the end of it')
   // What the system kept for it comes before the end.
   socket.resume()
-  await deadline(once(socket, 'close'), 10_000, 'the end of the connection')
+  await deadline(once(socket, 'close'), 30_000, 'the end of the connection')
 })
 
 metrics('the grammar refuses what is wrong', () => {

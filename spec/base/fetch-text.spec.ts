@@ -22,14 +22,14 @@ async function serve(answer: RequestListener): Promise<string> {
     },
   })
   const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  await deadline(listening, 5000, 'a server')
+  await deadline(listening, 30_000, 'a server')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 async function get(url: string, options?: FetchOptions): Promise<Fetched> {
   const { fetch, close } = fetcher()
   stage.add({ close })
-  return deadline(fetch(url, options), 5000, 'an answer')
+  return deadline(fetch(url, options), 30_000, 'an answer')
 }
 
 async function failure(url: string, options?: FetchOptions): Promise<string> {

@@ -7,16 +7,16 @@ const pending = suite('pending')
 
 pending('tells all who wait when the last is over, and at once while there is none', async () => {
   const work = new Pending()
-  await deadline(work.whenNone(), 1_000, 'nothing')
+  await deadline(work.whenNone(), 30_000, 'nothing')
   work.begin()
   work.begin()
   const told: string[] = []
   const waits = ['one', 'other'].map((name) => work.whenNone().then(() => told.push(name)))
   work.end()
-  await deadline(Promise.resolve(), 1_000, 'a turn')
+  await deadline(Promise.resolve(), 30_000, 'a turn')
   assert.equal(told, [])
   work.end()
-  await deadline(Promise.all(waits), 1_000, 'the last')
+  await deadline(Promise.all(waits), 30_000, 'the last')
   assert.equal(told, ['one', 'other'])
 })
 

@@ -50,7 +50,7 @@ routes:
 async function asked(port: number, text = GET): Promise<RawClient> {
   const client = await stage.client({ port })
   client.send(text)
-  await client.settled(() => client.text !== '', 5000, 'an answer')
+  await client.settled(() => client.text !== '', 30_000, 'an answer')
   // Who was sent away goes.
   if (client.text !== OK) client.destroy()
   return client

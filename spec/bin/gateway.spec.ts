@@ -91,12 +91,12 @@ running('the quickstart answers what it tells to try', async () => {
     const [, chat, body] = /curl -i (http\S+) .*\n +-d '(.+)'/.exec(program.stdout)!
     const headers = { 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: body! }
-    const said = await deadline(fetch(chat!, request), 10_000, 'a chat')
+    const said = await deadline(fetch(chat!, request), 30_000, 'a chat')
     assert.is(said.headers.get('x-ratelimit-limit'), '100000')
     assert.match(await said.text(), /"total_tokens":\d/)
     const [, mcp] = /--cli (http\S+)/.exec(program.stdout)!
     assert.match(
-      await deadline(initialize(mcp!), 10_000, 'an answer at /mcp'),
+      await deadline(initialize(mcp!), 30_000, 'an answer at /mcp'),
       /"name":"gateway-demo"/,
     )
     program.signal('SIGTERM')

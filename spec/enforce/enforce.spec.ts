@@ -59,7 +59,7 @@ class Scene {
   async until(what: string): Promise<void> {
     while (!this.heard.includes(what)) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 1000, `${what}, not ${this.heard.join()}`)
+      await deadline(woken, 30_000, `${what}, not ${this.heard.join()}`)
     }
   }
 

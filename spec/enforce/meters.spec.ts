@@ -61,7 +61,7 @@ meters('give back what they took when a later one refuses', async () => {
         meter('c', told, verdict),
         meter('d', told),
       ])!
-      const reply = await deadline(Promise.resolve(all.admit(on, 7)), 5_000, 'a verdict')
+      const reply = await deadline(Promise.resolve(all.admit(on, 7)), 30_000, 'a verdict')
       assert.is(reply, NO)
       assert.equal(told.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
       assert.not(told.includes('not ours'))
@@ -77,7 +77,7 @@ meters('ask nobody else once the client has left', async () => {
     return later()
   }
   const all = allMeters([meter('a', told, leaves), meter('b', told)])!
-  assert.is(await deadline(Promise.resolve(all.admit(on, 7)), 5_000, 'a verdict'), undefined)
+  assert.is(await deadline(Promise.resolve(all.admit(on, 7)), 30_000, 'a verdict'), undefined)
   assert.equal(told, ['a 7'])
 })
 
@@ -86,7 +86,7 @@ meters('are all told of a cost that is known behind the answer', async () => {
   const on = exchange()
   on.phase = 'settled'
   const all = allMeters([meter('a', told, later), meter('b', told, later)])!
-  assert.is(await deadline(Promise.resolve(all.admit(on, 0)), 5_000, 'a verdict'), undefined)
+  assert.is(await deadline(Promise.resolve(all.admit(on, 0)), 30_000, 'a verdict'), undefined)
   assert.equal(told, ['a 0', 'b 0'])
   assert.is(on.charges.length, 2)
 })

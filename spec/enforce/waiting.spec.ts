@@ -47,7 +47,7 @@ class Gate {
   async holds(count: number): Promise<void> {
     while (this.held.length < count) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 5000, `${count} requests to be held`)
+      await deadline(woken, 30_000, `${count} requests to be held`)
     }
   }
 }

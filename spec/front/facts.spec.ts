@@ -10,7 +10,7 @@ import { CrewStage } from '../support/crew.ts'
 import { deadline } from '../support/deadline.ts'
 import { Ear, Stage } from '../support/gateway.ts'
 
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 const facts = suite('front/facts')
 const stage = new Stage()

@@ -69,8 +69,8 @@ front('what a worker counted since it was last asked outlives it when it stops w
   await two.get()
   assert.is(requests(await metrics(asked)), 1)
   for (const get of [one.get, two.get, two.get]) await get()
-  await deadline(two.gateway.stop(), 5_000, 'the worker to stop')
-  await deadline(asked.front.hearLast(two.door), 5_000, 'its last words')
+  await deadline(two.gateway.stop(), 20_000, 'the worker to stop')
+  await deadline(asked.front.hearLast(two.door), 30_000, 'its last words')
   asked.front.left(two.door)
   const after = await metrics(asked)
   assert.is(requests(after), 4)
@@ -80,7 +80,7 @@ front('what a worker counted since it was last asked outlives it when it stops w
     4,
   )
   // Nobody has anything to say of one that is not there.
-  await deadline(asked.front.hearLast(two.door), 5_000, 'nothing')
+  await deadline(asked.front.hearLast(two.door), 30_000, 'nothing')
   assert.is(requests(await metrics(asked)), 4)
 })
 

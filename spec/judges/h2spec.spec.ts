@@ -56,7 +56,7 @@ async function bareServer(way: Way): Promise<number> {
   const server =
     way === 'tls' ? createSecureServer({ cert: CERT, key: KEY }, answer) : createServer(answer)
   const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  await deadline(listening, 5000, 'the bare server to listen')
+  await deadline(listening, 30_000, 'the bare server to listen')
   stage.add({ close: () => void server.close() })
   return (server.address() as AddressInfo).port
 }

@@ -26,7 +26,7 @@ async function toldOf(...writes: string[]): Promise<string[]> {
     socket.on('error', () => socket.destroy())
     socket.once('data', () => answer(socket, writes))
   }).listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5_000, 'listening')
+  await deadline(once(server, 'listening'), 30_000, 'listening')
   const end = new Deferred()
   const caller = new ChatCaller((server.address() as AddressInfo).port, {
     first: () => told.push('first'),
@@ -38,9 +38,9 @@ async function toldOf(...writes: string[]): Promise<string[]> {
     },
   })
   try {
-    await deadline(caller.ready(), 5_000, 'connecting')
+    await deadline(caller.ready(), 30_000, 'connecting')
     caller.send('ask')
-    await deadline(end.promise, 5_000, 'the end of the answer')
+    await deadline(end.promise, 30_000, 'the end of the answer')
   } finally {
     caller.socket.destroy()
     server.close()

@@ -16,7 +16,7 @@ const TIMING = { warmSeconds: 0.02, seconds: 0.1, edge: () => {} }
 const stdio = async (_inFlight: number, events: SessionEvents) => openStdio(SERVER_COMMAND, events)
 
 load('calls the echo server over stdio and checks each answer', async () => {
-  const window = await deadline(callsInFlight(stdio, 4, TIMING), 10_000, 'the calls')
+  const window = await deadline(callsInFlight(stdio, 4, TIMING), 30_000, 'the calls')
   assert.ok(window.answers > 0)
   assert.is(window.latencies.length, window.answers)
   assert.not.ok(window.latencies.some(Number.isNaN))
@@ -24,16 +24,16 @@ load('calls the echo server over stdio and checks each answer', async () => {
 
 load('tells how long a new session took', async () => {
   const events = { answered: () => {}, failed: () => {} }
-  const session = await deadline(stdio(1, events), 10_000, 'a session')
+  const session = await deadline(stdio(1, events), 30_000, 'a session')
   assert.ok(session.greeting > 0)
-  await deadline(session.end(), 5_000, 'its end')
+  await deadline(session.end(), 30_000, 'its end')
 })
 
 load('fails when the server cannot be started', async () => {
   const none = async (_inFlight: number, events: SessionEvents) =>
     openStdio(['/nonexistent/server'], events)
   try {
-    await deadline(callsInFlight(none, 1, TIMING), 5_000, 'a failure')
+    await deadline(callsInFlight(none, 1, TIMING), 30_000, 'a failure')
     assert.unreachable()
   } catch (error) {
     assert.match(String(error), /ENOENT/)
@@ -52,7 +52,7 @@ async function peer(answer: (id: string) => string): Promise<Server> {
       else socket.write(reply(text.startsWith('DELETE') ? '200 OK' : '202 Accepted', ''))
     })
   }).listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 1_000, 'a port')
+  await deadline(once(server, 'listening'), 30_000, 'a port')
   return server
 }
 
@@ -67,13 +67,13 @@ async function loaded(server: Server): Promise<string> {
   const { port } = server.address() as AddressInfo
   const open = async (inFlight: number, events: SessionEvents) => openHttp(port, inFlight, events)
   try {
-    const window = await deadline(callsInFlight(open, 3, TIMING), 10_000, 'the calls')
+    const window = await deadline(callsInFlight(open, 3, TIMING), 30_000, 'the calls')
     return window.answers > 0 ? 'answered' : 'silent'
   } catch (error) {
     return String(error)
   } finally {
     server.close()
-    await deadline(once(server, 'close'), 5_000, 'the end of the peer')
+    await deadline(once(server, 'close'), 30_000, 'the end of the peer')
   }
 }
 

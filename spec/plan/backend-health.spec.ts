@@ -115,7 +115,7 @@ health('MCP targets that did not come up are told of until they do', async () =>
   assert.is(group!.faults.length, 1)
   assert.is(group!.faults[0]!.target, 'dead')
   assert.match(group!.faults[0]!.reason, /could not be started/)
-  await deadline(client.delete(), 5000, 'the end of a session')
+  await deadline(client.delete(), 30_000, 'the end of a session')
   assert.is(gateway.live.groups[0]!.faults.length, 1)
 })
 

@@ -26,7 +26,7 @@ function made(adminAddr: string): Made {
   const reloader = new Reloader(gateway, log, { load: () => config, turn: new Turn() })
   const env = { ADMIN_ADDR: adminAddr, STATS_ADDR: 'off', READINESS_ADDR: 'off' }
   new Beside({ config, env, gateway, reloader, log, quit: () => {} })
-  return { log, gateway, stop: () => deadline(gateway.stop(), 5000, 'the gateway to stop') }
+  return { log, gateway, stop: () => deadline(gateway.stop(), 20_000, 'the gateway to stop') }
 }
 
 const ASK = { method: 'GET', path: '', query: new URLSearchParams(), ifNoneMatch: undefined }

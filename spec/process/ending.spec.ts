@@ -14,7 +14,7 @@ async function ended(stop: () => Promise<void>): Promise<{ code: number; lines: 
     ending.begin('SIGTERM')
     ending.begin('SIGTERM')
   })
-  return { code: await deadline(exited, 5_000, 'the end'), lines }
+  return { code: await deadline(exited, 30_000, 'the end'), lines }
 }
 
 test('ends once with 0 when all has stopped', async () => {

@@ -77,7 +77,7 @@ for (const framing of [`content-length: ${SIZE}`, 'connection: close'])
     const taken = await sender.stalled()
     assert.ok(taken < BOUND, `${taken} bytes taken`)
     await drain(client.socket, SIZE)
-    await deadline(sender.done, 5000, 'the rest to be taken')
+    await deadline(sender.done, 30_000, 'the rest to be taken')
   })
 
 for (const chunked of [false, true])
@@ -97,7 +97,7 @@ for (const chunked of [false, true])
       const taken = await sender.stalled()
       assert.ok(taken < BOUND, `${taken} bytes taken`)
       await drain(socket, SIZE)
-      await deadline(sender.done, 5000, 'the rest to be taken')
+      await deadline(sender.done, 30_000, 'the rest to be taken')
     },
   )
 

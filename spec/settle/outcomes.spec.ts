@@ -103,12 +103,12 @@ for (const [kind, request] of [
     })
     stage.add(server)
     server.listen(0, '127.0.0.1')
-    await deadline(once(server, 'listening'), 5000, 'a server to listen')
+    await deadline(once(server, 'listening'), 30_000, 'a server to listen')
     const { port } = server.address() as AddressInfo
     const gateway = await stage.gateway(routeTo({ port }, 'backendTLS: { insecure: true }'))
     const client = await stage.client(gateway)
     client.send(request)
-    await deadline(gone, 5000, 'the handshake to be given up')
+    await deadline(gone, 30_000, 'the handshake to be given up')
     assert.equal(await gateway.outcomes(1), ['client_closed'])
   })
 

@@ -15,7 +15,7 @@ export async function faultsOf(count: number, work: () => unknown): Promise<stri
   process.on('uncaughtException', hear)
   try {
     await work()
-    await deadline(hearing, 5_000, `${count} faults`)
+    await deadline(hearing, 30_000, `${count} faults`)
   } finally {
     process.off('uncaughtException', hear)
   }

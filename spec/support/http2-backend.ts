@@ -24,7 +24,7 @@ export async function http2Backend(
   })
   server.on('sessionError', () => {})
   server.listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5000, 'a server to listen')
+  await deadline(once(server, 'listening'), 30_000, 'a server to listen')
   stage.add({
     close() {
       for (const socket of sockets) socket.destroy()

@@ -62,7 +62,7 @@ export async function untilGone(socket: Socket): Promise<void> {
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const pings = setInterval(() => socket.write(frame('ping', 0, 0, Buffer.alloc(8))), 50)
   try {
-    await deadline(closed, 5000, 'the other side to close its socket')
+    await deadline(closed, 30_000, 'the other side to close its socket')
   } finally {
     clearInterval(pings)
   }

@@ -36,7 +36,7 @@ export class KeyServer {
     const listening = new Promise<void>((resolve) => {
       server.#server.listen(0, '127.0.0.1', resolve)
     })
-    await deadline(listening, 5000, 'the key server to listen')
+    await deadline(listening, 30_000, 'the key server to listen')
     return server
   }
 
@@ -52,7 +52,7 @@ export class KeyServer {
   async untilAsked(count: number): Promise<void> {
     while (this.asked < count) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 5000, `${count} requests for keys`)
+      await deadline(woken, 30_000, `${count} requests for keys`)
     }
   }
 
@@ -64,7 +64,7 @@ export class KeyServer {
   async close(): Promise<void> {
     this.#server.closeAllConnections()
     const closed = new Promise((resolve) => this.#server.close(resolve))
-    await deadline(closed, 5000, 'the key server to close')
+    await deadline(closed, 30_000, 'the key server to close')
   }
 
   #answer(response: ServerResponse): void {

@@ -1,6 +1,6 @@
 // Something that becomes true by itself: it is looked at every turn, and not for ever.
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const last = performance.now() + WAIT_MS

@@ -10,7 +10,7 @@ import { deadline } from '../support/deadline.ts'
 
 const body = suite('ui/event-body')
 
-const WAIT_MS = 5000
+const WAIT_MS = 30_000
 const PACE = { keepAliveMs: WAIT_MS, maxStallMs: WAIT_MS }
 
 /** A client that takes what it is told to take. */

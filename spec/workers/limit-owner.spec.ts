@@ -22,7 +22,7 @@ import { linkPair } from '../support/link-pair.ts'
 
 const owning = suite('workers/limit-owner')
 
-const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 10_000, 'the owner of limits')
+const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'the owner of limits')
 
 const KEYED = `key: 'request.headers["x-user"]'`
 

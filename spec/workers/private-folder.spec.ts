@@ -65,7 +65,7 @@ folder('is made anew with its sockets when somebody removes it', async () => {
   const sockets = new Sockets()
   ensurePrivate(path)
   const opened = sockets.open(createServer(), { path: `${path}/s` })
-  stage.add(await deadline(opened, 5_000, 'a socket'))
+  stage.add(await deadline(opened, 30_000, 'a socket'))
   keepPrivate(path, sockets, log, timer.every)
   timer.turn()
   rmSync(path, { recursive: true })

@@ -38,7 +38,7 @@ const workerOf = (id: string): number => Number(/\.w(\d+)e\d+$/.exec(id)?.[1])
 async function liveOn(workers: TwoWorkers, scheme: string): Promise<void> {
   const fresh = await new FreshClient(`${scheme}://127.0.0.1:${workers.port}/mcp`).connect()
   const { sessionId } = fresh
-  const { tools } = await deadline(fresh.client.listTools(), 10_000, 'the tools')
+  const { tools } = await deadline(fresh.client.listTools(), 30_000, 'the tools')
   assert.ok(tools.length > 5)
   for (let at = 0; at < 50; at++)
     assert.is(await fresh.call('echo', { text: `call ${at}` }), `call ${at}`)
@@ -169,7 +169,7 @@ test('a connection that changed hands is one connection', async () => {
 /** Nobody is connected any more. */
 async function whenQuiet(): Promise<Record<string, number>> {
   for (;;) {
-    const found = await deadline(connectionsOf(plain), 10_000, 'statistics')
+    const found = await deadline(connectionsOf(plain), 30_000, 'statistics')
     if (found['open'] === 0) return found
   }
 }
@@ -241,7 +241,7 @@ test('the session of a worker that died is not found, and the others are', async
   for (let tries = 0; tries < 4; tries++) {
     const raw = await RawClient.connect(plain.port)
     raw.send(post(first!.sessionId, 'lost'))
-    await raw.settled(() => raw.text.includes('session not found'), 10_000, 'a refusal')
+    await raw.settled(() => raw.text.includes('session not found'), 30_000, 'a refusal')
     assert.match(raw.text, /^HTTP\/1\.1 404 /)
     raw.destroy()
     assert.is(await second!.call('echo', { text: 'still' }), 'still')
@@ -249,7 +249,7 @@ test('the session of a worker that died is not found, and the others are', async
   await plain.program.prints((text) => text.match(/worker started/g)?.length === 3)
   for (const one of await bothSessions(plain, 'http')) await one.end()
   await second!.end()
-  await deadline(first!.client.close(), 5_000, 'a client to close')
+  await deadline(first!.client.close(), 30_000, 'a client to close')
 })
 
 test.run()

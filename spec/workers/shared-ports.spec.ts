@@ -38,7 +38,7 @@ class Worker {
   async open(place = PLACE): Promise<unknown> {
     const answer = new Promise((resolve) => this.#asked.push(resolve))
     this.link.hear({ kind: OPEN, number: 1, body: place })
-    return deadline(answer, 5_000, 'a port')
+    return deadline(answer, 30_000, 'a port')
   }
 
   say(kind: string, body: unknown): void {

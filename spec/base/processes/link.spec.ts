@@ -5,7 +5,7 @@ import { deadline } from '../../support/deadline.ts'
 
 const test = suite('base/processes/link')
 
-const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 5_000, 'an answer')
+const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'an answer')
 
 /** Two ends, each message through JSON as on a channel of Node. */
 function pair(): [Link, Link] {

@@ -19,7 +19,7 @@ function server(word: string): Server {
 }
 
 async function open(from: Sockets, word: string, path: string): Promise<{ close(): void }> {
-  return deadline(from.open(server(word), { path }), 5_000, 'a socket')
+  return deadline(from.open(server(word), { path }), 30_000, 'a socket')
 }
 
 async function answerAt(path: string): Promise<string> {
@@ -29,7 +29,7 @@ async function answerAt(path: string): Promise<string> {
 sockets('tell the descriptors of all that are open, by place', async () => {
   const all = new Sockets()
   const place = { host: '127.0.0.1', port: 0 }
-  const opened = await deadline(all.open(server('a'), place), 5_000, 'a port')
+  const opened = await deadline(all.open(server('a'), place), 30_000, 'a port')
   assert.ok(opened.port > 0)
   assert.equal([...all.descriptors.keys()], ['127.0.0.1 0'])
   assert.ok([...all.descriptors.values()][0]! > 2)
@@ -42,7 +42,7 @@ sockets('several on port 0 of one host are as many, and a successor is given eac
   const all = new Sockets()
   const [one, two] = [server('a'), server('b')]
   const opening = Promise.all([all.open(one, place), all.open(two, place)])
-  const [first, second] = await deadline(opening, 5_000, 'two ports')
+  const [first, second] = await deadline(opening, 30_000, 'two ports')
   assert.equal([...all.descriptors.keys()], ['127.0.0.1 0', '127.0.0.1 0 2'])
   first.close()
   assert.equal([...all.descriptors.keys()], ['127.0.0.1 0 2'])
@@ -59,7 +59,7 @@ sockets('several on port 0 of one host are as many, and a successor is given eac
       done()
       return asked
     }) as unknown as Server['listen']
-    await deadline(next.open(asked, place), 5_000, 'a given one')
+    await deadline(next.open(asked, place), 30_000, 'a given one')
   }
 })
 
@@ -103,7 +103,7 @@ sockets('a file that somebody removed is made anew, and who was connected stays'
   const path = stage.add(new Folder()).at('a.sock')
   const all = new Sockets()
   const talking = createServer((socket) => socket.pipe(socket))
-  const opened = await deadline(all.open(talking, { path }), 5_000, 'a socket')
+  const opened = await deadline(all.open(talking, { path }), 30_000, 'a socket')
   const before = await stage.client({ path })
   before.send('one')
   await before.until(/one/)

@@ -38,10 +38,10 @@ pulse.after.each(() => {
 
 async function opened(): Promise<Scene> {
   const server = createServer().listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5_000, 'a port')
+  await deadline(once(server, 'listening'), 30_000, 'a port')
   const accepted = once(server, 'connection')
   const client = await RawClient.connect((server.address() as AddressInfo).port)
-  const [socket] = (await deadline(accepted, 5_000, 'a connection')) as [Socket]
+  const [socket] = (await deadline(accepted, 30_000, 'a connection')) as [Socket]
   const session = performServerHandshake(socket)
   session.on('error', () => {})
   const say = async (bytes: Buffer | string): Promise<void> => {
@@ -61,7 +61,7 @@ async function opened(): Promise<Scene> {
 }
 
 async function turn(): Promise<void> {
-  await deadline(new Promise((resolve) => setTimeout(resolve, 2)), 5_000, 'a turn')
+  await deadline(new Promise((resolve) => setTimeout(resolve, 2)), 30_000, 'a turn')
 }
 
 /** So many sweeps; the verdict of each. */

@@ -44,7 +44,7 @@ async function listener(): Promise<Listener> {
     })
   })
   server.listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5_000, 'a listener')
+  await deadline(once(server, 'listening'), 30_000, 'a listener')
   return {
     port: (server.address() as AddressInfo).port,
     heard,

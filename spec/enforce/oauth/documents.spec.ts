@@ -40,14 +40,14 @@ async function scene(timeout = 5000): Promise<Scene> {
   const settled = (): Promise<unknown> =>
     deadline(
       last.then(() => new Promise((resolve) => setImmediate(resolve))),
-      5000,
+      30_000,
       'the fetch',
     )
   const clock = { time: 1e12, now: () => clock.time }
   const lines: Line[] = []
   const kept = new Documents(new Ear((line) => lines.push(line)), quick, clock)
   const first = (...paths: string[]): Promise<unknown> =>
-    deadline(kept.first(paths.map((path) => origin + path)), 5000, 'a document')
+    deadline(kept.first(paths.map((path) => origin + path)), 30_000, 'a document')
   return { provider, clock, lines, first, settled }
 }
 

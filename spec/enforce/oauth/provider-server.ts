@@ -60,21 +60,21 @@ export class ProviderServer {
   async untilHeard(count: number): Promise<void> {
     while (this.heard.length < count) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 5000, `${count} requests to the provider`)
+      await deadline(woken, 30_000, `${count} requests to the provider`)
     }
   }
 
   async close(): Promise<void> {
     this.#server.closeAllConnections()
     const closed = new Promise((resolve) => this.#server.close(resolve))
-    await deadline(closed, 5000, 'the provider to close')
+    await deadline(closed, 30_000, 'the provider to close')
   }
 
   async #listen(port: number): Promise<void> {
     const listening = new Promise<void>((resolve) => {
       this.#server.listen(port, '127.0.0.1', resolve)
     })
-    await deadline(listening, 5000, 'the provider to listen')
+    await deadline(listening, 30_000, 'the provider to listen')
   }
 
   async #hear(request: IncomingMessage, response: ServerResponse): Promise<void> {

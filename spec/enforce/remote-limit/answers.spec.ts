@@ -38,7 +38,7 @@ answers.after.each(() => {
 
 /** What it was answered, in short. */
 async function told(asked: Promise<Asked>): Promise<string> {
-  const result = await deadline(asked, 5_000, 'an answer')
+  const result = await deadline(asked, 30_000, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
@@ -59,7 +59,7 @@ answers('are asked for as gRPC wants it', async () => {
   raw.onBody = (bytes) => bodies.push(bytes)
   const asking = service.ask(REQUEST, 700)
   await raw.called(1)
-  await deadline(once(raw.streams[0]!, 'end'), 5_000, 'the whole request')
+  await deadline(once(raw.streams[0]!, 'end'), 30_000, 'the whole request')
   answerOk(raw.streams[0]!)
   assert.is(await told(asking.answer), 'ok')
   const { host, port } = raw.endpoint
@@ -181,7 +181,7 @@ answers('that do not come in time are not waited for', async () => {
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
   assert.is(await told(asking.answer), 'timeout: no answer in time')
-  await deadline(closed, 5_000, 'the stream to close')
+  await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
@@ -193,7 +193,7 @@ answers('that nobody waits for any more are cancelled at the service', async () 
   asking.cancel()
   asking.cancel()
   assert.is(await told(asking.answer), 'cancelled: cancelled')
-  await deadline(closed, 5_000, 'the stream to close')
+  await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 

@@ -21,7 +21,7 @@ const REQUEST = {
   domain: 'd',
   descriptors: [{ entries: [{ key: 'k', value: 'v' }], limit: null, hits: null }],
 }
-const WAIT_MS = 5_000
+const WAIT_MS = 30_000
 
 const closing: { close(): void }[] = []
 client.after.each(() => {

@@ -58,7 +58,7 @@ export class Limited {
 export const REFUSED = new WeakMap<Exchange, Record<string, string>>()
 
 async function said(exchange: Exchange, limited: Limited, verdict: Verdict): Promise<string> {
-  const reply: Reply | undefined = await deadline(Promise.resolve(verdict), 5_000, 'a verdict')
+  const reply: Reply | undefined = await deadline(Promise.resolve(verdict), 30_000, 'a verdict')
   if (reply === undefined) return 'pass'
   limited.policy.response!(exchange, reply.head)
   const { date: _date, ...fields } = Object.fromEntries(reply.head.entries())

@@ -37,7 +37,7 @@ function closeOf(stream: ServerHttp2Stream): Promise<number> {
   const closed = new Promise<number>((resolve) =>
     stream.once('close', () => resolve(stream.rstCode ?? 0)),
   )
-  return deadline(closed, 5000, 'a stream to close')
+  return deadline(closed, 30_000, 'a stream to close')
 }
 
 // The whole answer and the reset arrive in one read, so that the end is known but not yet read.
@@ -147,7 +147,7 @@ faults('waits for the answer to a request that was taken while others time out',
   )
   const client = await stage.client(gateway)
   client.send(POST)
-  await deadline(taken, 5000, 'the backend to have the request')
+  await deadline(taken, 30_000, 'the backend to have the request')
   const other = await stage.client(gateway)
   other.send('POST /stuck HTTP/1.1\r\nhost: a\r\ncontent-length: 300000\r\n\r\n')
   other.send(Buffer.alloc(300_000))

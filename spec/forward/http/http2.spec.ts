@@ -125,7 +125,7 @@ http2('resets the stream when the client is gone', async () => {
   client.send(GET)
   await client.until(/some/)
   client.destroy()
-  await deadline(over, 5000, 'the stream to close')
+  await deadline(over, 30_000, 'the stream to close')
   assert.equal(codes, [constants.NGHTTP2_CANCEL])
   assert.equal(await gateway.outcomes(1), ['client_closed'])
 })

@@ -35,7 +35,7 @@ async function answerOf(text: string): Promise<string> {
 
 async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
-  await deadline(once(server, 'listening'), 5000, 'a server to listen')
+  await deadline(once(server, 'listening'), 30_000, 'a server to listen')
   return (server.address() as AddressInfo).port
 }
 
@@ -153,9 +153,9 @@ tls('carries a websocket to a backend that would rather speak HTTP/2', async () 
   await client.until(/ok/)
   const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/`)
   stage.add({ close: () => socket.terminate() })
-  await deadline(once(socket, 'open'), 5000, 'a websocket to open')
+  await deadline(once(socket, 'open'), 30_000, 'a websocket to open')
   socket.send('echo')
-  const [data] = (await deadline(once(socket, 'message'), 5000, 'an echo')) as [Buffer]
+  const [data] = (await deadline(once(socket, 'message'), 30_000, 'an echo')) as [Buffer]
   assert.is(data.toString(), 'echo')
 })
 

@@ -75,7 +75,7 @@ export class RlsDouble {
         error === null ? resolve(port) : reject(error),
       )
     })
-    this.#port = await deadline(bound, 5_000, 'a rate limit service to listen')
+    this.#port = await deadline(bound, 30_000, 'a rate limit service to listen')
     this.#server = server
   }
 

@@ -46,7 +46,7 @@ export class RawService {
     const service = new RawService(onStream)
     if (typeof at === 'string') service.#server.listen(at)
     else service.#server.listen(at, '127.0.0.1')
-    await deadline(once(service.#server, 'listening'), 5_000, 'a service to listen')
+    await deadline(once(service.#server, 'listening'), 30_000, 'a service to listen')
     return service
   }
 
@@ -59,7 +59,7 @@ export class RawService {
   async called(count: number): Promise<void> {
     while (this.streams.length < count) {
       const woken = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(woken, 5_000, `${count} calls`)
+      await deadline(woken, 30_000, `${count} calls`)
     }
   }
 

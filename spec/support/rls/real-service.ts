@@ -9,7 +9,7 @@ import { Program } from './program.ts'
 import { startRedis } from './redis.ts'
 import type { Redis } from './redis.ts'
 
-const START_MS = 20_000
+const START_MS = 60_000
 const HOST = '127.0.0.1'
 
 interface Status {

@@ -9,7 +9,7 @@ import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
 import { Program } from './program.ts'
 
-const START_MS = 10_000
+const START_MS = 30_000
 
 export interface Redis {
   /** What it is, for people. */

@@ -38,7 +38,7 @@ const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
 }
 
 async function done(watch: Watch): Promise<void> {
-  await deadline(new Promise<void>((resolve) => watch.whenDone(resolve)), 5_000, 'the decoder')
+  await deadline(new Promise<void>((resolve) => watch.whenDone(resolve)), 30_000, 'the decoder')
 }
 
 function watchFor({ file, format }: Fixture, coding: string): Watch {
@@ -123,7 +123,7 @@ decoded('knows what has come of a stream that is cut', async () => {
   gzip.write(start)
   await deadline(
     new Promise((resolve) => gzip.flush(() => resolve(null))),
-    5_000,
+    30_000,
     'the first event',
   )
   gzip.write(rest.join(''))
@@ -224,7 +224,7 @@ decoded('gives up on an answer that is too long, though it swells little', async
   const watch = new DecodedWatch(inner, () => decoder)
   for (let given = 0; given <= MAX_DECODED_BYTES; given += piece.length) {
     watch.chunk(piece, 0, piece.length)
-    await deadline(new Promise((resolve) => setImmediate(resolve)), 5_000, 'a turn')
+    await deadline(new Promise((resolve) => setImmediate(resolve)), 30_000, 'a turn')
   }
   assert.equal(ends, ['backend_reset'])
   assert.is(shown.length, MAX_DECODED_BYTES / piece.length)
