@@ -143,6 +143,11 @@ export class Gateway {
     return this.#readiness
   }
 
+  /** Open ones, of clients. */
+  get connections(): number {
+    return this.#ports.listeners.reduce((sum, { open }) => sum + open, 0)
+  }
+
   /** What is in force. */
   get plan(): Plan {
     return this.#plan

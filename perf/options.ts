@@ -7,6 +7,7 @@ export const MEASURES = [
   'rate',
   'sse',
   'open',
+  'open-first',
   'down',
   'up',
   'bulk-down',

@@ -9,6 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const START_DEADLINE_MS = 10_000
 const STOP_DEADLINE_MS = 2_000
 const START_TRIES = 3
+/** Who uses no processor for so long is at rest. */
+const REST_MS = 300
+const REST_DEADLINE_MS = 10_000
 const OPEN_FILES = 65_536
 /** USER_HZ: the unit of the times in /proc, 100 on every Linux that Node runs on. */
 const MICROS_PER_TICK = 10_000
@@ -93,6 +96,17 @@ export class Running {
   rssKib(): number {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, 'latin1')
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN)
+  }
+
+  /** What it does for itself after its start is over, or goes on for so long that it belongs to it. */
+  async atRest(): Promise<void> {
+    const until = Date.now() + REST_DEADLINE_MS
+    for (let before = Number.NaN; Date.now() < until;) {
+      const { total } = this.cpu()
+      if (total === before) return
+      before = total
+      await sleep(REST_MS)
+    }
   }
 
   async stop(): Promise<void> {

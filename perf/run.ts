@@ -14,7 +14,7 @@ import { idle, idleMany } from './measure-idle.ts'
 import { findLimits, limitsCheck, limitsKeys } from './measure-limits.ts'
 import { llmSmall, llmSse, llmTtfb } from './measure-llm.ts'
 import { mcpBusy, mcpNew, mcpOne } from './measure-mcp.ts'
-import { open } from './measure-open.ts'
+import { open, openFirst } from './measure-open.ts'
 import { rate, small, wrk } from './measure-small.ts'
 import { sse } from './measure-sse.ts'
 import { findStart, start as starting } from './measure-start.ts'
@@ -43,6 +43,7 @@ const MEASURES: Readonly<Record<MeasureName, Measure>> = {
   rate,
   sse,
   open,
+  'open-first': openFirst,
   down,
   up,
   'bulk-down': bulkDown,
@@ -211,7 +212,9 @@ function peersOf({ peers }: Bench, { measure }: Outcome): Peer[] {
 async function started(bench: Bench, peer: Peer, backend: Running): Promise<Running | undefined> {
   try {
     const cores = peer.cores === 'all' ? ALL_CORES : PROXY_CORE
-    return await start((port) => peer.command(port, backend.port), cores)
+    const proxy = await start((port) => peer.command(port, backend.port), cores)
+    await proxy.atRest()
+    return proxy
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     bench.peers = bench.peers.filter((other) => other !== peer)

@@ -14,6 +14,7 @@ import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
 import { Successor } from './successor.ts'
 import type { Predecessor } from './successor.ts'
+import { warm } from './warm.ts'
 
 export async function run(
   start: Start,
@@ -68,7 +69,8 @@ export async function run(
   // Before anything is open: whoever finds it may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
-  const opening = open(gateway, beside, predecessor, log)
+  const warmed = (): Promise<void> => warm(start, { config, gateway, log })
+  const opening = open({ gateway, beside, log, warmed }, predecessor)
   if (start.mayChange) reloader.keepUp(readAt, opening)
   await opening.catch((error: unknown) => {
     if (ending.state === 'running') throw error
@@ -79,18 +81,26 @@ export async function run(
   tellHints(config, log)
 }
 
+interface Parts {
+  readonly gateway: Gateway
+  readonly beside: Beside
+  readonly log: Log
+  readonly warmed: () => Promise<void>
+}
+
 async function open(
-  gateway: Gateway,
-  beside: Beside,
+  { gateway, beside, log, warmed }: Parts,
   predecessor: Predecessor | null,
-  log: Log,
 ): Promise<void> {
   if (predecessor === null) {
     await beside.open()
     await gateway.start()
+    void warmed()
     return
   }
   log.share()
+  // Until then the predecessor is faster.
+  await warmed()
   try {
     // Nobody who asks whether this gateway is ready may hear that it is not.
     await gateway.start()

@@ -20,6 +20,7 @@ import type { WrittenInForce } from '../workers/supervisor.ts'
 import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'
 import type { Start } from './start.ts'
+import { warm } from './warm.ts'
 import { shareOf } from './worker-share.ts'
 
 /** A supervisor that is so busy is stuck. */
@@ -88,6 +89,7 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   await beside.open()
   await gateway.start()
   keepPrivate(folder, sockets, log)
+  void warm(start, { config, gateway, log })
 }
 
 /** As the supervisor read it: the files may be others by now, and broken. */

@@ -44,6 +44,7 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     maxReaders: shape.ui?.maxReaders ?? MAX_READERS,
     maxKeys: shape.rateLimit?.maxKeys ?? MAX_KEYS,
     maxWatchers: shape.trace?.maxWatchers ?? MAX_WATCHERS,
+    warmUp: shape.warmUp ?? 'on',
     maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }
 }
