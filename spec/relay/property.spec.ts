@@ -1,10 +1,10 @@
 // Any legal message, split anyhow, comes out with the same head and the same body, in both directions.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { deadline } from '../support/deadline.ts'
 import type { Backend, Connection } from '../support/backend.ts'
+import { fc } from '../support/fast-check.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
 

@@ -1,10 +1,10 @@
 // YAML to be read by people, which means what it was made of to everybody who parses it.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parse } from 'yaml'
 import { Placed, yamlText } from '../../lib/ui/yaml-text.ts'
+import { fc } from '../support/fast-check.ts'
 
 const writing = suite('ui/yaml-text')
 

@@ -1,9 +1,9 @@
 // JSON in and out of expressions.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fromJson, readJson, toJson } from '../../../lib/base/cel/json.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const json = suite('cel json')
 

@@ -1,7 +1,6 @@
 // Claims and headers are written by strangers: nothing they hold escapes, nothing they ask for runs long.
 
 import { inspect } from 'node:util'
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
@@ -21,6 +20,7 @@ import type { Evaluator } from '../../../lib/base/cel/library.ts'
 import { View } from '../../../lib/base/cel/view.ts'
 import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex/safety.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', 'X-Secret: s3cr3t'))
 

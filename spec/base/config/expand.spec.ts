@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Disguise, expand } from '../../../lib/base/config/expand.ts'
 import { sourcesOf } from '../../../lib/base/config/source.ts'
 import { problemsOf } from '../../support/config.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const expansion = suite('expansion of variables')
 

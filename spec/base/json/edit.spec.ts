@@ -1,10 +1,10 @@
 // Edits of JSON in place: what was asked for changes, and nothing else.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { edited, spansAt } from '../../../lib/base/json/edit.ts'
 import { valueOf } from '../../../lib/base/json/scan.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const edit = suite('json edit')
 

@@ -1,11 +1,11 @@
 // Peeking at JSON on its way. JSON.parse is the judge of what is JSON and of what its members are.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Peek } from '../../../lib/base/json/peek.ts'
 import { MAX_NAME_BYTES, NO_INTEREST } from '../../../lib/base/json/root-members.ts'
 import { MAX_JSON_DEPTH } from '../../../lib/base/json/scan.ts'
+import { fc } from '../../support/fast-check.ts'
 import { splits } from '../../support/splits.ts'
 import { jsonKeys } from '../../support/json-keys.ts'
 

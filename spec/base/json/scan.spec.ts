@@ -1,6 +1,5 @@
 // JSON read in place. JSON.parse is the judge of what is JSON, and of what lies where.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
@@ -11,6 +10,7 @@ import {
   valueOf,
 } from '../../../lib/base/json/scan.ts'
 import type { Span } from '../../../lib/base/json/scan.ts'
+import { fc } from '../../support/fast-check.ts'
 import { places } from '../../support/splits.ts'
 import { jsonKeys } from '../../support/json-keys.ts'
 

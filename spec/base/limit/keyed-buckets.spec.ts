@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_KEYS } from '../../../lib/base/bounds/limits.ts'
 import { KeyedBuckets, LONGEST_KEPT_KEY, keyRoom } from '../../../lib/base/limit/keyed-buckets.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const keyed = suite('keyed buckets')
 

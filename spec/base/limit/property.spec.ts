@@ -1,11 +1,11 @@
 // Any interleaving of admissions, raises, settlements and waits leaves a bucket where a ledger, kept window by window
 // and token by token, says that it must be.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Bucket } from '../../../lib/base/limit/bucket.ts'
 import { TokenCharge } from '../../../lib/base/limit/token-charge.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const balance = suite('base/limit/property')
 

@@ -1,10 +1,10 @@
 // Which regexes may see foreign text. What the judge accepts is run by a matcher that counts its steps.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { unsafeReason } from '../../../lib/base/regex/safety.ts'
 import { countSteps } from '../../support/count-steps.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const WAYS = 'repeats something that can match the same text in several ways'
 const SHARED = 'has several open repeats that can share a text; anchor it with ^'

@@ -1,9 +1,9 @@
 // Event streams: bytes on the left, what their reader is told on the right, at every split.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EventReader } from '../../../lib/base/sse/reader.ts'
+import { fc } from '../../support/fast-check.ts'
 import { splits } from '../../support/splits.ts'
 
 type Told = [name: string, data: string, id: string | null] | number | 'too long'

@@ -1,9 +1,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import * as fc from 'fast-check'
 import { ResponseHead } from '../../../lib/base/wire/head.ts'
 import type { Fields, RequestHead } from '../../../lib/base/wire/head.ts'
 import { parseRequestHead } from '../../../lib/base/wire/parse-head.ts'
+import { fc } from '../../support/fast-check.ts'
 
 function request(lines: string): RequestHead {
   const bytes = Buffer.from(`GET /p?q HTTP/1.1\r\n${lines}\r\n`, 'latin1')

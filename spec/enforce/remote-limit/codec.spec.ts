@@ -1,11 +1,11 @@
 // Rate limit messages: bytes on the page, and the same as protobufjs makes of the published protos.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { decodeAnswer, encodeRequest } from '../../../lib/enforce/remote-limit/codec.ts'
 import type { Code, RateLimitRequest, Unit } from '../../../lib/enforce/remote-limit/codec.ts'
 import { Malformed } from '../../../lib/enforce/remote-limit/protobuf.ts'
+import { fc } from '../../support/fast-check.ts'
 import { SHOULD_RATE_LIMIT } from '../../support/rls/protocol.ts'
 import type { CodeName, UnitName, WireHeader } from '../../support/rls/protocol.ts'
 

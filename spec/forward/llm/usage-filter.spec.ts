@@ -1,10 +1,10 @@
 // Streams with the chunk that the gateway asked for, and what is left of them: everything else, byte for byte.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_HELD_EVENT_BYTES, UsageFilter } from '../../../lib/forward/llm/usage-filter.ts'
 import { TappedBody } from '../../../lib/base/tapped-body.ts'
+import { fc } from '../../support/fast-check.ts'
 import { bytesOf } from '../../support/llm/fixture.ts'
 import { NotingSink, PushedBody } from '../../support/llm/pushing.ts'
 import { splits } from '../../support/splits.ts'

@@ -1,10 +1,10 @@
 // JSON-RPC messages: what they are, and that sending them on changes nothing but what it must.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { itemsOf, valueOf } from '../../../lib/base/json/scan.ts'
 import { Message } from '../../../lib/forward/mcp/message.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const messages = suite('mcp message')
 

@@ -1,6 +1,5 @@
 // Any body, cut anywhere, edited in any way: the judge works on the whole text, with what lib/base/json finds in it.
 
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Budget } from '../../../../lib/base/bounds/budget.ts'
@@ -8,6 +7,7 @@ import { edited } from '../../../../lib/base/json/edit.ts'
 import type { Edit } from '../../../../lib/base/json/edit.ts'
 import { membersOf, valueOf } from '../../../../lib/base/json/scan.ts'
 import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
+import { fc } from '../../../support/fast-check.ts'
 import { jsonKeys } from '../../../support/json-keys.ts'
 import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
 
