@@ -36,7 +36,7 @@ async function noChildLeft(gateway: { lines: Line[] }): Promise<void> {
 }
 
 ending('an idle session ends after its time, with its child', async () => {
-  const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 400ms, goneTtl: 10s' })
+  const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 1s, goneTtl: 10s' })
   assert.is(await reasonOf(gateway), 'idle')
   await noChildLeft(gateway)
   const answer = await client.call('echo')

@@ -80,8 +80,8 @@ crossing('a target that takes its time to start joins later', async () => {
 })
 
 crossing('calls to a target that is still starting wait for it', async () => {
-  const targets = [puppet('slow', '--delay', '1500'), server('a', '--tools', 'echo')]
-  const [, client] = await begin(stage, { targets, limits: 'listTimeout: 700ms' })
+  const targets = [puppet('slow', '--delay', '2500'), server('a', '--tools', 'echo')]
+  const [, client] = await begin(stage, { targets, limits: 'listTimeout: 1500ms' })
   assert.match(await client.textOf('slow_line'), '"name":"line"')
 })
 
