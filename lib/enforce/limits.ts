@@ -12,7 +12,7 @@ import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import type { Labels } from '../base/live/metrics.ts'
-import { sensitiveNames } from '../base/redact.ts'
+import { sensitiveNames } from '../base/redact/names.ts'
 import type { LimitAsker } from './limit-asker.ts'
 
 /** Keys of one rule that its status names. */

@@ -11,7 +11,7 @@ import type { Config } from '../base/config/types.ts'
 import { FileWatch, LOOK_MS } from '../base/config/watch.ts'
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
-import { shownTarget } from '../base/redact.ts'
+import { shownTarget } from '../base/redact/texts.ts'
 import { Errand } from '../base/turn.ts'
 import type { Turn } from '../base/turn.ts'
 

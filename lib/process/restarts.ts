@@ -2,7 +2,7 @@
 
 import { messageOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
-import { shownTarget } from '../base/redact.ts'
+import { shownTarget } from '../base/redact/texts.ts'
 import { Errand } from '../base/turn.ts'
 import type { Turn } from '../base/turn.ts'
 

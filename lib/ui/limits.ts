@@ -3,7 +3,7 @@
 import type { Showing } from '../base/config/show.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import { someOf } from '../base/live/views.ts'
-import { REDACTED } from '../base/redact.ts'
+import { REDACTED } from '../base/redact/names.ts'
 import type { LimitRule, LimitsView } from './api.ts'
 import type { LimitHistory } from './limit-history.ts'
 

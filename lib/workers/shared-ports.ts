@@ -9,6 +9,7 @@ import { TCP_OPTIONS } from '../base/bounds/limits.ts'
 import type { Refusals } from '../base/bounds/refusals.ts'
 import type { Link } from '../base/processes/link.ts'
 import type { OpenedPort, OpenPort, PortPlace } from '../base/processes/open-port.ts'
+import { Turn } from '../base/turn.ts'
 import { closeHandle, descriptorOf, takeHandleAndDestroy } from '../base/wire/handle.ts'
 import { CLOSE, CONNECTION, OPEN, CONNECTION_REFUSED, CONNECTION_TAKEN } from './messages.ts'
 
@@ -79,7 +80,7 @@ export class SharedPorts {
   /** By host and port. */
   readonly #ports = new Map<string, Port>()
   /** One is opened after the other: two workers may ask for the same. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turn = new Turn()
   #state: 'open' | 'closed' = 'open'
   readonly #holders = new Map<Link, Holder>()
   readonly #given = new Map<number, Given>()
@@ -98,7 +99,8 @@ export class SharedPorts {
     const holder: Holder = { link, untaken: 0 }
     this.#holders.set(link, holder)
     link.on(OPEN, (place) => this.#openFor(holder, place as PortPlace))
-    link.on(CLOSE, (key) => void this.#closeFor(holder, String(key)))
+    const close = async (key: string): Promise<void> => this.#closeFor(holder, key)
+    link.on(CLOSE, (key) => void this.#turn.take(() => close(String(key))))
     link.on(CONNECTION_TAKEN, (number) => this.#taken(Number(number)))
     link.on(CONNECTION_REFUSED, (number) => this.#takeBack(Number(number)))
   }
@@ -125,10 +127,8 @@ export class SharedPorts {
   }
 
   async #openFor(holder: Holder, place: PortPlace): Promise<OpenAnswer> {
-    const opening = this.#turn.then(() => this.#opened(place))
-    this.#turn = opening.catch(() => {})
     try {
-      const port = await opening
+      const port = await this.#turn.take(() => this.#opened(place))
       if (this.#holders.has(holder.link)) port.holders.push(holder)
       this.#serveWaiting(port)
       return { port: port.opened?.port ?? place.port }
@@ -190,8 +190,7 @@ export class SharedPorts {
     if (this.#state === 'closed') throw new Error('the gateway is stopping')
   }
 
-  async #closeFor(holder: Holder, key: string): Promise<void> {
-    await this.#turn
+  #closeFor(holder: Holder, key: string): void {
     const port = this.#ports.get(key)
     if (port === undefined) return
     leave(port, holder)
@@ -203,7 +202,7 @@ export class SharedPorts {
     port.opened?.close()
     port.opened = null
     const rival = this.#rivalOf(port.place)
-    if (rival !== undefined) this.#turn = this.#turn.then(() => this.#revive(rival))
+    if (rival !== undefined) void this.#turn.take(() => this.#revive(rival))
     for (const { handle } of port.waiting.splice(0)) closeHandle(handle)
   }
 

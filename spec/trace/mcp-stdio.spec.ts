@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_REASON } from '../../lib/base/redact.ts'
+import { MAX_REASON } from '../../lib/base/redact/lines.ts'
 import {
   begin,
   beginOpenly,

@@ -1,7 +1,7 @@
 // Which arguments of a program are shown: flags, and words that name a program, a package or a file. Any other may be
 // a credential, whatever stands before it.
 
-import { REDACTED } from '../redact.ts'
+import { REDACTED } from '../redact/names.ts'
 
 /** `-y`, `--name`: without a value. */
 const FLAG = /^(?:-[a-z]{1,3}|--[a-z][\w.-]{0,39}|--)$/i

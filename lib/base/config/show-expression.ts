@@ -1,7 +1,8 @@
 // The text of an expression as it is shown: what one compares a credential with is one, too.
 
-import { isSecretHeader, isSecretSetting, REDACTED, shownValue } from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+import { shownValue } from '../redact/lines.ts'
+import { isSecretHeader, isSecretSetting, REDACTED } from '../redact/names.ts'
+import type { Hidden } from '../redact/names.ts'
 
 type Names = Pick<Hidden, 'headers'>
 

@@ -2,17 +2,16 @@
 
 import { X509Certificate } from 'node:crypto'
 import { Expression } from '../cel/compile.ts'
+import { shownValue } from '../redact/lines.ts'
 import {
   isSecretGroup,
   isSecretParameter,
   isSecretSetting,
   REDACTED,
   sensitiveNames,
-  shownBody,
-  shownValue,
-  withoutTexts,
-} from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+} from '../redact/names.ts'
+import { shownBody, withoutTexts } from '../redact/texts.ts'
+import type { Hidden } from '../redact/names.ts'
 import { durationText } from './duration.ts'
 import { Secret } from './secret.ts'
 import { shownArguments } from './show-arguments.ts'

@@ -1,7 +1,7 @@
 // A bounded copy of a body that passes; what is above the bound passes uncopied.
 
 import { Pile } from '../pile.ts'
-import { shownBody } from '../redact.ts'
+import { shownBody } from '../redact/texts.ts'
 import type { Outcome, Tap } from '../types.ts'
 import { Arrivals, movedTo } from './arrivals.ts'
 import type { Arrival } from './arrivals.ts'

@@ -5,14 +5,9 @@ import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
-import {
-  isSecretGroup,
-  isSecretHeader,
-  isSecretSetting,
-  REDACTED,
-  withoutTexts,
-} from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+import { isSecretGroup, isSecretHeader, isSecretSetting, REDACTED } from '../redact/names.ts'
+import { withoutTexts } from '../redact/texts.ts'
+import type { Hidden } from '../redact/names.ts'
 import type { Fields, RequestHead } from '../wire/head.ts'
 import type { ShownTexts } from './shown-texts.ts'
 

@@ -1,7 +1,8 @@
 // What of a request's texts is shown. A trace looks at the same ones at every step: long ones are read only once.
 
-import { shownTarget, shownValue } from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+import { shownValue } from '../redact/lines.ts'
+import { shownTarget } from '../redact/texts.ts'
+import type { Hidden } from '../redact/names.ts'
 
 /** Shorter ones are read faster than kept. */
 const MIN_KEPT_LENGTH = 128

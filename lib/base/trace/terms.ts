@@ -2,8 +2,8 @@
 
 import type { Config } from '../config/types.ts'
 import { Showing } from '../config/show.ts'
-import { sensitiveNames } from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+import { sensitiveNames } from '../redact/names.ts'
+import type { Hidden } from '../redact/names.ts'
 
 export interface TraceTerms {
   readonly hidden: Hidden

@@ -1,7 +1,7 @@
 // One call to a backend as a trace tells it: what goes out, and what comes back or does not.
 
-import { shownReason } from '../redact.ts'
-import type { Hidden } from '../redact.ts'
+import { shownReason } from '../redact/lines.ts'
+import type { Hidden } from '../redact/names.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import type { Tap } from '../types.ts'
 import { BodyCopy } from './body-copy.ts'

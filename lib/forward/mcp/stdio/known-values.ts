@@ -1,7 +1,7 @@
 // Values that a child was given and may print: what was set in its environment, and its arguments that are not shown.
 
 import { hiddenArguments, isPlainName } from '../../../base/config/show-arguments.ts'
-import { isSecretParameter, REDACTED } from '../../../base/redact.ts'
+import { isSecretParameter, REDACTED } from '../../../base/redact/names.ts'
 import type { StdioTarget } from './start.ts'
 
 /** A shorter one stands in many lines that have nothing to do with it. */

@@ -2,7 +2,7 @@
 // no child hangs on it; what is too long or too much is cut or counted.
 
 import type { Log, Value } from '../../../base/log/log.ts'
-import { shownLine } from '../../../base/redact.ts'
+import { shownLine } from '../../../base/redact/lines.ts'
 import type { KnownValues } from './known-values.ts'
 import { Lines } from './lines.ts'
 import type { LineOwner } from './lines.ts'

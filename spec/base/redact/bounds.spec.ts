@@ -8,7 +8,7 @@ import {
   shownBody,
   shownTarget,
   WITHHELD,
-} from '../../lib/base/redact.ts'
+} from '../../../lib/base/redact/texts.ts'
 
 const bounds = suite('redact bounds')
 

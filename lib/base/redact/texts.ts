@@ -1,8 +1,7 @@
-// What is never shown to people: one list for traces, dumps and logs. The backend and rules still see the real values.
+// Targets and bodies as people see them: without what stands under the name of a credential.
 
-import { decoded, unescaped } from './loose-decoding.ts'
-
-export const REDACTED = '<redacted>'
+import { unescaped } from '../loose-decoding.ts'
+import { GROUP, NO_NAMES, REDACTED, isSecret } from './names.ts'
 
 /** Instead of a text in which there is more to judge than this. */
 export const WITHHELD = '<redacted: too many names>'
@@ -13,37 +12,6 @@ export const MAX_ODD_NAMES = 10_000
 const MAX_NAME_LENGTH = 1024
 const ODD = /[%\\[\].]/
 
-/** Whatever `config.sensitiveHeaders` adds; spec.md §5.8 has the first two. */
-const SENSITIVE_HEADERS = [
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-  // Whoever has it can use the session.
-  'mcp-session-id',
-  'session',
-  // Where browsers put a token that they can put nowhere else.
-  'sec-websocket-protocol',
-]
-
-/** How the name of a credential ends, whatever has it: a header nobody has listed, a setting, a parameter, a member. */
-const ENDING =
-  'secret|token|passwo?r?d|passphrase|pwd|(?<!allow-)credentials?|signature(?:-256)?|.jwt|[-_]key|(?:api|access|private)key' +
-  '|assertion|[-_]authorization|[-_]auth|[-_]pat|[-_]session|session[-_]?id'
-/** Of a list or an object: all that is in it is one. */
-const SECRET_GROUP = new RegExp(`(?:${ENDING})s?$`, 'i')
-const GROUP = new RegExp(`${SECRET_GROUP.source}|authorization$`, 'i')
-const SECRET_HEADER = new RegExp(`(?:${ENDING})$`)
-/** Of a configuration, where `key` may be a name, and a hash is one of a key. */
-const SECRET_SETTING = new RegExp(`(?:${ENDING}|hash)$`)
-/** Of what anybody may send, where a name tells less. */
-const SECRET = new RegExp(
-  `(?:${ENDING}|key|code|code_verifier|sig|jwt|id_token_hint|authorization|bearer|otp|samlresponse|^pass|^auth|^sid)$`,
-  'i',
-)
 /** Where neither this nor an escape occurs, no name is secret. */
 const HINT =
   /key|token|secret|pass|pwd|code|assertion|sig|jwt|credential|session|auth|bearer|otp|saml|sid|%|\\u/i
@@ -69,39 +37,6 @@ const DESCRIBING = new Set(['type', 'title', 'description', 'format'])
 /** The name of a part of a multipart body, and how far from there its value begins at most. */
 const PART = /\bname="([^"]{1,128})"/g
 const MAX_PART_HEAD = 1024
-
-/** Names that stand for credentials: of headers in lower case, and of parameters in a query. */
-export interface Hidden {
-  readonly headers: ReadonlySet<string>
-  readonly parameters: ReadonlySet<string>
-}
-
-const NO_NAMES: ReadonlySet<string> = new Set()
-
-/** Header names, in lower case, whose values are not shown. */
-export function sensitiveNames(more: readonly string[]): ReadonlySet<string> {
-  return new Set([...SENSITIVE_HEADERS, ...more.map((name) => name.toLowerCase())])
-}
-
-export function isSecretHeader(name: string, { headers }: Pick<Hidden, 'headers'>): boolean {
-  return headers.has(name) || SECRET_HEADER.test(name)
-}
-
-/** Of a field in a configuration, or of a header that is set in one. */
-export function isSecretSetting(name: string, { headers }: Pick<Hidden, 'headers'>): boolean {
-  const lower = name.toLowerCase()
-  return headers.has(lower) || SECRET_SETTING.test(lower)
-}
-
-/** Of a list or an object with that name: whether the texts in it are not shown. */
-export function isSecretGroup(name: string): boolean {
-  return SECRET_GROUP.test(name)
-}
-
-/** Of a parameter, whoever sends or wants it. */
-export function isSecretParameter(name: string): boolean {
-  return isSecret(name, NO_NAMES)
-}
 
 /** A value with the name of a credential: no text in it is shown. */
 export function withoutTexts(value: unknown): unknown {
@@ -282,65 +217,4 @@ function endOfText(text: string, from: number, slashes: number): number {
     if ((more / (slashes + 1)) % 2 === 0) return at - slashes
   }
   return text.length
-}
-
-/** After a name for a credential, or a scheme for one; and what looks like a token wherever it stands. */
-const NAMED =
-  /((?:authorization|api[_-]?key|access[_-]?key|token|secret|passwo?r?d|pwd|cookie)["']?\s*[:=]\s*["']?)(?!<)(?:(?:bearer|basic)\s+)?[^\s"',;]+/gi
-const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi
-const WORD = /[\w.-]{12,}/g
-const JWT = /\beyJ[\w-]{8}/
-const KEY = /\bsk-[\w-]{16,}/g
-
-/** How a credential in a header begins, whatever the header; a challenge has the name of a parameter there. */
-const SCHEMED = /^(\s{0,16}(?:bearer|basic|negotiate)\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])\S/i
-/** `Basic plan`: what is encoded has other letters, too. */
-const BASICS = /^Basic [a-z ]{1,80}$/
-const BEARER = /\b(bearer\s{1,16})(?![\w-]{1,64}\s?=\s?["\w])([\w.~+/=-]{8,})/gi
-
-/** A value of a header or a setting, without what is a credential by how it is written. */
-export function shownValue(text: string, names = NO_NAMES): string {
-  const scheme = SCHEMED.exec(text)
-  if (scheme !== null && !BASICS.test(text)) return scheme[1]! + REDACTED
-  return shownTarget(text, names).replace(BEARER, withoutBearer).replace(WORD, withoutToken)
-}
-
-/** Words of people are in lower case: `bearer authentication`. */
-function withoutBearer(whole: string, scheme: string, word: string): string {
-  return /^[a-z]+\.?$/.test(word) ? whole : scheme + REDACTED
-}
-
-/** A line that some program printed, without what looks like a credential in it. */
-export function shownLine(text: string): string {
-  return shownTarget(text)
-    .replace(NAMED, `$1${REDACTED}`)
-    .replace(SCHEME, `$1 ${REDACTED}`)
-    .replace(WORD, withoutToken)
-    .replace(KEY, REDACTED)
-}
-
-/** Letters of a reason that are shown, and those that are read for that. */
-export const MAX_REASON = 300
-const MAX_READ = 4096
-
-/** Why something failed, in somebody's own words. */
-export function shownReason(text: string): string {
-  const shown = shownLine(text.slice(0, MAX_READ))
-  return shown.length <= MAX_REASON ? shown : `${shown.slice(0, MAX_REASON - 1)}…`
-}
-
-function withoutToken(word: string): string {
-  const at = word.search(JWT)
-  return at >= 0 && word.includes('.', at) ? word.slice(0, at) + REDACTED : word
-}
-
-/** However it is written: a reader of queries decodes names, too, and makes lists and objects of `a[b]` and `a.b`. */
-function isSecret(written: string, names: ReadonlySet<string>): boolean {
-  const name = decoded(written)
-  if (names.has(name) || SECRET.test(name)) return true
-  return /[[\].]/.test(name) && name.split(/[[\].]/).some(isSecretPart)
-}
-
-function isSecretPart(part: string): boolean {
-  return SECRET.test(part) || SECRET_GROUP.test(part)
 }

@@ -1,15 +1,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  isSecretHeader,
-  isSecretSetting,
-  sensitiveNames,
-  shownBody,
-  shownLine,
-  shownTarget,
-  shownValue,
-} from '../../lib/base/redact.ts'
-import { cpuMs } from '../support/cpu-time.ts'
+import { shownLine, shownValue } from '../../../lib/base/redact/lines.ts'
+import { isSecretHeader, isSecretSetting, sensitiveNames } from '../../../lib/base/redact/names.ts'
+import { shownBody, shownTarget } from '../../../lib/base/redact/texts.ts'
+import { cpuMs } from '../../support/cpu-time.ts'
 
 const redact = suite('redact')
 
