@@ -109,10 +109,31 @@ const FIRST_PORT = 10_000
 const PORTS = 20_000
 const PORT_TRIES = 100
 
+/** Gives each in turn: on what it gave a moment ago nobody listens yet, and it is free to all who look. */
+class Ports {
+  readonly #first: number
+  readonly #count: number
+  #given: number
+
+  /** `part` as in `2/8`: whoever runs beside others has a part of them to itself. */
+  constructor(part: string) {
+    const [at = 0, parts = 1] = part === '' ? [] : part.split('/').map(Number)
+    this.#count = Math.floor(PORTS / parts)
+    this.#first = FIRST_PORT + at * this.#count
+    this.#given = Math.floor(Math.random() * this.#count)
+  }
+
+  next(): number {
+    return this.#first + (this.#given++ % this.#count)
+  }
+}
+
+const ports = new Ports(process.env['SPEC_PORTS'] ?? '')
+
 /** A port nobody listens on just now. */
 export async function freePort(): Promise<number> {
   for (let left = PORT_TRIES; left > 0; left--) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    const port = ports.next()
     if (await isFree(port)) return port
   }
   throw new Error(`no free port in ${PORT_TRIES} tries`)
