@@ -85,4 +85,18 @@ conversation('keeps what the answer told', async () => {
   assert.is(kept.get('session 1'), 's-1')
 })
 
+conversation('waits for what others hear, log and leave, in the order of the block', async () => {
+  const asked: string[] = []
+  const around = {
+    target: { port: 1 },
+    release: () => {},
+    signal: () => {},
+    told: async (to: string, text: string) => void asked.push(`${to}: ${text}`),
+    left: async () => void asked.push('left'),
+  }
+  const block = '> heard GET /\n> logged shutting down\n> left'
+  await deadline(new Conversation(around, new Map()).request(block), WAIT_MS, 'the block')
+  assert.equal(asked, ['backend: GET /', 'log: shutting down', 'left'])
+})
+
 conversation.run()
