@@ -20,7 +20,7 @@ const NAMES = [
 ]
 
 const START_MS = 30_000
-const STEP_MS = 15_000
+const STEP_MS = 30_000
 
 export type FoundChromium =
   | { readonly kind: 'found'; readonly path: string }

@@ -7,7 +7,7 @@ import { deadline } from '../deadline.ts'
 import { until } from '../idp/until.ts'
 
 const WAIT_MS = 30_000
-const STEP_MS = 15_000
+const STEP_MS = 30_000
 const MOST_TABS = 80
 /** Of a page that does not have what is sought. */
 const MOST_TOLD = 2_000
