@@ -1,5 +1,6 @@
 // The gateway in one process.
 
+import { warmUpOf } from '../base/config/check/process.ts'
 import { every } from '../base/every.ts'
 import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
@@ -15,6 +16,7 @@ import type { Loaded, Start } from './start.ts'
 import { Successor } from './successor.ts'
 import type { Predecessor } from './successor.ts'
 import { warm } from './warm.ts'
+import type { WarmOptions } from './warm.ts'
 
 export async function run(
   start: Start,
@@ -26,6 +28,7 @@ export async function run(
   outlive(log)
   const sockets = predecessor?.sockets ?? new Sockets()
   const gateway = new Gateway(config, log, every, { openPort: sockets.open, worker: null })
+  const warming = { config, gateway, log, word: warmUpOf(config.process, env) }
   // A port that a reload opened while a successor starts would be missing there, and taken.
   const turn = new Turn()
   const reloader = new Reloader(gateway, log, { ...start, turn })
@@ -69,8 +72,7 @@ export async function run(
   // Before anything is open: whoever finds it may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
-  const warmed = (): Promise<void> => warm(start, { config, gateway, log })
-  const opening = open({ gateway, beside, log, warmed }, predecessor)
+  const opening = open({ gateway, beside, log, warming }, predecessor)
   if (start.mayChange) reloader.keepUp(readAt, opening)
   await opening.catch((error: unknown) => {
     if (ending.state === 'running') throw error
@@ -85,22 +87,22 @@ interface Parts {
   readonly gateway: Gateway
   readonly beside: Beside
   readonly log: Log
-  readonly warmed: () => Promise<void>
+  readonly warming: WarmOptions
 }
 
 async function open(
-  { gateway, beside, log, warmed }: Parts,
+  { gateway, beside, log, warming }: Parts,
   predecessor: Predecessor | null,
 ): Promise<void> {
   if (predecessor === null) {
     await beside.open()
     await gateway.start()
-    void warmed()
+    void warm(warming)
     return
   }
   log.share()
-  // Until then the predecessor is faster.
-  await warmed()
+  // Until then the predecessor is faster, if it is still there.
+  await warm({ ...warming, isServed: () => process.connected })
   try {
     // Nobody who asks whether this gateway is ready may hear that it is not.
     await gateway.start()

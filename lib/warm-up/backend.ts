@@ -7,22 +7,29 @@ import { openAlone } from '../base/processes/open-port.ts'
 /** In the body of a request that wants events. */
 export const IN_EVENTS = '"stream":true'
 
-/** Events of a stream, each in a turn of its own. */
-const EVENTS = 8
-
 const USAGE = '"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}'
+/** What its answers end with, whole and in events. */
+export const ENDS = [`${USAGE}}`, '\r\n0\r\n\r\n']
+
+/** Each is written in a turn of its own. */
+const EVENTS = 8
+/** Of the gateways; who else comes is not let in. */
+const MAX_CONNECTIONS = 64
+
+const ANSWER = '{"object":"chat.completion","model":"m","choices":[{"index":0,"message":'
+const PIECE = '{"object":"chat.completion.chunk","model":"m","choices":['
+
 const WHOLE = whole(
-  `{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],${USAGE}}`,
+  `${ANSWER}{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],${USAGE}}`,
 )
 /** The connection goes with it, so that others are opened. */
 const HEAD =
-  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n'
-const EVENT = event(
-  '{"object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"Hi."}}]}',
-)
-const END = `${event(`{"object":"chat.completion.chunk","model":"m","choices":[],${USAGE}}`)}${event('[DONE]')}0\r\n\r\n`
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n' +
+  'transfer-encoding: chunked\r\nconnection: close\r\n\r\n'
+const EVENT = event(`${PIECE}{"index":0,"delta":{"content":"Hi."}}]}`)
+const LAST = `${event(`${PIECE}],${USAGE}}`)}${event('[DONE]')}0\r\n\r\n`
 
-export class Backend {
+export class ChatBackend {
   readonly port: number
   readonly #server: Server
   readonly #sockets: Set<Socket>
@@ -33,15 +40,16 @@ export class Backend {
     this.#sockets = sockets
   }
 
-  static async open(): Promise<Backend> {
+  static async open(): Promise<ChatBackend> {
     const sockets = new Set<Socket>()
     const server = createServer({ noDelay: true }, (socket) => {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
       welcome(socket)
     })
+    server.maxConnections = MAX_CONNECTIONS
     const { port } = await openAlone(server, { host: '127.0.0.1', port: 0 })
-    return new Backend(server, sockets, port)
+    return new ChatBackend(server, sockets, port)
   }
 
   close(): void {
@@ -61,13 +69,14 @@ function welcome(socket: Socket): void {
 
 function tell(socket: Socket, left: number): void {
   if (socket.destroyed) return
-  if (left === 0) return void socket.end(END, 'latin1')
+  if (left === 0) return void socket.end(LAST, 'latin1')
   socket.write(left === EVENTS ? HEAD + EVENT : EVENT, 'latin1')
   setImmediate(() => tell(socket, left - 1))
 }
 
 function whole(body: string): string {
-  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
+  return `${head}content-length: ${body.length}\r\n\r\n${body}`
 }
 
 function event(data: string): string {

@@ -2,15 +2,12 @@
 
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { IN_EVENTS } from './backend.ts'
+import { ENDS, IN_EVENTS } from './backend.ts'
 
-const PATIENCE_MS = 5_000
+const PATIENCE_MS = 1_000
 
 /** How answers begin: the first piece of one has it whole. */
 const WELL = 'HTTP/1.1 200 '
-
-/** How answers end: one in one piece, and the last chunk of one in many. */
-const ENDS = ['}', '\r\n0\r\n\r\n']
 
 /** Rejects when it is not served. */
 export async function visit(port: number, path: string): Promise<void> {
@@ -19,7 +16,8 @@ export async function visit(port: number, path: string): Promise<void> {
     for (const request of [get(path), post(path, '"stream":false'), post(path, IN_EVENTS)])
       await served(socket, request)
   } finally {
-    socket.destroy()
+    // Closed in the common way, thousands would keep their ports for a minute.
+    socket.resetAndDestroy()
   }
 }
 
@@ -46,5 +44,7 @@ function get(path: string): string {
 
 function post(path: string, how: string): string {
   const body = `{"model":"m",${how},"messages":[{"role":"user","content":"Are you ready?"}]}`
-  return `POST ${path} HTTP/1.1\r\nhost: warm.up\r\naccept: application/json\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const head = `POST ${path} HTTP/1.1\r\nhost: warm.up\r\naccept: application/json\r\n`
+  const length = `content-length: ${body.length}\r\n\r\n`
+  return `${head}content-type: application/json\r\n${length}${body}`
 }

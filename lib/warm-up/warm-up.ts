@@ -1,34 +1,51 @@
-// Before its guests come, a gateway serves itself. V8 interprets code at first and compiles what runs often: without it the
-// first requests would cost up to ten times as much as those after some thousands.
+// A gateway serves itself for a moment. V8 interprets code at first and compiles what runs often: without it the first
+// requests cost up to ten times as much as those after some thousands.
 
 import type { Config } from '../base/config/types.ts'
-import { CHAT_PATH, PLAIN_PATH, Stage } from './stage.ts'
+import { CHAT_PATH, PLAIN_PATH, Rehearsal } from './rehearsal.ts'
 import { visit } from './visit.ts'
 
-/** Visits of some requests each: in all, and at a time. */
+/** Visits to a path, of some requests each: in all, and at a time. */
 const VISITS = 1_200
 const AT_ONCE = 8
 /** On a slow machine it is over before all have come. */
 const LONGEST_MS = 5_000
 
-/** Over as soon as `isWanted`, which is asked again and again, says no. Rejects when this machine has no loopback to spare. */
-export async function warmUp(config: Config, isWanted: () => boolean): Promise<void> {
-  const until = performance.now() + LONGEST_MS
-  const paths = hasModels(config) ? [PLAIN_PATH, CHAT_PATH] : [PLAIN_PATH]
-  const stage = await Stage.set(config)
-  try {
-    for (let left = VISITS; left > 0; left -= AT_ONCE)
-      for (const path of paths) {
-        if (!isWanted() || performance.now() > until) return
-        const ports = Array.from({ length: AT_ONCE }, () => stage.nextPort())
-        await Promise.all(ports.map((port) => visit(port, path)))
-      }
-  } finally {
-    await stage.clear()
-  }
+/** Visits that were paid. */
+export interface Warmth {
+  readonly plain: number
+  readonly chats: number
 }
 
-/** What nobody will ask for need not be compiled. */
+/** Over as soon as `isWanted`, which is asked again and again, says no. Rejects where loopback has no room for it. */
+export async function warmUp(
+  config: Config,
+  isWanted: () => boolean,
+  now = (): number => performance.now(),
+): Promise<Warmth> {
+  const until = now() + LONGEST_MS
+  const mayGoOn = (): boolean => isWanted() && now() <= until
+  const rehearsal = await Rehearsal.begin(config)
+  const warmth = { plain: 0, chats: 0 }
+  const come = async (path: string): Promise<void> => {
+    const ports = Array.from({ length: AT_ONCE }, () => rehearsal.nextPort())
+    await Promise.all(ports.map((port) => visit(port, path)))
+  }
+  try {
+    while (warmth.plain < VISITS && mayGoOn()) {
+      await come(PLAIN_PATH)
+      warmth.plain += AT_ONCE
+      // What nobody will ask for need not be compiled.
+      if (!hasModels(config) || !mayGoOn()) continue
+      await come(CHAT_PATH)
+      warmth.chats += AT_ONCE
+    }
+  } finally {
+    await rehearsal.end()
+  }
+  return warmth
+}
+
 function hasModels({ gateways }: Config): boolean {
   const routes = gateways.flatMap(({ listeners }) => listeners.flatMap(({ routes }) => routes))
   const backends = routes.flatMap(({ backends }) => backends)

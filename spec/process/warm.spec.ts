@@ -2,80 +2,92 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { warmUpOf } from '../../lib/base/config/check/process.ts'
 import { parseConfig } from '../../lib/base/config/load.ts'
-import type { Gateway } from '../../lib/gateway.ts'
 import { warm } from '../../lib/process/warm.ts'
-import type { Start } from '../../lib/process/start.ts'
+import type { WarmOptions } from '../../lib/process/warm.ts'
 import { deadline } from '../support/deadline.ts'
 import { Ear } from '../support/gateway.ts'
+import type { Line } from '../support/gateway.ts'
 
 const WAIT_MS = 30_000
 const warming = suite('process/warm')
 
-interface Case {
-  readonly written?: 'on' | 'off'
-  readonly env?: 'on' | 'off'
-  /** What it looks at, again and again. */
-  readonly gateway: Pick<Gateway, 'readiness' | 'connections'>
+const ROUTES = 'gateways: { default: { port: 1 } }\nroutes: []'
+
+const configOf = (written: string): WarmOptions['config'] =>
+  parseConfig(`config: { ${written} }\n${ROUTES}`, { file: 'c.yaml', env: {} })
+
+/** Its lines. */
+async function told(options: Partial<WarmOptions>): Promise<Line[]> {
+  const lines: Line[] = []
+  const log = new Ear((line) => lines.push(line))
+  const gateway = { readiness: 'ready', connections: 0 } as const
+  const whole = { config: configOf(''), gateway, log, word: 'on' as const, ...options }
+  await deadline(warm(whole), WAIT_MS, 'the end of it')
+  return lines
 }
 
-/** The messages of its log. */
-async function told({ written, env, gateway }: Case): Promise<string[]> {
-  const messages: string[] = []
-  const log = new Ear(({ message }) => messages.push(String(message)))
-  const word = written === undefined ? '' : `warmUp: '${written}'`
-  const config = parseConfig(
-    `config: { ${word} }\ngateways: { default: { port: 1 } }\nroutes: []`,
-    {
-      file: 'c.yaml',
-      env: {},
-    },
-  )
-  const start = { env: { WARM_UP: env } } as unknown as Start
-  const cold = { config, gateway: gateway as Gateway, log }
-  await deadline(warm(start, cold), WAIT_MS, 'the end of it')
-  return messages
+function warmed(plain: number): Line {
+  return { level: 'debug', message: 'warmed up', plain, chats: 0 }
 }
 
-/** Alone at first, and then with so many. */
-function visited(connections: number, after = 3): Case['gateway'] & { looks: number } {
-  return {
-    looks: 0,
+/** True so many times. */
+function times(left: number): () => boolean {
+  return () => left-- > 0
+}
+
+warming('until many guests are there', async () => {
+  const alone = times(3)
+  const gateway: WarmOptions['gateway'] = {
     readiness: 'ready',
     get connections() {
-      return ++this.looks > after ? connections : 0
+      return alone() ? 7 : 8
     },
   }
-}
-
-warming('unless told otherwise, until many guests are there', async () => {
-  const gateway = visited(8)
-  assert.equal(await told({ gateway }), ['warmed up'])
-  assert.is(gateway.looks, 4)
+  assert.equal(await told({ gateway }), [warmed(24)])
 })
 
-warming('not when it is off, in the file or in the environment, which wins', async () => {
-  const gateway = visited(8)
-  assert.equal(await told({ written: 'off', gateway }), [])
-  assert.equal(await told({ env: 'off', gateway }), [])
-  assert.equal(await told({ written: 'on', env: 'off', gateway }), [])
-  assert.is(gateway.looks, 0)
-  assert.equal(await told({ written: 'off', env: 'on', gateway }), ['warmed up'])
+warming('until it is told to stop', async () => {
+  const runs = times(2)
+  const gateway: WarmOptions['gateway'] = {
+    connections: 0,
+    get readiness() {
+      return runs() ? 'ready' : 'draining'
+    },
+  }
+  assert.equal(await told({ gateway }), [warmed(16)])
 })
 
-warming('a stop ends it', async () => {
-  const gateway = { readiness: 'draining', connections: 0 } as const
-  assert.equal(await told({ gateway }), ['warmed up'])
+warming('until nobody else serves', async () => {
+  assert.equal(await told({ isServed: times(1) }), [warmed(8)])
+})
+
+warming('not when it is off, nor with few descriptors', async () => {
+  assert.equal(await told({ word: 'off' }), [])
+  assert.equal(await told({ descriptors: 255 }), [])
+  assert.equal(await told({ descriptors: 256, isServed: times(1) }), [warmed(8)])
 })
 
 warming('a fault of it is told, and harms nobody', async () => {
-  const gateway = {
-    connections: 0,
-    get readiness(): 'ready' {
-      throw new Error('no loopback')
-    },
+  const isServed = (): boolean => {
+    throw new Error('no loopback')
   }
-  assert.equal(await told({ gateway }), ['cannot warm up'])
+  const line = { level: 'debug', message: 'cannot warm up', error: 'no loopback' }
+  assert.equal(await told({ isServed }), [line])
+})
+
+warming('the environment wins over the file, and says on or off', () => {
+  const [on, off] = [configOf('').process, configOf("warmUp: 'off'").process]
+  assert.is(warmUpOf(on, {}), 'on')
+  assert.is(warmUpOf(off, {}), 'off')
+  assert.is(warmUpOf(on, { WARM_UP: 'off' }), 'off')
+  assert.is(warmUpOf(off, { WARM_UP: 'on' }), 'on')
+  for (const word of ['', 'no', 'OFF'])
+    assert.throws(
+      () => warmUpOf(off, { WARM_UP: word }),
+      `WARM_UP: got '${word}', expected on or off`,
+    )
 })
 
 warming.run()

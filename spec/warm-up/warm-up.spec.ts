@@ -4,11 +4,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseConfig } from '../../lib/base/config/load.ts'
 import type { Config } from '../../lib/base/config/types.ts'
-import { Backend } from '../../lib/warm-up/backend.ts'
-import { CHAT_PATH, PLAIN_PATH, Stage } from '../../lib/warm-up/stage.ts'
+import { ChatBackend } from '../../lib/warm-up/backend.ts'
+import { CHAT_PATH, PLAIN_PATH, Rehearsal } from '../../lib/warm-up/rehearsal.ts'
 import { visit } from '../../lib/warm-up/visit.ts'
 import { warmUp } from '../../lib/warm-up/warm-up.ts'
 import { deadline } from '../support/deadline.ts'
+import { RawClient } from '../support/raw-client.ts'
+import { until } from '../support/until.ts'
 
 const WAIT_MS = 30_000
 const warming = suite('warm-up')
@@ -28,19 +30,19 @@ function open(): number {
 
 for (const path of [PLAIN_PATH, CHAT_PATH])
   warming(`whoever comes to ${path} is served, by each gateway`, async () => {
-    const stage = await deadline(Stage.set(configOf(CHATS)), WAIT_MS, 'a stage')
+    const rehearsal = await deadline(Rehearsal.begin(configOf(CHATS)), WAIT_MS, 'a rehearsal')
     try {
-      const ports = [stage.nextPort(), stage.nextPort()]
+      const ports = [rehearsal.nextPort(), rehearsal.nextPort()]
       assert.is.not(ports[0], ports[1])
       for (const port of ports) await deadline(visit(port, path), WAIT_MS, 'a visit')
     } finally {
-      await deadline(stage.clear(), WAIT_MS, 'an empty stage')
+      await deadline(rehearsal.end(), WAIT_MS, 'its end')
     }
   })
 
 warming('who is not served says so', async () => {
-  const stage = await deadline(Stage.set(configOf(PLAIN)), WAIT_MS, 'a stage')
-  const port = stage.nextPort()
+  const rehearsal = await deadline(Rehearsal.begin(configOf(PLAIN)), WAIT_MS, 'a rehearsal')
+  const port = rehearsal.nextPort()
   const refused = async (path: string): Promise<string> => {
     const visited = visit(port, path).then(
       () => 'served',
@@ -49,34 +51,54 @@ warming('who is not served says so', async () => {
     return deadline(visited, WAIT_MS, 'a visit')
   }
   assert.is(await refused('/elsewhere'), 'HTTP/1.1 404 Not Found')
-  await deadline(stage.clear(), WAIT_MS, 'an empty stage')
+  await deadline(rehearsal.end(), WAIT_MS, 'its end')
   assert.match(await refused(PLAIN_PATH), 'ECONNREFUSED')
 })
 
 warming('its backend answers as long as it is open', async () => {
-  const backend = await deadline(Backend.open(), WAIT_MS, 'a backend')
+  const backend = await deadline(ChatBackend.open(), WAIT_MS, 'a backend')
   await deadline(visit(backend.port, PLAIN_PATH), WAIT_MS, 'a visit')
   backend.close()
 })
 
-for (const [name, text] of Object.entries({ 'plain routes': PLAIN, chats: CHATS }))
+warming('strangers who stall there are not waited for', async () => {
+  const rehearsal = await deadline(Rehearsal.begin(configOf(PLAIN)), WAIT_MS, 'a rehearsal')
+  const stranger = await RawClient.connect(rehearsal.nextPort())
+  stranger.send(`POST ${PLAIN_PATH} HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nabc`)
+  // Behind it: what was sent there first is known there by now.
+  await deadline(visit(rehearsal.nextPort(), PLAIN_PATH), WAIT_MS, 'a visit')
+  await deadline(visit(rehearsal.nextPort(), PLAIN_PATH), WAIT_MS, 'a visit')
+  await deadline(rehearsal.end(), WAIT_MS / 3, 'its end, before those 30 s of other gateways')
+  stranger.socket.destroy()
+})
+
+for (const [name, text, chats] of [
+  ['plain routes', PLAIN, 0],
+  ['chats', CHATS, 16],
+] as const)
   warming(`with ${name} it goes on until it is not wanted, and leaves nothing open`, async () => {
     const before = open()
-    let asked = 0
     let most = 0
+    let left = chats === 0 ? 2 : 4
     const isWanted = (): boolean => {
       most = Math.max(most, open())
-      return ++asked < 6
+      return left-- > 0
     }
-    await deadline(warmUp(configOf(text), isWanted), WAIT_MS, 'the end of it')
-    assert.is(asked, 6)
+    const warmth = await deadline(warmUp(configOf(text), isWanted), WAIT_MS, 'the end of it')
+    assert.equal(warmth, { plain: 16, chats })
     assert.ok(most > before, `${most} open`)
-    await deadline(closed(before), WAIT_MS, 'all to be closed')
+    await until('all to be closed', () => open() <= before)
   })
 
-/** What was closed is gone a turn later. */
-async function closed(before: number): Promise<void> {
-  while (open() > before) await new Promise((resolve) => setTimeout(resolve, 5))
-}
+warming('it is over when its time is', async () => {
+  let clock = 0
+  const now = (): number => (clock += 1_000)
+  const warmth = await deadline(
+    warmUp(configOf(PLAIN), () => true, now),
+    WAIT_MS,
+    'the end of it',
+  )
+  assert.equal(warmth, { plain: 40, chats: 0 })
+})
 
 warming.run()

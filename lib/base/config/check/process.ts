@@ -68,6 +68,16 @@ export function addressesOf(
   }
 }
 
+/** The environment wins here, too. */
+export function warmUpOf(
+  { warmUp }: ProcessConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): ProcessConfig['warmUp'] {
+  const word = env.WARM_UP ?? warmUp
+  if (word === 'on' || word === 'off') return word
+  throw new Error(`WARM_UP: got '${word}', expected on or off`)
+}
+
 export function backendLimitsOf(shape: ProcessShape): BackendLimits {
   const written = shape.backend ?? {}
   return {

@@ -7,7 +7,7 @@ import { Log } from '../base/log/log.ts'
 import { openAlone } from '../base/processes/open-port.ts'
 import type { OpenPort } from '../base/processes/open-port.ts'
 import { Gateway } from '../gateway.ts'
-import { Backend } from './backend.ts'
+import { ChatBackend } from './backend.ts'
 
 export const PLAIN_PATH = '/plain'
 export const CHAT_PATH = '/v1/chat/completions'
@@ -15,8 +15,9 @@ export const CHAT_PATH = '/v1/chat/completions'
 /** What V8 compiles for one object only it would throw away when it meets the real one. */
 const GATEWAYS = 2
 
-/** Limits are counted, and never reached. */
+/** Limits are counted, and never reached. Strangers who find it are not waited for. */
 const configFor = (port: number): string => `
+config: { connectionTerminationDeadline: 10ms }
 gateways: { default: { port: 0, address: 127.0.0.1 } }
 routes:
   - matches: [{ path: { exact: ${PLAIN_PATH} } }]
@@ -32,24 +33,24 @@ routes:
           hostOverride: 127.0.0.1:${port}
 `
 
-export class Stage {
-  readonly #backend: Backend
+export class Rehearsal {
+  readonly #backend: ChatBackend
   readonly #gateways: Gateway[] = []
   readonly #ports: number[] = []
   #turn = 0
 
-  private constructor(backend: Backend) {
+  private constructor(backend: ChatBackend) {
     this.#backend = backend
   }
 
   /** `like`: lines are made as there, and then thrown away. */
-  static async set(like: Config): Promise<Stage> {
-    const stage = new Stage(await Backend.open())
+  static async begin(like: Config): Promise<Rehearsal> {
+    const rehearsal = new Rehearsal(await ChatBackend.open())
     try {
-      for (let left = GATEWAYS; left > 0; left--) await stage.#add(like)
-      return stage
+      for (let left = GATEWAYS; left > 0; left--) await rehearsal.#add(like)
+      return rehearsal
     } catch (error) {
-      await stage.clear()
+      await rehearsal.end()
       throw error
     }
   }
@@ -57,12 +58,12 @@ export class Stage {
   /** Each gateway's in turn. */
   nextPort(): number {
     this.#turn = (this.#turn + 1) % this.#ports.length
-    return this.#ports[this.#turn] ?? 0
+    return this.#ports[this.#turn]!
   }
 
-  async clear(): Promise<void> {
-    await Promise.all(this.#gateways.map((gateway) => gateway.stop()))
+  async end(): Promise<void> {
     this.#backend.close()
+    await Promise.all(this.#gateways.map((gateway) => gateway.stop()))
   }
 
   async #add({ process: { logging } }: Config): Promise<void> {

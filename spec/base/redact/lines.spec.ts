@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { shownLine } from '../../lib/base/redact/lines.ts'
-import { cpuMs } from '../support/cpu-time.ts'
+import { shownLine } from '../../../lib/base/redact/lines.ts'
+import { cpuMs } from '../../support/cpu-time.ts'
 
 const lines = suite('base/redact lines')
 
