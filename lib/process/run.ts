@@ -80,7 +80,7 @@ export async function run(
   if (ending.state === 'stopping') return
   restarts.heed()
   predecessor?.served(() => log.unshare())
-  tellHints(config, log)
+  tellHints(config, log, start)
 }
 
 interface Parts {

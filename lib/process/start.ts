@@ -1,6 +1,7 @@
 // What a process of the gateway is started with.
 
-import { QUICKSTART_FILE, QUICKSTART_HINTS } from '../base/config/quickstart.ts'
+import { addressesOf } from '../base/config/check/process.ts'
+import { QUICKSTART_FILE, quickstartHints } from '../base/config/quickstart.ts'
 import { complaintsOf } from '../base/config/resources.ts'
 import type { Config } from '../base/config/types.ts'
 import type { Log } from '../base/log/log.ts'
@@ -34,7 +35,8 @@ export function tellLoaded({ file, warnings, resources }: Config, log: Log): voi
 }
 
 /** Behind all lines so far. */
-export function tellHints({ file }: Config, log: Log): void {
+export function tellHints({ file, process: written }: Config, log: Log, { env }: Start): void {
   log.flush()
-  if (file === QUICKSTART_FILE) process.stdout.write(QUICKSTART_HINTS + '\n')
+  if (file !== QUICKSTART_FILE) return
+  process.stdout.write(`${quickstartHints(addressesOf(written, env).admin)}\n`)
 }

@@ -89,7 +89,7 @@ class Supervision {
     predecessor?.served(() => {})
     const { workers } = this.#config.process
     this.#log.line('info', 'gateway', 'started workers', ['workers', workers])
-    tellHints(this.#config, this.#log)
+    tellHints(this.#config, this.#log, this.#start)
   }
 
   async #open(): Promise<void> {

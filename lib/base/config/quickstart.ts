@@ -1,6 +1,8 @@
 // What the gateway serves when it is started without a file: enough to see it answer, on loopback only.
 
 import { fileURLToPath } from 'node:url'
+import { addressText } from './show.ts'
+import type { AdminAddress } from './types.ts'
 
 export const QUICKSTART_FILE = '<quickstart>'
 
@@ -73,7 +75,7 @@ export const QUICKSTART_ENV = {
   GATEWAY_DEMO: fileURLToPath(new URL('../../../bin/mcp-demo.js', import.meta.url)),
 }
 
-export const QUICKSTART_HINTS = [
+const HINTS = [
   'no config file given: serving the built-in quickstart on http://127.0.0.1:3000',
   'try:',
   '  curl http://127.0.0.1:3000/',
@@ -82,6 +84,11 @@ export const QUICKSTART_HINTS = [
   '  npx @modelcontextprotocol/inspector --cli http://127.0.0.1:3000/mcp --transport http --method tools/list',
   "  curl -i http://127.0.0.1:3000/v1/chat/completions -H 'content-type: application/json' \\",
   `    -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
-  'watch it: open http://127.0.0.1:15000/ui (ADMIN_ADDR moves it)',
-  'then: gateway -f config.yaml',
-].join('\n')
+]
+
+/** What to do now; `admin` is where its page is. */
+export function quickstartHints(admin: AdminAddress): string {
+  const place = 'port' in admin ? addressText({ ...admin }).replace('localhost', '127.0.0.1') : null
+  const page = place === null ? [] : [`watch it: open http://${place}/ui (ADMIN_ADDR moves it)`]
+  return [...HINTS, ...page, 'then: gateway -f config.yaml'].join('\n')
+}

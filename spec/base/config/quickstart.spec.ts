@@ -1,11 +1,8 @@
 import { existsSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  QUICKSTART,
-  QUICKSTART_ENV,
-  QUICKSTART_HINTS,
-} from '../../../lib/base/config/quickstart.ts'
+import { QUICKSTART, QUICKSTART_ENV, quickstartHints } from '../../../lib/base/config/quickstart.ts'
+import { ADDRESSES } from '../../../lib/base/config/shape/process.ts'
 import { configOf, firstListener } from '../../support/config.ts'
 
 const quickstart = suite('quickstart')
@@ -40,11 +37,23 @@ quickstart('counts tokens of an LLM that needs no key', () => {
 })
 
 quickstart('prints curl lines for the paths it serves', () => {
-  const lines = QUICKSTART_HINTS.split('\n').filter((line) => line.includes('curl'))
+  const lines = quickstartHints({ kind: 'off' })
+    .split('\n')
+    .filter((line) => line.includes('curl'))
   assert.is(lines.length, 4)
   assert.ok(lines.some((line) => line.includes('/v1/chat/completions')))
   for (const path of ['/', '/hello', '/hi'])
     assert.ok(lines.some((line) => line.endsWith(`http://127.0.0.1:3000${path}`)))
+})
+
+quickstart('tells where its page is, if it is anywhere', () => {
+  const page = (address: string): string | undefined =>
+    /open (.+) \(/.exec(quickstartHints(ADDRESSES.ADMIN_ADDR.parse(address)))?.[1]
+  assert.is(page('localhost:15000'), 'http://127.0.0.1:15000/ui')
+  assert.is(page('127.0.0.1:1'), 'http://127.0.0.1:1/ui')
+  assert.is(page('[::1]:1'), 'http://[::1]:1/ui')
+  assert.is(page('unix:/run/a'), undefined)
+  assert.is(page('off'), undefined)
 })
 
 quickstart.run()
