@@ -61,7 +61,9 @@ export class ChatBackend {
 function welcome(socket: Socket): void {
   socket.on('error', () => socket.destroy())
   socket.setEncoding('latin1').on('data', (text: string) => {
-    if (text.includes(IN_EVENTS)) tell(socket, EVENTS)
+    // A stranger, who asks and takes no answers.
+    if (socket.writableNeedDrain) socket.destroy()
+    else if (text.includes(IN_EVENTS)) tell(socket, EVENTS)
     // The head of a request may come without its body, which is an object.
     else if (text.startsWith('GET ') || text.endsWith('}')) socket.write(WHOLE, 'latin1')
   })

@@ -55,10 +55,12 @@ warming('who is not served says so', async () => {
   assert.match(await refused(PLAIN_PATH), 'ECONNREFUSED')
 })
 
-warming('its backend answers as long as it is open', async () => {
+warming('its backend answers until it is closed', async () => {
   const backend = await deadline(ChatBackend.open(), WAIT_MS, 'a backend')
   await deadline(visit(backend.port, PLAIN_PATH), WAIT_MS, 'a visit')
   backend.close()
+  const refused = visit(backend.port, PLAIN_PATH).catch((error: Error) => error.message)
+  assert.match(String(await deadline(refused, WAIT_MS, 'a visit')), 'ECONNREFUSED')
 })
 
 warming('strangers who stall there are not waited for', async () => {
