@@ -50,9 +50,15 @@ export class Conversation {
   }
 
   async request(text: string, cut: Cut = cutAtMarks): Promise<void> {
-    for (const part of parseScript(text))
+    let sent: RawClient | null = null
+    for (const part of parseScript(text)) {
       if (part.bytes === undefined) await this.#direct(part.directive, part.argument)
-      else await this.#send(part.bytes, cut)
+      // The rest of a request that was answered and cut meanwhile is no request on another connection.
+      else if (sent === null || sent !== this.#client || sent.end === 'open') {
+        await this.#send(part.bytes, cut)
+        sent = this.#client
+      }
+    }
   }
 
   async #direct(directive: string, argument: string): Promise<void> {
