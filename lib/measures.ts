@@ -3,11 +3,11 @@
 import { Descriptors } from './base/bounds/descriptors.ts'
 import { inFlight } from './base/bounds/in-flight.ts'
 import type { Decisions } from './base/limit/decisions.ts'
-import type { BucketCounts } from './base/limit/keyed-buckets.ts'
 import type { Family, Histogram, Labels, Series as One } from './base/live/metrics.ts'
 import { MAX_SHOWN } from './base/live/views.ts'
 import type { ListenerCounts, Live } from './base/live/views.ts'
 import { VERSION } from './base/version.ts'
+import type { BucketCounts } from './base/live/views.ts'
 
 export interface MeasureSources {
   readonly settled: readonly Family[]

@@ -5,7 +5,7 @@ import assert from 'node:assert'
 import { NO_CHARGES } from './cost.ts'
 import { GatewayError } from './errors.ts'
 import type { BackendFacts, Facts } from './cel/facts.ts'
-import type { Trace } from './trace/trace.ts'
+import type { Trace } from './trace/events.ts'
 import type {
   Allowance,
   Body,

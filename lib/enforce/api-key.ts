@@ -2,12 +2,12 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { fromJson } from '../base/cel/json.ts'
-import type { Claims } from '../base/cel/json.ts'
 import type { ApiKeyConfig } from '../base/config/auth-types.ts'
 import type { Exchange } from '../base/exchange.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { findCredential, removeCredential } from './credential.ts'
+import type { Claims } from '../base/cel/facts.ts'
 
 interface Known {
   readonly hash: Buffer

@@ -3,15 +3,12 @@
 import { objectionOf } from '../base/cel/rules.ts'
 import type { Objection } from '../base/cel/rules.ts'
 import { View } from '../base/cel/view.ts'
-import type {
-  AuthorizationConfig,
-  McpAuthenticationConfig,
-  Rule,
-} from '../base/config/auth-types.ts'
+import type { AuthorizationConfig, McpAuthenticationConfig } from '../base/config/auth-types.ts'
 import type { Log } from '../base/log/log.ts'
 import { textReply } from '../base/reply.ts'
 import type { Policy } from '../base/types.ts'
 import { scopeChallengeOf } from './oauth/challenge.ts'
+import type { Rule } from '../base/cel/rules.ts'
 
 /** `mcp` is the authentication in front of it, whose clients can ask for more scopes. */
 export function authorization(

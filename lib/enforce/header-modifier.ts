@@ -1,8 +1,8 @@
 // requestHeaderModifier and responseHeaderModifier: fields added, replaced and removed.
 
-import type { HeaderModifierConfig } from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
 import type { Fields } from '../base/wire/head.ts'
+import type { HeaderModifierConfig } from '../base/cel/computed-headers.ts'
 
 export function requestHeaderModifier(config: HeaderModifierConfig): Policy {
   return {

@@ -7,13 +7,14 @@ import type { LimitConfig } from '../base/config/limit-types.ts'
 import { shownExpression } from '../base/config/show-expression.ts'
 import type { Decisions } from '../base/limit/decisions.ts'
 import { keyRoom } from '../base/limit/keyed-buckets.ts'
-import type { BucketCounts, KeyRoom } from '../base/limit/keyed-buckets.ts'
+import type { KeyRoom } from '../base/limit/keyed-buckets.ts'
 import { Rule } from '../base/limit/rule.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import type { LimitStatus } from '../base/limit/status.ts'
 import type { Labels } from '../base/live/metrics.ts'
 import { sensitiveNames } from '../base/redact/names.ts'
 import type { LimitAsker } from './limit-asker.ts'
+import type { BucketCounts } from '../base/live/views.ts'
 
 /** Keys of one rule that its status names. */
 export const MAX_KEYS_SHOWN = 20

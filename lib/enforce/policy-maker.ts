@@ -6,7 +6,6 @@ import type {
   BackendAuthConfig,
   BackendPolicies,
   GatewayPolicies,
-  HeaderModifierConfig,
   RoutePolicies,
 } from '../base/config/types.ts'
 import type { Policy } from '../base/types.ts'
@@ -25,6 +24,7 @@ import type { RootForms } from './oauth/root-forms.ts'
 import { requestRedirect } from './redirect.ts'
 import { transformations } from './transformations.ts'
 import { urlRewrite } from './url-rewrite.ts'
+import type { HeaderModifierConfig } from '../base/cel/computed-headers.ts'
 
 export interface ProviderPolicies {
   readonly auth: BackendAuthConfig | null

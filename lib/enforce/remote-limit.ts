@@ -6,7 +6,7 @@ import type { RemoteDescriptor, RemoteLimitConfig } from '../base/config/limit-t
 import type { Exchange } from '../base/exchange.ts'
 import type { Log } from '../base/log/log.ts'
 import { textReply } from '../base/reply.ts'
-import type { Trace } from '../base/trace/trace.ts'
+import type { Trace } from '../base/trace/events.ts'
 import type { Meter, Policy, Reply } from '../base/types.ts'
 import { isFailure } from './remote-limit/ask.ts'
 import type { Asked } from './remote-limit/ask.ts'

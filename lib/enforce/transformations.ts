@@ -2,12 +2,13 @@
 
 import { computedHeaders } from '../base/cel/computed-headers.ts'
 import { View } from '../base/cel/view.ts'
-import type { TransformationConfig, TransformationsConfig } from '../base/config/types.ts'
+import type { TransformationsConfig } from '../base/config/types.ts'
 import type { Exchange } from '../base/exchange.ts'
-import type { Trace } from '../base/trace/trace.ts'
+import type { Trace } from '../base/trace/events.ts'
 import type { Policy } from '../base/types.ts'
 import type { Fields } from '../base/wire/head.ts'
 import { modify } from './header-modifier.ts'
+import type { TransformationConfig } from '../base/cel/computed-headers.ts'
 
 export function transformations({ request, response }: TransformationsConfig): Policy {
   return {

@@ -2,16 +2,16 @@
 
 import type { GatewayError } from '../base/errors.ts'
 import { TappedBody } from '../base/tapped-body.ts'
-import type { TracedCall } from '../base/trace/traced-call.ts'
+import type { CallTrace } from '../base/trace/events.ts'
 import type { Attempt, Body, Reply } from '../base/types.ts'
 import type { Asker } from './http/ask.ts'
 
 export class TracedAttempt implements Attempt {
   readonly body: Body
   readonly #attempt: Attempt
-  readonly #call: TracedCall
+  readonly #call: CallTrace
 
-  constructor(attempt: Attempt, call: TracedCall) {
+  constructor(attempt: Attempt, call: CallTrace) {
     this.#attempt = attempt
     this.#call = call
     this.body = new TappedBody(attempt.body, call.body)
@@ -31,9 +31,9 @@ export class TracedAttempt implements Attempt {
 /** The same for a request of the gateway's own, whose body is there already. */
 export class TracedAsker implements Asker {
   readonly #asker: Asker
-  readonly #call: TracedCall
+  readonly #call: CallTrace
 
-  constructor(asker: Asker, call: TracedCall, body: Buffer | null) {
+  constructor(asker: Asker, call: CallTrace, body: Buffer | null) {
     this.#asker = asker
     this.#call = call
     if (body !== null) call.body.chunk(body, 0, body.length)

@@ -21,7 +21,6 @@ import type { Endpoints, Fallback } from '../base/endpoints.ts'
 import { messageOf, stackOf } from '../base/errors.ts'
 import { every } from '../base/every.ts'
 import type { Every } from '../base/every.ts'
-import type { BucketCounts } from '../base/limit/keyed-buckets.ts'
 import type { Log } from '../base/log/log.ts'
 import type { Sockets } from '../base/processes/sockets.ts'
 import { bucketFamilies, counter, gauge, processFamilies, refusedFamily } from '../measures.ts'
@@ -42,6 +41,7 @@ import { FrontMetrics } from './metrics.ts'
 import { frontProfiles } from './profiles.ts'
 import { FrontTrace } from './trace.ts'
 import type { Part } from './worker-facts.ts'
+import type { BucketCounts } from '../base/live/views.ts'
 
 export interface FrontOptions {
   /** As at the start. */

@@ -9,7 +9,6 @@ import type {
   BackendConfig,
   BackendTlsConfig,
   Endpoint,
-  HeaderModifierConfig,
   RouteConfig,
 } from '../base/config/types.ts'
 import type { Log } from '../base/log/log.ts'
@@ -33,6 +32,7 @@ import { ownHost } from '../forward/llm/provider.ts'
 import { Refusals } from '../forward/llm/refusals.ts'
 import { PolicedBackend } from '../forward/policed.ts'
 import type { BackendHealth } from './backend-health.ts'
+import type { HeaderModifierConfig } from '../base/cel/computed-headers.ts'
 
 /** Token limits of a route, and what they ask of a request. */
 export interface Metering {

@@ -2,7 +2,7 @@
 
 import type { Exchange } from '../base/exchange.ts'
 import { TappedBody } from '../base/tapped-body.ts'
-import type { Trace } from '../base/trace/trace.ts'
+import type { Trace } from '../base/trace/events.ts'
 import type { Policy, Reply } from '../base/types.ts'
 import { unbuffer } from './event-stream.ts'
 

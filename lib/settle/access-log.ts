@@ -1,9 +1,9 @@
 // One line a request, written when its last byte is out or never will be (reference.md 8.6).
 
 import type { Facts, McpFacts } from '../base/cel/facts.ts'
-import type { Claims } from '../base/cel/json.ts'
 import type { Exchange } from '../base/exchange.ts'
 import type { Log, Opening, Value } from '../base/log/log.ts'
+import type { Claims } from '../base/cel/facts.ts'
 
 /** Of so many places where requests went, the beginning of the line is kept. */
 const MAX_OPENINGS = 1_000

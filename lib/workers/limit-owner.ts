@@ -5,7 +5,6 @@ import { ASK_LIMITS, LOOK_AT_LIMITS } from '../base/limit/asking.ts'
 import type { Answer, Batch, Left, Look, Named, Place, Seen, Step } from '../base/limit/asking.ts'
 import type { Bucket } from '../base/limit/bucket.ts'
 import { keyRoom } from '../base/limit/keyed-buckets.ts'
-import type { BucketCounts } from '../base/limit/keyed-buckets.ts'
 import { RuleBuckets } from '../base/limit/rule-buckets.ts'
 import type { Clock } from '../base/limit/rule.ts'
 import { TokenCharge } from '../base/limit/token-charge.ts'
@@ -13,6 +12,7 @@ import type { Link } from '../base/processes/link.ts'
 import { workerName } from '../base/processes/session-mark.ts'
 import type { WorkerService } from './supervisor.ts'
 import type { WorkerId } from './types.ts'
+import type { BucketCounts } from '../base/live/views.ts'
 
 /** Of one worker: requests whose tokens are not settled yet. One more cannot be asked about. */
 const MAX_OPEN_CHARGES = 262_144

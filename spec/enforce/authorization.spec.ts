@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readJson } from '../../lib/base/cel/json.ts'
-import type { Claims } from '../../lib/base/cel/json.ts'
 import type { Facts } from '../../lib/base/cel/facts.ts'
 import { authorization } from '../../lib/enforce/authorization.ts'
 import { ask } from '../support/ask.ts'
@@ -11,6 +10,7 @@ import { cpuMs } from '../support/cpu-time.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Ear, routeTo, Stage } from '../support/gateway.ts'
 import type { Line } from '../support/gateway.ts'
+import type { Claims } from '../../lib/base/cel/facts.ts'
 
 const rules = suite('authorization')
 const stage = new Stage()

@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readJson } from '../../lib/base/cel/json.ts'
-import type { Claims } from '../../lib/base/cel/json.ts'
 import { headOf } from '../../lib/base/reply.ts'
 import { transformations } from '../../lib/enforce/transformations.ts'
 import { ask } from '../support/ask.ts'
@@ -11,6 +10,7 @@ import { cpuMs } from '../support/cpu-time.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
+import type { Claims } from '../../lib/base/cel/facts.ts'
 
 const changing = suite('transformations')
 const stage = new Stage()

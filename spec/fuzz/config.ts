@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { CelError } from '../../lib/base/cel/errors.ts'
 import { compile } from '../../lib/base/cel/compile.ts'
-import type { Claims } from '../../lib/base/cel/json.ts'
 import { fromJson } from '../../lib/base/cel/json.ts'
 import { View } from '../../lib/base/cel/view.ts'
 import { ConfigError } from '../../lib/base/config/error.ts'
@@ -18,6 +17,7 @@ import { RICH_CONFIG } from '../support/rich-config.ts'
 import { ROOT } from '../support/root.ts'
 import { changed, changes } from './mutate.ts'
 import { target } from './target.ts'
+import type { Claims } from '../../lib/base/cel/facts.ts'
 
 /** Far above what any of them takes, far below what a search without end does. */
 const MOST_MS = 10_000

@@ -1,7 +1,7 @@
 // Headers computed by expressions. One that fails, or gives no text, leaves its header out.
 
-import type { HeaderField, HeaderModifierConfig, TransformationConfig } from '../config/types.ts'
 import type { View } from './view.ts'
+import type { Expression } from './compile.ts'
 
 /** A longer value is left out like one that failed: it would not pass as a head either. */
 const MAX_VALUE_LENGTH = 8_192
@@ -46,4 +46,20 @@ function trimmed(text: string): string {
 
 function isBlank(char: string): boolean {
   return char === ' ' || char === '\t'
+}
+
+/** Names in lower case, values computed. */
+export interface TransformationConfig {
+  readonly add: readonly { readonly name: string; readonly value: Expression }[]
+  readonly set: readonly { readonly name: string; readonly value: Expression }[]
+  readonly remove: readonly string[]
+}
+
+export type HeaderField = readonly [name: string, value: string]
+
+/** Names in lower case; no name occurs twice. */
+export interface HeaderModifierConfig {
+  readonly add: readonly HeaderField[]
+  readonly set: readonly HeaderField[]
+  readonly remove: readonly string[]
 }

@@ -1,8 +1,6 @@
 // What policies and backends learn about an exchange and expressions may read. Each is filled in by whoever
 // learns it; until then reading it is a fault, and `has()` says no.
 
-import type { Claims } from './json.ts'
-
 export interface Facts {
   /** The claims of a verified token: `readJson` of its payload, done once per token. */
   jwt?: Claims | undefined
@@ -85,3 +83,6 @@ export interface LlmFacts {
   /** Of a stream that ended without its last event; not for expressions. */
   ending?: 'missing' | undefined
 }
+
+/** A JSON object for expressions: the claims of a token, the fields of a key. */
+export type Claims = ReadonlyMap<string, unknown>

@@ -4,9 +4,7 @@
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { MAX_JSON_DEPTH, MAX_TEXT } from './bounds.ts'
 import { CelFault } from './errors.ts'
-
-/** A JSON object for expressions: the claims of a token, the fields of a key. */
-export type Claims = ReadonlyMap<string, unknown>
+import type { Claims } from './facts.ts'
 
 const MAX_INT = 2n ** 63n - 1n
 const MIN_INT = -(2n ** 63n)

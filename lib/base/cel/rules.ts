@@ -1,8 +1,8 @@
 // Rules of a policy decided together: no deny may hold, every require must, and if there are allows one of them.
 
-import type { Rule } from '../config/auth-types.ts'
 import type { FaultCode } from './errors.ts'
 import type { View } from './view.ts'
+import type { Expression } from './compile.ts'
 
 /** The rule that forbids it; `none allows`: there are allows, and none of them holds. Null when it is permitted. */
 export type Objection = Rule | 'none allows' | null
@@ -36,4 +36,10 @@ export function objectionOf(
     if (mode === 'allow') allows = holds ? 'met' : 'unmet'
   }
   return allows === 'unmet' ? 'none allows' : null
+}
+
+/** No deny may hold, every require must, and if there are allows one of them. */
+export interface Rule {
+  readonly mode: 'allow' | 'deny' | 'require'
+  readonly expression: Expression
 }

@@ -2,6 +2,7 @@
 
 import type { Secret } from './secret.ts'
 import type { Expression } from '../cel/compile.ts'
+import type { Rule } from '../cel/rules.ts'
 
 export type AuthMode = 'strict' | 'optional' | 'permissive'
 
@@ -81,12 +82,6 @@ export interface BasicAuthConfig {
   readonly realm: string
   readonly location: CredentialLocation
   readonly users: readonly { readonly name: string; readonly hash: Secret }[]
-}
-
-/** No deny may hold, every require must, and if there are allows one of them. */
-export interface Rule {
-  readonly mode: 'allow' | 'deny' | 'require'
-  readonly expression: Expression
 }
 
 export interface AuthorizationConfig {

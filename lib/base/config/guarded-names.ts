@@ -9,8 +9,8 @@ import type {
   Config,
   GatewayPolicies,
   RoutePolicies,
-  TransformationConfig,
 } from './types.ts'
+import type { TransformationConfig } from '../cel/computed-headers.ts'
 
 type AnyPolicies = Partial<GatewayPolicies & RoutePolicies & BackendPolicies>
 

@@ -2,12 +2,8 @@
 
 import type { AuthorizationConfig } from './auth-types.ts'
 import type { Expression } from '../cel/compile.ts'
-import type {
-  BackendAuthConfig,
-  BackendTlsConfig,
-  Endpoint,
-  HeaderModifierConfig,
-} from './types.ts'
+import type { BackendAuthConfig, BackendTlsConfig, Endpoint } from './types.ts'
+import type { HeaderModifierConfig } from '../cel/computed-headers.ts'
 
 /** The dialect a path speaks. */
 export type LlmFormat =

@@ -1,8 +1,9 @@
 // What checked MCP backends mean.
 
 import type { Secret } from './secret.ts'
-import type { BackendAuthConfig, BackendTlsConfig, HeaderModifierConfig } from './types.ts'
+import type { BackendAuthConfig, BackendTlsConfig } from './types.ts'
 import type { TransformationsConfig } from './types.ts'
+import type { HeaderModifierConfig } from '../cel/computed-headers.ts'
 
 /** MCP servers that appear as one. */
 export interface McpConfig {

@@ -14,6 +14,9 @@ import type { AiConfig, AiPolicyConfig, LlmConfig } from './llm-types.ts'
 import type { McpConfig } from './mcp-types.ts'
 import type { PolicyResource } from './resource-types.ts'
 import type { Secret } from './secret.ts'
+import type { HeaderField } from '../cel/computed-headers.ts'
+import type { HeaderModifierConfig } from '../cel/computed-headers.ts'
+import type { TransformationConfig } from '../cel/computed-headers.ts'
 
 export interface Config {
   /** The file it came from, as the user named it. */
@@ -233,13 +236,6 @@ interface CsrfConfig {
   readonly additionalOrigins: readonly string[]
 }
 
-/** Names in lower case, values computed. */
-export interface TransformationConfig {
-  readonly add: readonly { readonly name: string; readonly value: Expression }[]
-  readonly set: readonly { readonly name: string; readonly value: Expression }[]
-  readonly remove: readonly string[]
-}
-
 export interface TransformationsConfig {
   readonly request: TransformationConfig | null
   readonly response: TransformationConfig | null
@@ -255,15 +251,6 @@ export type BackendAuthConfig =
       readonly prefix: string
     }
   | { readonly kind: 'query'; readonly key: Secret; readonly name: string }
-
-export type HeaderField = readonly [name: string, value: string]
-
-/** Names in lower case; no name occurs twice. */
-export interface HeaderModifierConfig {
-  readonly add: readonly HeaderField[]
-  readonly set: readonly HeaderField[]
-  readonly remove: readonly string[]
-}
 
 export type AuthorityRewrite =
   | { readonly kind: 'full'; readonly value: string }

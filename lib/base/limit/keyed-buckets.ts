@@ -16,12 +16,6 @@ export interface KeyRoom {
   forgotten: number
 }
 
-export interface BucketCounts {
-  readonly rules: number
-  readonly buckets: number
-  readonly forgotten: number
-}
-
 export function keyRoom(most = MAX_KEYS): KeyRoom {
   return { most, forgotten: 0 }
 }

@@ -1,7 +1,6 @@
 // What can be told of what runs, for operators: shapes, and how much of many things is shown. Ages are in milliseconds.
 
 import type { Exchange } from '../exchange.ts'
-import type { BucketCounts } from '../limit/keyed-buckets.ts'
 import type { SessionView, Some } from './types.ts'
 
 /** Entries of one level that are shown; the others are counted. */
@@ -154,4 +153,10 @@ export function exchangeView(exchange: Exchange, now: number, paused: Paused[]):
     bytesOut: client.written,
     paused,
   }
+}
+
+export interface BucketCounts {
+  readonly rules: number
+  readonly buckets: number
+  readonly forgotten: number
 }

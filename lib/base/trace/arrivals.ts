@@ -1,7 +1,6 @@
 // When the parts of a body came: a list that grows coarser, not longer.
 
-/** So many bytes were there so many microseconds after the request was accepted. */
-export type Arrival = readonly [bytes: number, at: number]
+import type { Arrival } from './events.ts'
 
 /** Above this every second one is kept, then every fourth, and so on; the last always. */
 export const MAX_ARRIVALS = 1_000

@@ -4,8 +4,7 @@ import { Pile } from '../pile.ts'
 import { shownBody } from '../redact/texts.ts'
 import type { Outcome, Tap } from '../types.ts'
 import { Arrivals, movedTo } from './arrivals.ts'
-import type { Arrival } from './arrivals.ts'
-import type { BodyStage } from './events.ts'
+import type { Arrival, BodySnapshotEvent, BodyStage } from './events.ts'
 
 export class BodyCopy implements Tap {
   readonly #most: number
@@ -50,8 +49,8 @@ interface More {
 }
 
 /** Written in base64 when somebody reads it, not on the way of the body. */
-export class BodySnapshot {
-  readonly type = 'bodySnapshot'
+export class BodySnapshot implements BodySnapshotEvent {
+  readonly type = 'bodySnapshot' as const
   readonly stage: BodyStage
   /** All that passed. */
   readonly bytes: number

@@ -1,6 +1,8 @@
 // The events of a trace, spelled as the document spells them (spec.md §2.7, §6; the rest as reference.md 6.3 has it).
 
-import type { BodySnapshot } from './body-copy.ts'
+import type { LlmFacts } from '../cel/facts.ts'
+import type { Allowance, Tap } from '../types.ts'
+import type { RequestHead, ResponseHead } from '../wire/head.ts'
 
 export type Severity = 'success' | 'info' | 'warn' | 'error'
 
@@ -45,6 +47,25 @@ export interface LimitDecision {
   readonly error: string | null
 }
 
+/** When a part of a body arrived: so many bytes were there so many microseconds after the request was accepted. */
+export type Arrival = readonly [bytes: number, at: number]
+
+/** A body of the request or the response, as far as it was copied. */
+export interface BodySnapshotEvent {
+  readonly type: 'bodySnapshot'
+  readonly stage: BodyStage
+  /** Length of the whole body. */
+  readonly bytes: number
+  readonly truncated?: true
+  /** Base64, without credentials. */
+  readonly body: string
+  readonly arrivals: readonly Arrival[] | undefined
+  /** How many parts each arrival stands for, if more than one. */
+  readonly arrivalStep: number | undefined
+  /** Approximate length of the serialised event. */
+  readonly weight: number
+}
+
 export type Message =
   | { readonly type: 'requestStarted' }
   | {
@@ -57,7 +78,7 @@ export type Message =
       readonly stage: ResponseStage
       readonly requestState: object
     }
-  | BodySnapshot
+  | BodySnapshotEvent
   | {
       readonly type: 'policySelection'
       readonly phase: PolicyPhase
@@ -123,4 +144,86 @@ const POLICY_NAMES: Readonly<Record<string, string>> = {
 
 export function policyName(written: string): string {
   return POLICY_NAMES[written] ?? written
+}
+
+/** The MCP target that a call is made for; undefined when the backend itself is called. */
+export type Scope = readonly string[] | undefined
+
+/** Severity, start and scope of an event. */
+export interface EventDetails {
+  readonly severity?: Severity | undefined
+  /** Makes it an event with a duration; on the clock of `performance.now()`. */
+  readonly since?: number | undefined
+  readonly scope?: Scope
+}
+
+/** A rule of an authorization policy, as far as a trace needs it. */
+export interface TracedRule {
+  readonly mode: RuleResult['mode']
+  readonly expression: object
+}
+
+/** A limit, as far as a trace needs it. */
+export interface TracedLimit {
+  readonly name: string
+  readonly counts: LimitDecision['counts']
+  readonly key: object | null
+}
+
+/** What is sent to a backend where it differs from the client's request. */
+export interface SentRequest {
+  readonly request?: RequestHead
+  /** The Host header that is sent; null when it is unchanged. */
+  readonly host?: string | null
+}
+
+/** One call to a backend in a trace. */
+export interface CallTrace {
+  /** Copies the request body as it is sent. */
+  readonly body: Tap
+  /** The head of the response arrived. */
+  answered(head: ResponseHead): void
+  /** Records a response that no policy changes. */
+  ready(head: ResponseHead): void
+  /** Records a response that has no head. */
+  done(status: number): void
+  failed(message: string): void
+  close(message: string, severity?: Severity): void
+}
+
+/** The trace of one request. Every exchange that is not traced has null instead. */
+export interface Trace {
+  emit(message: Message, details?: EventDetails): void
+  request(stage: RequestStage): void
+  response(stage: ResponseStage, head: ResponseHead, scope?: Scope): void
+  /** Records the policies of a phase; `effective` is shown as it is and must hold no secret. */
+  policies(phase: PolicyPhase, effective: object): void
+  /** A policy is about to run on the request. */
+  asks(): void
+  /** Called by the running policy: why it does not apply. */
+  skip(reason: string): void
+  /** Called by the running policy: what it found. */
+  note(details: string): void
+  /** The policy has run; `waited` when it did so asynchronously. */
+  asked(kind: string, status: number | null, how: 'at once' | 'waited'): void
+  /** The request was refused by something that is not a policy of its own. */
+  refused(kind: string, status: number, reason: string): void
+  /** What a policy did to the response. */
+  answering(kind: string, result: PolicyResult): void
+  rules(rules: readonly TracedRule[], view: object, result: 'allow' | 'deny'): void
+  /** An expression failed; `header` is the header that it computes, if any. */
+  fault(expression: object, error: string, header?: string): void
+  limit(limit: TracedLimit, left: Allowance, decision: 'allow' | 'deny'): void
+  /** The limit could not be checked, so the request is refused. */
+  limitFailed(limit: TracedLimit, error: string): void
+  llm(inputFormat: string, facts: LlmFacts): void
+  mcp(method: string, target: string): void
+  route(selected: string | null, evaluated: ReadonlySet<string>): void
+  /** The request is sent to a backend or to one of its MCP targets. */
+  calling(target: string, sent: SentRequest, scope?: Scope): CallTrace
+  /** The response before response policies run. */
+  ready(head: ResponseHead): void
+  /** Copies the response body as it passes. */
+  body(): Tap
+  finished(): void
 }

@@ -1,26 +1,24 @@
 // What is known about an exchange just now, as a snapshot shows it: the names that rules read, without credentials.
 
 import type { LlmFacts } from '../cel/facts.ts'
-import type { Claims } from '../cel/json.ts'
 import { toJson } from '../cel/json.ts'
 import { EnvView } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
 import { isSecretGroup, isSecretHeader, isSecretSetting, REDACTED } from '../redact/names.ts'
 import { withoutTexts } from '../redact/texts.ts'
 import type { Hidden } from '../redact/names.ts'
-import type { Fields, RequestHead } from '../wire/head.ts'
+import type { Fields } from '../wire/head.ts'
 import type { ShownTexts } from './shown-texts.ts'
+import type { Claims } from '../cel/facts.ts'
+import type { SentRequest } from './events.ts'
 
 type State = Record<string, unknown>
 
-/** What a call sends, where it is not what the client's request has become. */
-export interface Sent {
-  readonly request?: RequestHead
-  /** What Host says; null leaves it as it is. */
-  readonly host?: string | null
-}
-
-export function requestState(exchange: Exchange, hidden: ShownTexts, sent: Sent = {}): State {
+export function requestState(
+  exchange: Exchange,
+  hidden: ShownTexts,
+  sent: SentRequest = {},
+): State {
   const { source, facts, backend } = exchange
   return {
     request: requestOf(exchange, hidden, sent),
@@ -39,7 +37,11 @@ export function requestState(exchange: Exchange, hidden: ShownTexts, sent: Sent 
 }
 
 /** As it is now: a rewrite shows in the next snapshot. */
-function requestOf({ request: given, source, started }: Exchange, hidden: ShownTexts, sent: Sent) {
+function requestOf(
+  { request: given, source, started }: Exchange,
+  hidden: ShownTexts,
+  sent: SentRequest,
+) {
   const request = sent.request ?? given
   const authority = sent.host ?? request.authority
   const scheme = source.secure ? 'https' : 'http'

@@ -3,7 +3,6 @@
 import type { Expression } from '../cel/compile.ts'
 import type { LlmFacts } from '../cel/facts.ts'
 import { View } from '../cel/view.ts'
-import type { Rule } from '../config/auth-types.ts'
 import type { LimitConfig } from '../config/limit-types.ts'
 import type { Exchange } from '../exchange.ts'
 import { isSecretHeader, REDACTED } from '../redact/names.ts'
@@ -13,22 +12,25 @@ import type { ResponseHead } from '../wire/head.ts'
 import { BodyCopy } from './body-copy.ts'
 import { policyName } from './events.ts'
 import type {
+  EventDetails,
   Message,
   PolicyPhase,
   PolicyResult,
   RequestStage,
   ResponseStage,
-  Severity,
+  Scope,
+  SentRequest,
+  Trace,
   TraceEvent,
 } from './events.ts'
 import { PolicySteps } from './policy-steps.ts'
 import { headersOf, requestState } from './request-state.ts'
-import type { Sent } from './request-state.ts'
 import { severityOf } from './severity.ts'
 import { ShownTexts } from './shown-texts.ts'
 import type { TraceTerms } from './terms.ts'
 import { TracedCall } from './traced-call.ts'
-import type { CallOwner, Scope } from './traced-call.ts'
+import type { CallOwner } from './traced-call.ts'
+import type { Rule } from '../cel/rules.ts'
 
 /** Who watches; never slows the request down. */
 export interface TraceReader {
@@ -37,14 +39,7 @@ export interface TraceReader {
   finished(): void
 }
 
-interface More {
-  readonly severity?: Severity | undefined
-  /** Makes it an event with a length; on the clock of `performance.now()`. */
-  readonly since?: number | undefined
-  readonly scope?: Scope
-}
-
-export class Trace implements CallOwner {
+export class TraceRecorder implements Trace, CallOwner {
   readonly #exchange: Exchange
   readonly #reader: TraceReader
   readonly #terms: TraceTerms
@@ -75,7 +70,7 @@ export class Trace implements CallOwner {
     return this.#terms.hidden
   }
 
-  emit(message: Message, { severity = 'info', since = 0, scope }: More = {}): void {
+  emit(message: Message, { severity = 'info', since = 0, scope }: EventDetails = {}): void {
     if (this.#state === 'over') return
     const eventEnd = this.#offset(performance.now())
     const eventStart = since === 0 ? null : this.#offset(since)
@@ -142,7 +137,7 @@ export class Trace implements CallOwner {
     this.#policy(kind, result, {})
   }
 
-  #policy(kind: string, result: PolicyResult, more: More): void {
+  #policy(kind: string, result: PolicyResult, more: EventDetails): void {
     this.emit({ type: 'policy', kind: policyName(kind), result }, more)
   }
 
@@ -202,7 +197,7 @@ export class Trace implements CallOwner {
   }
 
   /** The request as it goes out to a backend, or to one of its targets. */
-  calling(target: string, sent: Sent, scope?: Scope): TracedCall {
+  calling(target: string, sent: SentRequest, scope?: Scope): TracedCall {
     // Of another try, which is over.
     if (scope === undefined) this.#closeCall('given up')
     const state = this.#requestState(sent)
@@ -255,7 +250,7 @@ export class Trace implements CallOwner {
     this.#raw = null
   }
 
-  #requestState(sent: Sent = {}): Record<string, unknown> {
+  #requestState(sent: SentRequest = {}): Record<string, unknown> {
     return requestState(this.#exchange, this.#shown, sent)
   }
 

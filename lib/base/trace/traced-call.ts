@@ -5,11 +5,8 @@ import type { Hidden } from '../redact/names.ts'
 import type { ResponseHead } from '../wire/head.ts'
 import type { Tap } from '../types.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { Message, ResponseStage, Severity } from './events.ts'
+import type { CallTrace, Message, ResponseStage, Scope, Severity } from './events.ts'
 import { severityOf } from './severity.ts'
-
-/** The MCP target a call is made for; none where the backend itself is asked. */
-export type Scope = readonly string[] | undefined
 
 export interface CallOwner {
   readonly maxBodyBytes: number
@@ -20,7 +17,7 @@ export interface CallOwner {
   response(stage: ResponseStage, head: ResponseHead, scope?: Scope): void
 }
 
-export class TracedCall {
+export class TracedCall implements CallTrace {
   readonly scope: Scope
   readonly since = performance.now()
   /** When its answer or its failure came; 0 until then. */

@@ -6,7 +6,7 @@ import type { Expression } from '../cel/compile.ts'
 import { View } from '../cel/view.ts'
 import type { Exchange } from '../exchange.ts'
 import type { TraceTerms } from './terms.ts'
-import { Trace } from './trace.ts'
+import { TraceRecorder } from './trace.ts'
 import type { TraceReader } from './trace.ts'
 
 interface Waiting {
@@ -59,7 +59,8 @@ export class Watchers {
     )
     if (at < 0) return
     const [{ reader }] = this.#waiting.splice(at, 1) as [Waiting]
-    exchange.trace = new Trace(exchange, reader, this.#terms())
-    exchange.trace.started()
+    const trace = new TraceRecorder(exchange, reader, this.#terms())
+    exchange.trace = trace
+    trace.started()
   }
 }

@@ -3,13 +3,13 @@
 import { errors, jwtVerify } from 'jose'
 import type { JWTVerifyOptions } from 'jose'
 import { readJson } from '../../base/cel/json.ts'
-import type { Claims } from '../../base/cel/json.ts'
 import type { TokenRules } from '../../base/config/auth-types.ts'
 import { ALL_ALGORITHMS } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'
 import { TokenCache } from './token-cache.ts'
 import type { TokenFault, Verification, Verifier } from './types.ts'
+import type { Claims } from '../../base/cel/facts.ts'
 
 /** Longer ones are not looked at. */
 export const MAX_TOKEN_LENGTH = 16_384

@@ -1,6 +1,6 @@
 // The words of token checks.
 
-import type { Claims } from '../../base/cel/json.ts'
+import type { Claims } from '../../base/cel/facts.ts'
 
 /** What is wrong with a token, by class: clients are told this much and no more. */
 export type TokenFault =

@@ -1,7 +1,6 @@
 // An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
 
 import { addressKey } from '../../base/bounds/address-key.ts'
-import type { Rule } from '../../base/config/auth-types.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import { WholeReader } from '../../base/read-whole.ts'
@@ -28,6 +27,7 @@ import type { About } from './session/about.ts'
 import type { Visit } from './session/call.ts'
 import type { Session } from './session/session.ts'
 import type { FieldsFor } from './types.ts'
+import type { Rule } from '../../base/cel/rules.ts'
 
 export interface McpRouting {
   readonly rules: readonly Rule[]

@@ -1,8 +1,8 @@
 // One message to a target while somebody watches: the call it becomes, in the target's scope, and how that ends.
 
-import type { Sent } from '../../base/trace/request-state.ts'
-import type { Trace } from '../../base/trace/trace.ts'
-import type { TracedCall } from '../../base/trace/traced-call.ts'
+import type { SentRequest } from '../../base/trace/events.ts'
+import type { Trace } from '../../base/trace/events.ts'
+import type { CallTrace } from '../../base/trace/events.ts'
 
 /** A child has no status; these are what Streamable HTTP says of the same. */
 const ANSWERED = 200
@@ -20,9 +20,9 @@ export class TracedMessage {
   readonly #trace: Trace
   readonly #target: string
   /** The last, where it was sent again. */
-  #call: TracedCall | null = null
+  #call: CallTrace | null = null
   /** Of a child: no head tells of its answer. */
-  #written: TracedCall | null = null
+  #written: CallTrace | null = null
 
   constructor(trace: Trace, target: string) {
     this.#trace = trace
@@ -30,7 +30,7 @@ export class TracedMessage {
   }
 
   /** It goes out by HTTP. */
-  called(label: string, sent: Sent): TracedCall {
+  called(label: string, sent: SentRequest): CallTrace {
     this.#call = this.#trace.calling(label, sent, [this.#target])
     return this.#call
   }

@@ -4,10 +4,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { compile } from '../../../lib/base/cel/compile.ts'
 import type { Facts } from '../../../lib/base/cel/facts.ts'
-import type { Claims } from '../../../lib/base/cel/json.ts'
 import { readJson } from '../../../lib/base/cel/json.ts'
 import { View } from '../../../lib/base/cel/view.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import type { Claims } from '../../../lib/base/cel/facts.ts'
 
 const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a'))
 

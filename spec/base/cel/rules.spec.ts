@@ -1,12 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { compile } from '../../../lib/base/cel/compile.ts'
-import type { Claims } from '../../../lib/base/cel/json.ts'
 import { readJson } from '../../../lib/base/cel/json.ts'
 import { objectionOf } from '../../../lib/base/cel/rules.ts'
 import { View } from '../../../lib/base/cel/view.ts'
-import type { Rule } from '../../../lib/base/config/auth-types.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import type { Claims } from '../../../lib/base/cel/facts.ts'
+import type { Rule } from '../../../lib/base/cel/rules.ts'
 
 const deciding = suite('rules')
 

@@ -14,13 +14,13 @@ import {
 } from '../../../lib/base/cel/bounds.ts'
 import { compile } from '../../../lib/base/cel/compile.ts'
 import { environmentOf } from '../../../lib/base/cel/environment.ts'
-import type { Claims } from '../../../lib/base/cel/json.ts'
 import { fromJson, toJson } from '../../../lib/base/cel/json.ts'
 import type { Evaluator } from '../../../lib/base/cel/library.ts'
 import { View } from '../../../lib/base/cel/view.ts'
 import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex/safety.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { fc } from '../../support/fast-check.ts'
+import type { Claims } from '../../../lib/base/cel/facts.ts'
 
 const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', 'X-Secret: s3cr3t'))
 

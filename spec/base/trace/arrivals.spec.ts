@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Arrivals, MAX_ARRIVALS, movedTo } from '../../../lib/base/trace/arrivals.ts'
-import type { Arrival } from '../../../lib/base/trace/arrivals.ts'
+import type { Arrival } from '../../../lib/base/trace/events.ts'
 import { BodyCopy } from '../../../lib/base/trace/body-copy.ts'
 import { eventText } from '../../../lib/base/trace/event-text.ts'
 

@@ -1,10 +1,11 @@
 // What users write to say who may call: tokens, API keys, passwords, and rules over what they claim.
 
 import { z } from 'zod'
-import type { CredentialLocation, Rule } from '../auth-types.ts'
+import type { CredentialLocation } from '../auth-types.ts'
 import { expression } from './expression.ts'
 import { choice, httpUrl, orNull, refusedAs, secret, text, union } from './parts.ts'
 import { duration, headerName } from './scalars.ts'
+import type { Rule } from '../../cel/rules.ts'
 
 const location = choice({
   header: z.strictObject({

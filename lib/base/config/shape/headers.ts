@@ -1,8 +1,8 @@
 // What users write to change headers, with the names that only the gateway itself may set.
 
 import { z } from 'zod'
-import type { HeaderField } from '../types.ts'
 import { headerValue, isHeaderName, refuse } from './scalars.ts'
+import type { HeaderField } from '../../cel/computed-headers.ts'
 
 /** They belong to one hop or to the framing of a body, which the gateway decides. */
 const RESERVED = new Set([

@@ -3,10 +3,10 @@
 import { computedHeaders } from '../../../base/cel/computed-headers.ts'
 import { View } from '../../../base/cel/view.ts'
 import type { McpTarget } from '../../../base/config/mcp-types.ts'
-import type { HeaderModifierConfig } from '../../../base/config/types.ts'
 import type { Exchange } from '../../../base/exchange.ts'
 import type { RequestHead } from '../../../base/wire/head.ts'
 import type { FieldsFor, SentFields } from '../types.ts'
+import type { HeaderModifierConfig } from '../../../base/cel/computed-headers.ts'
 
 /** They speak of the client's connection, of its message as it wrote it, or of where it wrote it. */
 const KEPT_BACK = new Set([

@@ -4,8 +4,7 @@ import type { Exchange } from '../../../base/exchange.ts'
 import { spansAt } from '../../../base/json/edit.ts'
 import { stringAt } from '../../../base/json/scan.ts'
 import type { Span } from '../../../base/json/scan.ts'
-import type { Rule } from '../../../base/config/auth-types.ts'
-import type { Trace } from '../../../base/trace/trace.ts'
+import type { Trace } from '../../../base/trace/events.ts'
 import type { Attempt, Reply } from '../../../base/types.ts'
 import { MAX_LOGGED } from '../bounds.ts'
 import type { Message } from '../message.ts'
@@ -13,6 +12,7 @@ import { CODES, errorText, refusal, resultBytes } from '../rpc.ts'
 import type { RpcError } from '../rpc.ts'
 import type { Channel } from './channel.ts'
 import type { Target, Waiter } from './target.ts'
+import type { Rule } from '../../../base/cel/rules.ts'
 
 /** The HTTP request that brought it, and what its route says. */
 export interface Visit {

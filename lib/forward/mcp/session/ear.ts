@@ -2,7 +2,7 @@
 // client's answers to them.
 
 import { edited } from '../../../base/json/edit.ts'
-import type { Trace } from '../../../base/trace/trace.ts'
+import type { Trace } from '../../../base/trace/events.ts'
 import type { Message } from '../message.ts'
 import { CODES, errorText, notificationBytes } from '../rpc.ts'
 import { GENERAL, NOTICES, RELATED_TASK } from '../several/methods.ts'

@@ -2,7 +2,7 @@
 
 import type { Edit } from '../../../base/json/edit.ts'
 import { MAX_SUBSCRIPTIONS } from '../bounds.ts'
-import type { Trace } from '../../../base/trace/trace.ts'
+import type { Trace } from '../../../base/trace/events.ts'
 import type { Message } from '../message.ts'
 import type { Target, Waiter } from './target.ts'
 

@@ -1,6 +1,6 @@
 // What a target needs of its session, and what it tells it.
 
-import type { Trace } from '../../../base/trace/trace.ts'
+import type { Trace } from '../../../base/trace/events.ts'
 import type { Message } from '../message.ts'
 import type { Link, LinkOwner, SentFields } from '../types.ts'
 import type { Target } from './target.ts'

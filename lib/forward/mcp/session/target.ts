@@ -1,6 +1,6 @@
 // One target in one session: started with the session, asked by it, and started again, within bounds, when it is gone.
 
-import type { Trace } from '../../../base/trace/trace.ts'
+import type { Trace } from '../../../base/trace/events.ts'
 import type { Reply } from '../../../base/types.ts'
 import { MAX_RESTARTS, RESTARTS_FORGIVEN_MS, RESTART_DELAYS_MS } from '../bounds.ts'
 import type { Message } from '../message.ts'
