@@ -1,5 +1,6 @@
 // The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
 
+import { LRUMapWithDelete } from 'mnemonist'
 import type { Leaving, PortNeighbours } from './accept/door.ts'
 import type { Gate } from './accept/gate.ts'
 import { Listener } from './accept/listener.ts'
@@ -17,7 +18,7 @@ import type { OpenPort } from './base/processes/open-port.ts'
 import type { Manner, Steps } from './base/types.ts'
 import { closeHandle } from './base/wire/handle.ts'
 
-/** Of so many ports it is known what came by them when they are closed; of more the first are forgotten. */
+/** Closed ports whose counts are kept; above this the counts of the port closed longest ago are dropped. */
 const MAX_PAST = 1_024
 
 /** What a port is to be. */
@@ -52,7 +53,7 @@ export class Ports {
   /** No longer in the configuration, but with requests under way; each with its end. */
   readonly #leaving = new Map<Listener, Promise<void>>()
   /** Those that are closed. */
-  readonly #past = new Map<string, ListenerCounts>()
+  readonly #past = new LRUMapWithDelete<string, ListenerCounts>(MAX_PAST)
   #state: 'open' | 'draining' = 'open'
 
   constructor(steps: Steps, log: Log, options: PortsOptions) {
@@ -217,8 +218,6 @@ export class Ports {
       bytesIn: counts.bytesIn + (before?.bytesIn ?? 0),
       bytesOut: counts.bytesOut + (before?.bytesOut ?? 0),
     })
-    const [oldest] = this.#past.keys()
-    if (this.#past.size > MAX_PAST && oldest !== undefined) this.#past.delete(oldest)
   }
 }
 

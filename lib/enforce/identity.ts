@@ -1,6 +1,7 @@
 // What the gateway knows of identity providers: their keys, their documents, and the tokens it has checked. It lives
 // beside the plans, so that a reload fetches nothing and checks no token anew.
 
+import { LRUMapWithDelete } from 'mnemonist'
 import type { TokenPolicies, TokenRules } from '../base/config/auth-types.ts'
 import { Refusals } from '../base/bounds/refusals.ts'
 import { fetcher } from '../base/fetch-text.ts'
@@ -13,7 +14,7 @@ import { fixedKeys, KeySets } from './token/key-sets.ts'
 import { TokenVerifier } from './token/token-verifier.ts'
 
 /** Sets of rules whose tokens are remembered; more than any configuration has. */
-const MAX_VERIFIERS = 256
+export const MAX_VERIFIERS = 256
 
 type Asked = readonly [rules: TokenRules, derived: string]
 
@@ -26,7 +27,7 @@ export class Identity {
   readonly log: Log
   readonly refusals: Refusals
   readonly #closes: readonly (() => void)[]
-  readonly #verifiers = new Map<string, TokenVerifier>()
+  readonly #verifiers = new LRUMapWithDelete<string, TokenVerifier>(MAX_VERIFIERS)
 
   constructor(log: Log, refusals = new Refusals()) {
     // Each with connections of its own: keys do not wait behind a flood of registrations.
@@ -55,7 +56,6 @@ export class Identity {
     const url = keysUrl(rules, derived)
     const source = jwks.kind === 'keys' ? fixedKeys(jwks.keys) : this.keys.at(url)
     verifier = new TokenVerifier(rules, source)
-    if (this.#verifiers.size >= MAX_VERIFIERS) this.#verifiers.clear()
     this.#verifiers.set(key, verifier)
     return verifier
   }

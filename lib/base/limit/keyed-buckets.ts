@@ -29,8 +29,8 @@ export function keptKey(key: string): string {
 }
 
 /**
- * In a list by use. A Map alone keeps an order too, but with this many keys its oldest is found behind the traces of
- * those that were deleted: 38 µs for a new key instead of 2.
+ * Linked by use: a Map alone finds its oldest key only after all deleted ones, in 38 µs instead of 2. mnemonist's LRU map
+ * is as fast, but takes 1.4 MB for each limit before its first key, and its bound cannot be lowered.
  */
 class KeyedBucket extends Bucket {
   readonly key: string

@@ -2,6 +2,7 @@
 // keyed hash that says nothing to whoever reads it.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { LRUMapWithDelete } from 'mnemonist'
 import type { Refusals } from '../../base/bounds/refusals.ts'
 import { costOf, hashKindOf, plainOf } from '../../base/password-hash.ts'
 import { isSame } from './is-same.ts'
@@ -26,8 +27,8 @@ export class Passwords {
   readonly #slow: Slow
   readonly #clock: Clock
   readonly #key = randomBytes(32)
-  /** Until when each is remembered; the one used longest ago first. */
-  readonly #right = new Map<string, number>()
+  /** Until when each is remembered. */
+  readonly #right = new LRUMapWithDelete<string, number>(MAX_REMEMBERED)
   readonly #pending = new Map<string, Promise<PasswordCheck>>()
 
   constructor(refusals: Refusals, slow: Slow = new SlowChecks(), clock: Clock = performance) {
@@ -61,17 +62,15 @@ export class Passwords {
   async #checkSlowly(password: string, hash: string, id: string): Promise<PasswordCheck> {
     if (!(await this.#slow.check(password, hash))) return 'wrong'
     this.#right.set(id, this.#clock.now() + REMEMBERED_MS)
-    if (this.#right.size > MAX_REMEMBERED) this.#right.delete(this.#right.keys().next().value!)
     return 'right'
   }
 
   #recalls(id: string): boolean {
     const until = this.#right.get(id)
     if (until === undefined) return false
+    if (this.#clock.now() < until) return true
     this.#right.delete(id)
-    if (this.#clock.now() >= until) return false
-    this.#right.set(id, until)
-    return true
+    return false
   }
 }
 

@@ -1,5 +1,6 @@
 // Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
 
+import { LRUMapWithDelete } from 'mnemonist'
 import { messageOf } from '../../base/errors.ts'
 import type { Fetch } from '../../base/fetch-text.ts'
 import { objectIn } from '../../base/json/object-in.ts'
@@ -13,7 +14,7 @@ const FRESH_MS = 60_000
 const STALE_MS = 3_600_000
 /** After a failure nobody asks again for so long: as long as a provider that hangs has kept somebody waiting. */
 const RETRY_MS = 5_000
-/** More than any configuration has; those that are forgotten are fetched again. */
+/** More than any configuration has; a document that was dropped is fetched again. */
 const MAX_DOCUMENTS = 256
 
 interface Kept {
@@ -28,7 +29,7 @@ export class Documents {
   readonly #log: Log
   readonly #fetch: Fetch
   readonly #clock: Clock
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new LRUMapWithDelete<string, Kept>(MAX_DOCUMENTS)
 
   constructor(log: Log, fetch: Fetch, clock: Clock = performance) {
     this.#log = log
@@ -61,14 +62,13 @@ export class Documents {
   }
 
   #has(url: string): boolean {
-    const kept = this.#kept.get(url)
+    const kept = this.#kept.peek(url)
     return kept?.document != null && this.#clock.now() - kept.fetchedAt < STALE_MS
   }
 
   #entry(url: string): Kept {
     let kept = this.#kept.get(url)
     if (kept === undefined) {
-      if (this.#kept.size >= MAX_DOCUMENTS) this.#kept.clear()
       kept = { document: null, fetchedAt: 0, failedAt: -Infinity, reason: '', fetching: null }
       this.#kept.set(url, kept)
     }

@@ -1,5 +1,6 @@
 // Every key set in use: those of a URL are shared by all policies that name it.
 
+import { LRUMapWithDelete } from 'mnemonist'
 import type { PublicKey } from '../../base/config/auth-types.ts'
 import type { Fetch } from '../../base/fetch-text.ts'
 import type { Log } from '../../base/log/log.ts'
@@ -7,14 +8,14 @@ import { Keys } from './keys.ts'
 import { RemoteKeys } from './remote-keys.ts'
 import type { Clock, KeySource } from './remote-keys.ts'
 
-/** More than any configuration has; those that are forgotten are fetched again. */
+/** More than any configuration has; a key set that was dropped is fetched again. */
 const MAX_KEY_SETS = 256
 
 export class KeySets {
   readonly #log: Log
   readonly #fetch: Fetch
   readonly #clock: Clock
-  readonly #remote = new Map<string, RemoteKeys>()
+  readonly #remote = new LRUMapWithDelete<string, RemoteKeys>(MAX_KEY_SETS)
 
   constructor(log: Log, fetch: Fetch, clock: Clock = performance) {
     this.#log = log
@@ -25,7 +26,6 @@ export class KeySets {
   at(url: string): KeySource {
     let keys = this.#remote.get(url)
     if (keys === undefined) {
-      if (this.#remote.size >= MAX_KEY_SETS) this.#remote.clear()
       keys = new RemoteKeys(url, this.#fetch, this.#log, this.#clock)
       this.#remote.set(url, keys)
     }
@@ -34,12 +34,12 @@ export class KeySets {
 
   /** Why the keys of a URL cannot be had, as far as the last try tells; null when they can, or nobody has asked for them. */
   faultAt(url: string): string | null {
-    return this.#remote.get(url)?.status.error ?? null
+    return this.#remote.peek(url)?.status.error ?? null
   }
 
-  /** What is known of those that were fetched. */
+  /** The state of each key set, the least recently used first. */
   get status(): RemoteKeys['status'][] {
-    return [...this.#remote.values()].map((keys) => keys.status)
+    return [...this.#remote.values()].map((keys) => keys.status).reverse()
   }
 }
 

@@ -1,6 +1,7 @@
-// Tokens that were checked before, by their hash: the token itself is not kept. The one used longest ago goes first.
+// Tokens that were checked before, by their hash: the token itself is not kept. The least recently used is dropped first.
 
 import { hash } from 'node:crypto'
+import { LRUMapWithDelete } from 'mnemonist'
 import type { Verification } from './types.ts'
 
 /** Tokens of one policy. */
@@ -13,7 +14,7 @@ interface Entry {
 }
 
 export class TokenCache {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new LRUMapWithDelete<string, Entry>(MAX_TOKENS)
 
   static hashOf(token: string): string {
     return hash('sha256', token, 'base64')
@@ -23,20 +24,13 @@ export class TokenCache {
   get(hash: string, generation: number, now: number): Verification | undefined {
     const entry = this.#entries.get(hash)
     if (entry === undefined) return undefined
+    if (entry.generation === generation && now < entry.until) return entry.verification
     this.#entries.delete(hash)
-    if (entry.generation !== generation || now >= entry.until) return undefined
-    this.#entries.set(hash, entry)
-    return entry.verification
+    return undefined
   }
 
   set(hash: string, entry: Entry): void {
-    this.#entries.delete(hash)
     this.#entries.set(hash, entry)
-    if (this.#entries.size <= MAX_TOKENS) return
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest)
-      return
-    }
   }
 
   get size(): number {

@@ -1,10 +1,12 @@
 // Which models of a provider do not know `stream_options.include_usage`, as far as its answers have told.
 
-/** Above this the one learnt first is forgotten, and asked again. */
+import { LRUMapWithDelete } from 'mnemonist'
+
+/** Above this the model learnt first is forgotten, and asked again. */
 export const MAX_REFUSALS = 256
 
 export class Refusals {
-  readonly #models = new Set<string>()
+  readonly #models = new LRUMapWithDelete<string, true>(MAX_REFUSALS)
   readonly #tell: (model: string) => void
 
   /** `tell` hears of each that is new. */
@@ -18,9 +20,7 @@ export class Refusals {
 
   learn(model: string | null): void {
     if (this.has(model)) return
-    const [first] = this.#models
-    if (first !== undefined && this.#models.size >= MAX_REFUSALS) this.#models.delete(first)
-    this.#models.add(model ?? '')
+    this.#models.set(model ?? '', true)
     this.#tell(model ?? '')
   }
 }

@@ -2,6 +2,7 @@
 // belongs to one is kept here until it comes back, and its token goes to the page that asked, nowhere else.
 
 import { createHash, randomBytes } from 'node:crypto'
+import { LRUMapWithDelete } from 'mnemonist'
 import type { AdminAddress } from '../../base/config/types.ts'
 import { objectIn } from '../../base/json/object-in.ts'
 import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../api.ts'
@@ -38,8 +39,8 @@ export class Logins {
   readonly #fetches: Fetches
   readonly #operators: readonly AdminAddress[]
   readonly #clock: Pick<typeof Date, 'now'>
-  /** By state, the oldest first. */
-  readonly #open = new Map<string, Login>()
+  /** By state. All live equally long, so the one that is dropped for a new one is the next to expire. */
+  readonly #open = new LRUMapWithDelete<string, Login>(MAX_LOGINS)
 
   /** `operators`: addresses of this process where no document may lead. */
   constructor(
@@ -64,7 +65,7 @@ export class Logins {
     const verifier = randomText()
     const state = randomText()
     const at = this.#clock.now()
-    this.#keep(state, { at, web, server, resource, redirectUri, clientId: client, verifier })
+    this.#open.set(state, { at, web, server, resource, redirectUri, clientId: client, verifier })
     const url = new URL(server.authorization)
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     const parameters = {
@@ -110,25 +111,11 @@ export class Logins {
     }
   }
 
-  #keep(state: string, login: Login): void {
-    this.#forget()
-    const [oldest] = this.#open.keys()
-    if (this.#open.size >= MAX_LOGINS && oldest !== undefined) this.#open.delete(oldest)
-    this.#open.set(state, login)
-  }
-
   #take(state: string): Login {
-    this.#forget()
-    const login = this.#open.get(state)
-    if (login === undefined)
+    const login = this.#open.remove(state, undefined)
+    if (login === undefined || login.at < this.#clock.now() - LOGIN_MS)
       throw new LoginProblem('no such login: it was finished, or took too long', 'request')
-    this.#open.delete(state)
     return login
-  }
-
-  #forget(): void {
-    const oldest = this.#clock.now() - LOGIN_MS
-    for (const [state, { at }] of this.#open) if (at < oldest) this.#open.delete(state)
   }
 }
 
