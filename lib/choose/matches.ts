@@ -1,13 +1,14 @@
-// A regex of the configuration against a text of the client's.
+// Runs a regex of the configuration on a text that the client sent.
 
 import { GatewayError } from '../base/errors.ts'
-import { MAX_REGEX_SUBJECT } from '../base/regex/safety.ts'
+import type { Regex } from '../base/regex.ts'
+import { MAX_REGEX_SUBJECT } from '../base/regex.ts'
 
 /**
- * What was judged safe is safe up to a length. A longer text is refused: to say that it does not match would send it
- * past this route's policies to another route.
+ * Refuses a text over the bound: to say that it does not match would send it past this route's policies to another
+ * route.
  */
-export function matches(regex: RegExp, text: string): boolean {
+export function matches(regex: Regex, text: string): boolean {
   if (text.length <= MAX_REGEX_SUBJECT) return regex.test(text)
   throw new GatewayError(
     'HEAD_TOO_LARGE',

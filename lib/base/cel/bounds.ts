@@ -29,6 +29,9 @@ export const MAX_LIST = 65_536
 export const MAX_WORK = 262_144
 export const TEXT_PER_UNIT = 32
 
+/** Steps of a regex for one unit: each character of its text can meet each instruction of its pattern. */
+export const REGEX_STEPS_PER_UNIT = 64
+
 /** The same for each who waits to see a request: every request is held against all of their expressions. */
 export const MAX_WATCH_WORK = 1024
 

@@ -13,7 +13,7 @@ export type CelErrorCode =
   | 'too_deep'
   | 'too_large'
   | 'nested_comprehension'
-  | 'unsafe_regex'
+  | 'invalid_regex'
   | 'unsupported'
 
 /** An expression nobody can run: thrown when a configuration is loaded. Positions count from 1. */

@@ -1,8 +1,8 @@
 // What the library does not bound: how deep and how often an expression loops, the regexes it runs, the texts
 // it builds. `inspect` refuses at load what cannot be bounded, `meter` bounds the rest at evaluation.
 
-import { MAX_REGEX_SUBJECT, unsafeReason } from '../regex/safety.ts'
 import { nearest } from '../config/nearest.ts'
+import { MAX_REGEX_SUBJECT, Regex, RegexError } from '../regex.ts'
 import { MAX_COMPREHENSIONS, MAX_DEPTH, MAX_NESTED_COMPREHENSIONS, MAX_TEXT } from './bounds.ts'
 import { CelError, CelFault } from './errors.ts'
 import type { CelErrorCode } from './errors.ts'
@@ -94,12 +94,16 @@ function patternOf(called: Call | undefined): Node | undefined {
 
 function inspectPattern(source: string, pattern: Node, name: string): void {
   const refuse = (message: string): never => {
-    throw new CelError('unsafe_regex', message, source, pattern.start)
+    throw new CelError('invalid_regex', message, source, pattern.start)
   }
   if (pattern.op !== 'value' || typeof pattern.args !== 'string')
     return refuse(`the pattern of ${name}() must be a literal text`)
-  const reason = unsafeReason(pattern.args)
-  if (reason !== null) refuse(`refused regex: ${reason}`)
+  try {
+    void new Regex(pattern.args, 'part')
+  } catch (error) {
+    if (!(error instanceof RegexError)) throw error
+    refuse(`invalid regex: ${error.message}`)
+  }
 }
 
 /** `has(request.methd)` would be false for ever: the library checks fields everywhere but here. */
@@ -137,8 +141,8 @@ export function bound(nodes: readonly Node[], meter: Meter): void {
   for (const node of nodes) {
     const called = callOf(node)
     const pattern = patternOf(called)?.args as string | undefined
-    if (pattern !== undefined && called?.name === 'matches') boundMatches(node, pattern)
-    if (pattern !== undefined && called?.name === 'regexReplace') boundReplace(node, pattern)
+    if (pattern !== undefined && called?.name === 'matches') boundMatches(node, pattern, meter)
+    if (pattern !== undefined && called?.name === 'regexReplace') boundReplace(node, pattern, meter)
     if (called?.name === 'join') before(node, fitJoin)
     if (called?.name === 'duration') before(node, fitDuration)
     if (node.op === 'in') before(node, refuseAbsent)
@@ -146,19 +150,21 @@ export function bound(nodes: readonly Node[], meter: Meter): void {
   }
 }
 
-/** The regex is made once, and never sees a text that it could be long at. */
-function boundMatches(node: Node, pattern: string): void {
-  const regex = new RegExp(pattern, 'u')
+/** Compiles the regex once, and pays for each run. */
+function boundMatches(node: Node, pattern: string, meter: Meter): void {
+  const regex = new Regex(pattern, 'part')
+  const { size } = regex
   node.handle = (values) => {
     const [subject] = values as readonly unknown[]
     if (typeof subject !== 'string') throw new CelFault('no_such_overload')
     if (subject.length > MAX_REGEX_SUBJECT) throw new CelFault('too_large')
+    meter.payForSearch(subject.length, size)
     return regex.test(subject)
   }
 }
 
-function boundReplace(node: Node, pattern: string): void {
-  const replace = replacer(pattern)
+function boundReplace(node: Node, pattern: string, meter: Meter): void {
+  const replace = replacer(pattern, meter)
   node.handle = (values) => {
     const [subject, , by] = values as readonly unknown[]
     return replace(subject, by)

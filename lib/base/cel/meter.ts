@@ -1,7 +1,7 @@
 // What one evaluation may cost. Whatever makes or reads something large pays for it before or as it does, so that
 // nothing an expression builds from itself, and nothing a client sends into one, grows without end.
 
-import { MAX_LIST, MAX_STEPS, MAX_TEXT, TEXT_PER_UNIT } from './bounds.ts'
+import { MAX_LIST, MAX_STEPS, MAX_TEXT, REGEX_STEPS_PER_UNIT, TEXT_PER_UNIT } from './bounds.ts'
 import { CelFault } from './errors.ts'
 import type { Node } from './library.ts'
 import { childrenOf, comprehensionOf } from './library.ts'
@@ -41,6 +41,11 @@ export class Meter {
   /** An operator or a quantifier may have swallowed the fault. */
   get isExhausted(): boolean {
     return this.#steps < 0 || this.#left < 0
+  }
+
+  /** For the most that a search costs: a regex of `size` instructions on so many characters. */
+  payForSearch(length: number, size: number): void {
+    this.pay((((length + 1) * size) / REGEX_STEPS_PER_UNIT) | 0)
   }
 
   /** For a value, but not for what is in it. */

@@ -12,6 +12,7 @@ import {
 } from '../redact/names.ts'
 import { shownBody, withoutTexts } from '../redact/texts.ts'
 import type { Hidden } from '../redact/names.ts'
+import { Regex } from '../regex.ts'
 import { durationText } from './duration.ts'
 import { Secret } from './secret.ts'
 import { shownArguments } from './show-arguments.ts'
@@ -37,7 +38,7 @@ export class Showing {
     if (typeof value === 'number') return numberOf(value, name)
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Secret) return REDACTED
-    if (value instanceof RegExp) return value.source
+    if (value instanceof Regex) return value.source
     if (value instanceof Expression) return shownExpression(value.source, this.#hidden)
     if (Array.isArray(value)) return this.#list(value, name)
     return this.#object(value as Fields, name)

@@ -2,6 +2,7 @@
 
 import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../bounds/limits.ts'
 import type { Expression } from '../cel/compile.ts'
+import type { Regex } from '../regex.ts'
 import type {
   ApiKeyConfig,
   AuthorizationConfig,
@@ -156,11 +157,11 @@ export interface RouteMatch {
 export type PathMatch =
   | { readonly kind: 'exact'; readonly value: string }
   | { readonly kind: 'prefix'; readonly value: string }
-  | { readonly kind: 'regex'; readonly value: string; readonly regex: RegExp }
+  | { readonly kind: 'regex'; readonly value: string; readonly regex: Regex }
 
 export type ValueMatch =
   | { readonly kind: 'exact'; readonly value: string }
-  | { readonly kind: 'regex'; readonly value: string; readonly regex: RegExp }
+  | { readonly kind: 'regex'; readonly value: string; readonly regex: Regex }
 
 export interface NamedMatch {
   readonly name: string

@@ -15,7 +15,7 @@ export interface Destination {
   readonly servername: string
 }
 
-/** More than any route needs, less than a regex of the configuration is judged for. */
+/** More than any route needs, and within the texts that a regex of the configuration may be run on. */
 const MAX_PATH = 1_024
 
 const DOCUMENTS = [RESOURCE, SERVER]

@@ -17,7 +17,7 @@ import { environmentOf } from '../../../lib/base/cel/environment.ts'
 import { fromJson, toJson } from '../../../lib/base/cel/json.ts'
 import type { Evaluator } from '../../../lib/base/cel/library.ts'
 import { View } from '../../../lib/base/cel/view.ts'
-import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex/safety.ts'
+import { MAX_REGEX_SUBJECT } from '../../../lib/base/regex.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { fc } from '../../support/fast-check.ts'
 import type { Claims } from '../../../lib/base/cel/facts.ts'
@@ -144,6 +144,25 @@ safety('gives a regex no long text', () => {
   assert.is(outcome(source, { a: 'a'.repeat(MAX_REGEX_SUBJECT) }), true)
   assert.is(outcome(source, { a: 'a'.repeat(MAX_REGEX_SUBJECT + 1) }), 'fault too_large')
   assert.is(outcome(source, { a: 1 }), 'fault no_such_overload')
+})
+
+safety('makes a regex pay for its text times its size', () => {
+  const list = Array.from({ length: 64 }, () => 'a'.repeat(MAX_REGEX_SUBJECT))
+  assert.is(outcome('jwt.a.exists(x, x.matches("(a|a)*b"))', { a: list }), false)
+  const large = 'jwt.a.exists(x, x.matches("a{300}b"))'
+  assert.is(outcome(large, { a: list.slice(0, 4) }), false)
+  assert.is(outcome(large, { a: list }), 'fault too_many_steps')
+  const short = Array.from({ length: MAX_STEPS }, () => 'a'.repeat(23))
+  assert.is(outcome('jwt.a.exists(x, x.matches("b+$"))', { a: short }), false)
+  assert.is(outcome(large, { a: short }), 'fault too_many_steps')
+})
+
+safety('makes each match that is replaced pay: it can read to the end of the text', () => {
+  const source = 'jwt.a.regexReplace("(a+)b|a", "c").size()'
+  assert.is(outcome(source, { a: 'a'.repeat(300) }), 300n)
+  assert.is(outcome(source, { a: 'a'.repeat(MAX_REGEX_SUBJECT) }), 'fault too_many_steps')
+  const rare = `${'x'.repeat(99)}a`.repeat(40)
+  assert.is(outcome(source, { a: rare }), 4000n)
 })
 
 safety('lets no short text grow long', () => {

@@ -193,7 +193,7 @@ routes('refuse paths, methods and names no request can have', () => {
 
 routes('compile a regex alone, for the whole value', () => {
   assert.equal(matchProblems('{ path: { regex: "a)|(b" } }'), [
-    "path.regex: got an invalid regex: Unmatched ')', expected a JavaScript pattern",
+    'path.regex: got an invalid regex: unexpected ), expected RE2 syntax',
   ])
   const regexOf = (text: string) => routeOf(`matches: [{ path: { regex: '${text}' } }], ${BACKEND}`)
   const { path } = regexOf('/a|/b').matches[0]!
@@ -212,15 +212,27 @@ routes('share one set of policies between listeners', () => {
   assert.is(first.policies, config.gateways[1]!.listeners[0]!.routes[0]!.policies)
 })
 
-routes('refuse a regex that could run for ever where it has to fit the whole value', () => {
-  for (const regex of ['/(a+)+', '/(a|a)*', '/([a-z]+)*', '(?:a{0,30}){0,30}'])
-    assert.match(
-      matchProblems(`{ path: { regex: "${regex}" } }`).join(),
-      /got an unsafe regex/,
-      regex,
-    )
+routes('refuse a regex that RE2 does not have or that is too large', () => {
+  const problem = (regex: string) => matchProblems(`{ path: { regex: '${regex}' } }`).join()
+  assert.match(
+    problem('/(?!a).*'),
+    /^path.regex: got an invalid regex: look-around .*, expected RE2/,
+  )
+  assert.match(problem('/(a)\\1'), /got an invalid regex: a back-reference/)
+  assert.match(problem('(?:a{0,100}){0,100}'), /got an invalid regex: a repeat count/)
+  assert.match(problem('(?:ab){900}(?:ab){900}'), /got an invalid regex: too large/)
   for (const regex of ['/a.*', '/v[0-9]+/.*', '/(?:a|b)/[^/]+'])
-    assert.equal(matchProblems(`{ path: { regex: "${regex}" } }`), [], regex)
+    assert.is(problem(regex), '', regex)
+})
+
+routes('run a regex in linear time where backtracking takes forever for the whole value', () => {
+  for (const regex of ['/(a+)+', '/(a|a)*', '/([a-z]+)*', '/(?:a{0,30}){0,30}']) {
+    const { path } = routeOf(`matches: [{ path: { regex: '${regex}' } }], ${BACKEND}`).matches[0]!
+    const before = process.cpuUsage()
+    assert.ok(path.kind === 'regex' && path.regex.test('/aaa'), regex)
+    assert.not.ok(path.regex.test(`/${'a'.repeat(4000)}!`), regex)
+    assert.ok(process.cpuUsage(before).user < 2_000_000, regex)
+  }
 })
 
 routes.run()

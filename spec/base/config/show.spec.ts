@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { Showing } from '../../../lib/base/config/show.ts'
 import { compileWith } from '../../../lib/base/cel/compile.ts'
 import { Secret } from '../../../lib/base/config/secret.ts'
+import { Regex } from '../../../lib/base/regex.ts'
 
 const showing = suite('base/config/show')
 
@@ -26,7 +27,7 @@ showing('an expression and a pattern are shown by their text', () => {
   assert.equal(show({ rules: [{ mode: 'allow', expression: CEL }] }), {
     rules: [{ mode: 'allow', expression: 'name == "a"' }],
   })
-  assert.is(show(/a+/), 'a+')
+  assert.is(show(new Regex('a+', 'whole')), 'a+')
   const plain = 'jwt.sub == "alice" && mcp.tool.name == "get_token" && apiKey.user in ["a"]'
   assert.is(show(compileWith(plain, DYN)), plain)
 })

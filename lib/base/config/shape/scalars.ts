@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { DURATION, MAX_DURATION, parseDuration } from '../duration.ts'
-import { unsafeReason } from '../../regex/safety.ts'
+import { Regex, RegexError } from '../../regex.ts'
 import type { Endpoint, ValueMatch } from '../types.ts'
 import { kindOf } from '../wording.ts'
 
@@ -132,18 +132,9 @@ export function hostAndPort(text: string): { host: string; port: number } | unde
 /** Matches the whole value or not at all. */
 export const pattern = z.string().transform((text, context): ValueMatch & { kind: 'regex' } => {
   try {
-    // Compiled alone first: `a)|(b` is only a pattern with our brackets around it.
-    new RegExp(text, 'u')
-    const whole = `^(?:${text})$`
-    // As it will run: with an end to reach, also what matched already is tried in every other way.
-    const unsafe = unsafeReason(whole)
-    if (unsafe !== null) return refuse(context, `got an unsafe regex: ${unsafe}`)
-    return { kind: 'regex', value: text, regex: new RegExp(whole, 'su') }
+    return { kind: 'regex', value: text, regex: new Regex(text, 'whole') }
   } catch (error) {
-    const reason = String((error as Error).message).replace(
-      /^Invalid regular expression: .*: /s,
-      '',
-    )
-    return refuse(context, `got an invalid regex: ${reason}, expected a JavaScript pattern`)
+    if (!(error instanceof RegexError)) throw error
+    return refuse(context, `got an invalid regex: ${error.message}, expected RE2 syntax`)
   }
 })
