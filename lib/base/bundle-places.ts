@@ -1,7 +1,7 @@
 // Translates positions and function names of a bundle to those of our TypeScript, by the table that the build writes next to
 // the bundle. A source map has the same content, but takes most of a second to read.
 
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export interface Position {
@@ -23,6 +23,9 @@ interface Table {
   /** Of each line in turn, the file's number and the line in it. */
   readonly lines: readonly number[]
 }
+
+/** Node keeps what it has read: a table takes some milliseconds, and every frame of a stack needs it. */
+const readJson = createRequire(import.meta.url)
 
 /** `at name (file:…:line:column)`, or without name and parentheses. */
 const FRAME = /^( +at (?:.* \()?)(file:[^()\n]+\.bundle\.js):(\d+):\d+(\)?)$/gm
@@ -46,7 +49,7 @@ export function readPlaces(path: string): Places | null {
 function readTable(path: string): Table | null {
   if (!path.endsWith('.bundle.js')) return null
   try {
-    return JSON.parse(readFileSync(`${path}.places.json`, 'utf8')) as Table
+    return readJson(`${path}.places.json`) as Table
   } catch {
     return null
   }
@@ -55,7 +58,7 @@ function readTable(path: string): Table | null {
 /** The stack of an error with the files, lines and function names of our TypeScript in place of the bundle's. */
 export function sourceStack(stack: string): string {
   return stack.replaceAll(FRAME, (frame, start: string, url: string, line: string, end: string) => {
-    const places = keptPlaces(fileURLToPath(url))
+    const places = placesAt(url)
     const position = places?.positionOf(Number(line)) ?? null
     if (places === null || position === null) return frame
     const named = start.replace(FUNCTION, (name) => places.nameOf(name))
@@ -63,14 +66,11 @@ export function sourceStack(stack: string): string {
   })
 }
 
-/** The build does not change while the process runs, and a table takes some milliseconds to read: each is read once. */
-const PLACES = new Map<string, Places | null>()
-
-function keptPlaces(path: string): Places | null {
-  let places = PLACES.get(path)
-  if (places === undefined) {
-    places = readPlaces(path)
-    PLACES.set(path, places)
+/** The message of an error may have lines that look like frames, with a URL that is not one of a file. */
+function placesAt(url: string): Places | null {
+  try {
+    return readPlaces(fileURLToPath(url))
+  } catch {
+    return null
   }
-  return places
 }

@@ -73,4 +73,15 @@ places('are left as they are where they are not known', () => {
   )
 })
 
+places('a message that looks like a frame is kept as it is', () => {
+  for (const url of [
+    'file://elsewhere/a.bundle.js',
+    'file:///%2F/a.bundle.js',
+    'file:a.bundle.js',
+  ]) {
+    const stack = `Error: first line\n    at f (${url}:1:1)`
+    assert.is(sourceStack(stack), stack)
+  }
+})
+
 places.run()
