@@ -1,4 +1,4 @@
-// Imported before a program that runs from its bundle: keeps what V8 compiled of it until the program ends.
+// Imported by the build before a program that runs from its bundle: saves what V8 has compiled when the program ends.
 import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
@@ -11,7 +11,7 @@ vm.Script = class extends Script {
   constructor(code, options) {
     super(code, options)
     process.on('exit', () => {
-      // The gateway changes this flag as it begins; what is kept is for a V8 that was told nothing yet.
+      // The gateway sets the opposite (lib/base/process-patches.ts), but a new process loads the cache before it does.
       setFlagsFromString('--allocation-site-pretenuring')
       const [, mark] = /\{ \/\/ (\w+)/.exec(code)
       const compiled = this.createCachedData()

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in the place of a program in dist/bin: runs its bundle, with what V8 compiled of it when it was built. Another
-// Node, or one with other flags, does without: V8 looks whether it fits.
+// Replaces a program in dist/bin: runs its bundle with the code that V8 compiled during the build. V8 rejects that code in
+// another version of Node or with other flags, and compiles the bundle again.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -19,14 +19,14 @@ type Program = (require: NodeJS.Require, metaOf: (path: string) => Meta) => void
 
 const file = new URL(import.meta.url.replace(/\.js$/, '.bundle.js'))
 
-/** What a module of the bundle would be told if it were loaded from dist/, by its path there. */
+/** The `import.meta` that a module of the bundle would have if it were loaded from dist/, by its path there. */
 function metaOf(path: string): Meta {
   const url = new URL(`../${path}`, import.meta.url)
   const resolve = (name: string): string => import.meta.resolve(name)
   return { url: url.href, dirname: dirname(fileURLToPath(url)), resolve }
 }
 
-/** V8 believes what it is given: wrong bytes would end the process. The last 4 are a sum of the others. */
+/** V8 does not check the bytes, and wrong ones would crash the process: the last 4 are a checksum of the others. */
 function compiledOf(code: string): Buffer | undefined {
   const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
   try {
@@ -38,7 +38,7 @@ function compiledOf(code: string): Buffer | undefined {
   }
 }
 
-// It is built in ASCII, which V8 keeps as it is read.
+// The bundle is ASCII, which V8 stores in one byte a character.
 const code = readFileSync(file, 'latin1')
 const cachedData = compiledOf(code)
 const script = new Script(code, {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // gateway: parses arguments, finds out which process of a gateway this is, and starts it as that.
 
-import { setFlagsFromString } from 'node:v8'
 import sade from 'sade'
 import { readInput } from '../lib/base/config/inputs.ts'
 import type { ReadInput } from '../lib/base/config/inputs.ts'
@@ -11,7 +10,7 @@ import { complaintsOf } from '../lib/base/config/resources.ts'
 import { schemaText } from '../lib/base/config/schema.ts'
 import type { Config } from '../lib/base/config/types.ts'
 import { messageOf } from '../lib/base/errors.ts'
-import { bindPlainly } from '../lib/base/plain-bind.ts'
+import { applyProcessPatches } from '../lib/base/process-patches.ts'
 import { shownTarget } from '../lib/base/redact/texts.ts'
 import { VERSION } from '../lib/base/version.ts'
 import { run } from '../lib/process/run.ts'
@@ -36,10 +35,7 @@ const LONG: Record<string, string> = { '-f': '--file', '-c': '--config', '-V': '
 
 type Value = string | number | boolean
 
-// V8 takes what outlives its first collections for long-lived, and makes the next of it where only rare ones look. With many
-// requests under way its young space is too small at first, so that all of them seem so: a third more time for collecting.
-setFlagsFromString('--no-allocation-site-pretenuring')
-bindPlainly()
+applyProcessPatches()
 
 sade('gateway', true)
   .version(VERSION)

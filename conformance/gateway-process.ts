@@ -33,7 +33,6 @@ export class GatewayProcess {
         ADMIN_ADDR: unless('adminAddr'),
         STATS_ADDR: unless('statsAddr'),
         READINESS_ADDR: unless('readinessAddr'),
-        WARM_UP: unless('warmUp'),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -10,7 +10,9 @@ import { begin, server } from './forward/mcp/mcp-client.ts'
 import { ask } from './support/ask.ts'
 import { Backend } from './support/backend.ts'
 import { deadline } from './support/deadline.ts'
-import { post } from './support/llm/asking.ts'
+import { answers, chatOf } from './support/llm-backend.ts'
+import { post, staged } from './support/llm/asking.ts'
+import { bytesOf } from './support/llm/fixture.ts'
 import { promtoolComplaints, readMetrics, valueOf } from './support/prometheus.ts'
 import { Reloading } from './support/reloading.ts'
 import { CERT, KEY } from './support/tls-pair.ts'
@@ -71,14 +73,13 @@ measures('connections to backends, when they stand, and until they did', async (
 })
 
 measures('the operation of LLM requests, by their path', async () => {
-  const gateway = await stage.gateway(
-    'routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]\n',
-  )
+  const embeddings = answers.json(bytesOf('embeddings.json').toString())
+  const { gateway } = await staged(stage, {}, answers.json(chatOf(3, 3)), embeddings)
   await post(gateway)
   await post(gateway, '{"model":"m","input":"hi"}', { path: '/v1/embeddings' })
   await gateway.logged(2)
   for (const operation of ['chat', 'embeddings']) {
-    const labels = { gen_ai_operation_name: operation, gen_ai_system: 'mock' }
+    const labels = { gen_ai_operation_name: operation, gen_ai_system: 'p' }
     assert.is(valueIn(gateway, 'gen_ai_server_request_duration_count', labels), 1)
     const input = { ...labels, gen_ai_token_type: 'input' }
     assert.is(valueIn(gateway, 'gen_ai_client_token_usage_count', input), 1)

@@ -1,19 +1,19 @@
-// Where the lines of a bundle stand in our TypeScript, and what its functions are called there: by the table that the build
-// leaves beside it. A source map says the same, but takes most of a second to read.
+// Translates positions and function names of a bundle to those of our TypeScript, by the table that the build writes next to
+// the bundle. A source map has the same content, but takes most of a second to read.
 
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export interface Position {
   readonly file: string
-  /** From 1; 0 when nobody knows. */
+  /** From 1; 0 when it is not known. */
   readonly line: number
 }
 
 export interface Places {
   /** `line` counts from 1. */
   readonly positionOf: (line: number) => Position | null
-  /** A bundle has many files in one scope, where each name can be given but once. */
+  /** A bundle has all files in one scope, so the bundler renames functions of the same name. */
   readonly nameOf: (name: string) => string
 }
 
@@ -24,14 +24,15 @@ interface Table {
   readonly lines: readonly number[]
 }
 
-interface Frame {
-  toString(): string
-  getFunctionName(): string | null
-}
+/** Node keeps what it has read: a table takes some milliseconds, and every frame of a stack needs it. */
+const readJson = createRequire(import.meta.url)
 
-const FRAME = /(file:[^()]+\.bundle\.js):(\d+):\d+/
+/** `at name (file:…:line:column)`, or without name and parentheses. */
+const FRAME = /^( +at (?:.* \()?)(file:[^()\n]+\.bundle\.js):(\d+):\d+(\)?)$/gm
+/** The name of the function, in what stands before the position. */
+const FUNCTION = /[\w$]+(?= (?:\[as [^\]]+\] )?\($)/
 
-/** Null for what is no bundle, or has no table. */
+/** Null for a file that is not a bundle, or has no table. */
 export function readPlaces(path: string): Places | null {
   const table = readTable(path)
   if (table === null) return null
@@ -48,25 +49,28 @@ export function readPlaces(path: string): Places | null {
 function readTable(path: string): Table | null {
   if (!path.endsWith('.bundle.js')) return null
   try {
-    return JSON.parse(readFileSync(`${path}.places.json`, 'utf8')) as Table
+    return readJson(`${path}.places.json`) as Table
   } catch {
     return null
   }
 }
 
-/** From now on a stack that is looked at names our files and lines. */
-export function tellSources(): void {
-  let places: Places | null | undefined
-  const told = (frame: Frame): string => {
-    const text = frame.toString()
-    const [at = '', url = '', line = ''] = FRAME.exec(text) ?? []
-    if (at === '') return text
-    places ??= readPlaces(fileURLToPath(url))
+/** The stack of an error with the files, lines and function names of our TypeScript in place of the bundle's. */
+export function sourceStack(stack: string): string {
+  return stack.replaceAll(FRAME, (frame, start: string, url: string, line: string, end: string) => {
+    const places = placesAt(url)
     const position = places?.positionOf(Number(line)) ?? null
-    if (places === null || position === null) return text
-    const name = frame.getFunctionName() ?? ''
-    return text.replace(name, places.nameOf(name)).replace(at, `${position.file}:${position.line}`)
+    if (places === null || position === null) return frame
+    const named = start.replace(FUNCTION, (name) => places.nameOf(name))
+    return `${named}${position.file}:${position.line}${end}`
+  })
+}
+
+/** The message of an error may have lines that look like frames, with a URL that is not one of a file. */
+function placesAt(url: string): Places | null {
+  try {
+    return readPlaces(fileURLToPath(url))
+  } catch {
+    return null
   }
-  Error.prepareStackTrace = (error, frames) =>
-    [String(error), ...frames.map((frame) => `    at ${told(frame)}`)].join('\n')
 }

@@ -2,6 +2,7 @@
 // gets and whose fault it was; only `relay/refuse.ts` turns an error into a reply.
 
 import type { Limit } from './bounds/refusals.ts'
+import { sourceStack } from './bundle-places.ts'
 
 export type Source = 'client' | 'gateway' | 'backend'
 
@@ -82,7 +83,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** For the log. */
+/** The stack for the log, with positions in our TypeScript. */
 export function stackOf(cause: unknown): string {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  return cause instanceof Error ? sourceStack(cause.stack ?? cause.message) : String(cause)
 }

@@ -25,7 +25,7 @@ import type { Catalogue, ListedModel, MixedModel } from '../forward/llm/catalogu
 import { FormatTable } from '../forward/llm/formats.ts'
 import { Health } from '../forward/llm/health.ts'
 import { looksLikeLlm, MeteredBackend } from '../forward/llm/metered.ts'
-import { MockBackend } from '../forward/llm/mock/backend.ts'
+import { MockProvider } from '../forward/llm/mock/mock-provider.ts'
 import { watchedWith } from '../forward/llm/prompt/watched.ts'
 import { ProviderBackend } from '../forward/llm/provider-backend.ts'
 import { ownHost } from '../forward/llm/provider.ts'
@@ -205,7 +205,7 @@ export class LlmPlanner {
     const where = endpoint ?? ownHost(provider)
     if (where === null) {
       const formats = new FormatTable((policies.ai ?? route.ai)?.routes)
-      return new MockBackend((path) => formats.of(path))
+      return new MockProvider((path) => formats.of(path))
     }
     const secured = tls ?? policies.backendTLS ?? route.backendTLS
     // Real providers speak TLS only; whoever names a host says so himself.

@@ -1,6 +1,5 @@
 // How a process of the gateway ends: once, gracefully; and at once when somebody insists.
 
-import { tellSources } from '../base/bundle-places.ts'
 import { stackOf } from '../base/errors.ts'
 import type { Log } from '../base/log/log.ts'
 
@@ -57,8 +56,7 @@ export class Ending {
 
 /** A fault of ours that nothing else caught costs what it happened in, and not every other stream. */
 export function outlive(log: Log): void {
-  tellSources()
   process.on('uncaughtException', (error) =>
-    log.line('error', 'gateway', 'internal error', ['cause', error.stack ?? error.message]),
+    log.line('error', 'gateway', 'internal error', ['cause', stackOf(error)]),
   )
 }

@@ -1,6 +1,5 @@
 // The gateway in one process.
 
-import { warmUpOf } from '../base/config/check/process.ts'
 import { every } from '../base/every.ts'
 import { Log } from '../base/log/log.ts'
 import { Sockets } from '../base/processes/sockets.ts'
@@ -15,8 +14,6 @@ import { tellHints, tellLoaded } from './start.ts'
 import type { Loaded, Start } from './start.ts'
 import { Successor } from './successor.ts'
 import type { Predecessor } from './successor.ts'
-import { warm } from './warm.ts'
-import type { WarmOptions } from './warm.ts'
 
 export async function run(
   start: Start,
@@ -28,7 +25,6 @@ export async function run(
   outlive(log)
   const sockets = predecessor?.sockets ?? new Sockets()
   const gateway = new Gateway(config, log, every, { openPort: sockets.open, worker: null })
-  const warming = { config, gateway, log, word: warmUpOf(config.process, env) }
   // A port that a reload opened while a successor starts would be missing there, and taken.
   const turn = new Turn()
   const reloader = new Reloader(gateway, log, { ...start, turn })
@@ -72,7 +68,7 @@ export async function run(
   // Before anything is open: whoever finds it may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => ending.signalled(signal))
-  const opening = open({ gateway, beside, log, warming }, predecessor)
+  const opening = open({ gateway, beside, log }, predecessor)
   if (start.mayChange) reloader.keepUp(readAt, opening)
   await opening.catch((error: unknown) => {
     if (ending.state === 'running') throw error
@@ -87,22 +83,18 @@ interface Parts {
   readonly gateway: Gateway
   readonly beside: Beside
   readonly log: Log
-  readonly warming: WarmOptions
 }
 
 async function open(
-  { gateway, beside, log, warming }: Parts,
+  { gateway, beside, log }: Parts,
   predecessor: Predecessor | null,
 ): Promise<void> {
   if (predecessor === null) {
     await beside.open()
     await gateway.start()
-    void warm(warming)
     return
   }
   log.share()
-  // Until then the predecessor is faster, if it is still there.
-  await warm({ ...warming, isServed: () => process.connected })
   try {
     // Nobody who asks whether this gateway is ready may hear that it is not.
     await gateway.start()

@@ -2,7 +2,6 @@
 
 import { rmSync } from 'node:fs'
 import { atStart } from '../base/config/at-start.ts'
-import { warmUpOf } from '../base/config/check/process.ts'
 import { loadAgain } from '../base/config/load.ts'
 import type { Written } from '../base/config/load.ts'
 import type { Config } from '../base/config/types.ts'
@@ -21,7 +20,6 @@ import type { WrittenInForce } from '../workers/supervisor.ts'
 import { Beside } from './beside.ts'
 import { Ending, outlive } from './ending.ts'
 import type { Start } from './start.ts'
-import { warm } from './warm.ts'
 import { shareOf } from './worker-share.ts'
 
 /** A supervisor that is so busy is stuck. */
@@ -62,7 +60,6 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   const log = new Log({ ...config.process.logging, always: ['worker', slot] })
   log.share()
   outlive(log)
-  const word = warmUpOf(config.process, start.env)
   const ports = new BorrowedPorts(link)
   const gateway = new Gateway(config, log, every, { openPort: ports.open, worker: seat })
   let manner: Manner = 'now'
@@ -91,7 +88,6 @@ async function serve(start: Start, seat: WorkerSeat): Promise<void> {
   await beside.open()
   await gateway.start()
   keepPrivate(folder, sockets, log)
-  void warm({ config, gateway, log, word })
 }
 
 /** As the supervisor read it: the files may be others by now, and broken. */

@@ -191,7 +191,6 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
     statsAddr: 'localhost:15020',
     readinessAddr: 'off',
     logging: { level: 'warn,accept=debug', format: 'json' },
-    warmUp: 'on',
     sensitiveHeaders: ['x-mine'],
     trace: { maxBodyBytes: 2_097_152, maxWatchers: 32 },
     maxBytesInFlight: 536_870_912,

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readPlaces, tellSources } from '../../lib/base/bundle-places.ts'
+import { readPlaces, sourceStack } from '../../lib/base/bundle-places.ts'
 import { Folder } from '../support/folder.ts'
 
 const BUNDLE = `(function () {
@@ -22,14 +22,12 @@ const TABLE = {
 
 const places = suite('bundle places')
 let folder = new Folder()
-const { prepareStackTrace } = Error as { readonly prepareStackTrace?: unknown }
 places.before.each(() => {
   folder = new Folder()
   writeFileSync(folder.at('a.bundle.js'), BUNDLE)
   writeFileSync(folder.at('a.bundle.js.places.json'), JSON.stringify(TABLE))
 })
 places.after.each(() => {
-  Object.assign(Error, { prepareStackTrace })
   folder.close()
 })
 
@@ -60,18 +58,30 @@ places('are none where there is no table, or no bundle', () => {
 })
 
 places('stand in the stacks of errors', () => {
-  tellSources()
-  const [one, two, nobodys] = stacksOf('a.bundle.js')
+  const [one, two, nobodys] = stacksOf('a.bundle.js').map(sourceStack)
   assert.match(one!, /^Error: of one\n {4}at read \(lib\/one\.ts:41\)\n {4}at lib\/two\.ts:99\n/)
   assert.match(two!, /^Error: of two\n {4}at read \(lib\/two\.ts:7\)\n/)
   assert.match(nobodys!, /^Error: of nobody\n {4}at read3 \(file:[^)]+\/a\.bundle\.js:4:\d+\)\n/)
 })
 
 places('are left as they are where they are not known', () => {
-  tellSources()
-  const [, two] = stacksOf('none.bundle.js')
+  const [, two] = stacksOf('none.bundle.js').map(sourceStack)
   assert.match(two!, /^Error: of two\n {4}at read2 \(file:[^)]+\/none\.bundle\.js:3:\d+\)\n/)
-  assert.match(new Error('here').stack!, /^Error: here\n {4}at .*bundle-places\.spec\.js:\d+/)
+  assert.match(
+    sourceStack(new Error('here').stack!),
+    /^Error: here\n {4}at .*bundle-places\.spec\.js:\d+/,
+  )
+})
+
+places('a message that looks like a frame is kept as it is', () => {
+  for (const url of [
+    'file://elsewhere/a.bundle.js',
+    'file:///%2F/a.bundle.js',
+    'file:a.bundle.js',
+  ]) {
+    const stack = `Error: first line\n    at f (${url}:1:1)`
+    assert.is(sourceStack(stack), stack)
+  }
 })
 
 places.run()

@@ -8,13 +8,16 @@ import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
 import { readPlaces } from '../../lib/base/bundle-places.ts'
 import { VERSION } from '../../lib/base/version.ts'
+import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
-import { runProgram } from '../support/program.ts'
+import { Program, runProgram } from '../support/program.ts'
 import { ROOT } from '../support/root.ts'
 
+const WAIT_MS = 30_000
 const FILE = join(ROOT, 'dist/bin/gateway.bundle.js')
 
 const bundled = suite('gateway bundle')
@@ -70,6 +73,31 @@ bundled('knows where its lines are from', () => {
   const { file = '', line = 0 } = found?.positionOf(version + 1) ?? {}
   assert.is(file, 'lib/base/version.ts')
   assert.match(source[line - 1]!, /import\.meta/)
+})
+
+bundled('logs an internal error with files and lines of the TypeScript', async () => {
+  const folder = stage.add(new Folder())
+  const fault = "Date.prototype.toUTCString = () => { throw new Error('broken clock') }"
+  writeFileSync(folder.at('fault.mjs'), fault)
+  const port = await freePort()
+  const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }
+routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]`
+  const env = { NODE_OPTIONS: `--import=${pathToFileURL(folder.at('fault.mjs')).href}` }
+  const program = new Program('gateway', ['-c', text], env)
+  stage.add({ close: () => program.kill() })
+  await program.prints(/started bind/)
+  const url = `http://127.0.0.1:${port}/v1/models`
+  await deadline(
+    fetch(url).catch(() => {}),
+    WAIT_MS,
+    url,
+  )
+  await program.prints(/internal error/)
+  assert.match(
+    program.stdout,
+    /broken clock\\n[^\n]*\\n {4}at replyOf \(lib\/base\/reply\.ts:\d+\)\\n/,
+  )
+  assert.not.match(program.stdout, '.bundle.js')
 })
 
 bundled.run()

@@ -9,7 +9,7 @@ import { ROOT } from './root.ts'
 const WAIT_MS = 30_000
 
 /** Programs run beside each other, and beside whatever else has the default ports. */
-const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off', WARM_UP: 'off' }
+const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }
 
 /** One that may have only so many files open. */
 export interface Limited {

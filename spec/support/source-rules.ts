@@ -22,7 +22,7 @@ const BESIDE = ['admin', 'ctl', 'demo', 'ui', 'workers']
 /** Folders of lib/ that know base and themselves. */
 const BLIND = new Set([...VERBS, ...BESIDE])
 /** What joins them, from below: each knows all before it. `lib` is the files that are in no folder. */
-const JOINING = ['plan', 'lib', 'front', 'warm-up', 'process', 'bin']
+const JOINING = ['plan', 'lib', 'front', 'process', 'bin']
 
 const STATEMENT = /^(?:import|export)\s+(type\s)?(?:[\w\s{},*$]*\sfrom\s+)?['"](\.[^'"]+)['"]/gm
 const DYNAMIC = /\bimport\(\s*['"](\.[^'"]+)['"]/g

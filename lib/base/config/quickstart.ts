@@ -64,8 +64,8 @@ routes:
           <p>It serves its built-in configuration. Try <a href="/hello">/hello</a>,
           or <a href="/hi">/hi</a>, which redirects there.</p>
           <p>An MCP server with a few tools is at <code>http://127.0.0.1:3000/mcp</code>.</p>
-          <p>An LLM that repeats what it hears is at <code>http://127.0.0.1:3000/v1</code>: chat completions, messages,
-          responses, embeddings and models, with any key.</p>
+          <p>An LLM that repeats what it hears is at <code>http://127.0.0.1:3000/v1</code>: chat completions,
+          messages and models, with any key.</p>
           <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
 `
 

@@ -56,7 +56,7 @@ export class ShownParts {
 
   /** `config`, by the names of the file. */
   process(config: Config, { admin, stats, readiness }: Addresses): Fields {
-    const { workers, warmUp, terminationDeadline, logging, sensitiveHeaders } = config.process
+    const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
     const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys, maxReaders } = config.process
     const { backend, mcp, llm } = config
     return this.showing.fields({
@@ -66,7 +66,6 @@ export class ShownParts {
       statsAddr: placeText(stats),
       readinessAddr: placeText(readiness),
       logging,
-      warmUp,
       sensitiveHeaders,
       trace: { maxBodyBytes: maxTracedBytes, maxWatchers },
       maxBytesInFlight,

@@ -76,7 +76,6 @@ export interface ProcessConfig {
   readonly maxReaders: number
   /** Values of one limit's key that have a bucket of their own. */
   readonly maxKeys: number
-  readonly warmUp: 'on' | 'off'
   /** Held for requests, before new ones are refused. */
   readonly maxBytesInFlight: number
 }

@@ -1,7 +1,7 @@
 // An MCP backend of a route: Streamable HTTP on whatever path leads here, and the older transport on `/sse`.
 
 import { addressKey } from '../../base/bounds/address-key.ts'
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, stackOf } from '../../base/errors.ts'
 import type { Exchange } from '../../base/exchange.ts'
 import { WholeReader } from '../../base/read-whole.ts'
 import type { Attempt, Backend } from '../../base/types.ts'
@@ -240,10 +240,9 @@ export class McpBackend implements Backend {
   }
 
   #broke({ exchange, attempt }: Visit, cause: unknown): void {
-    const stack = cause instanceof Error ? cause.stack : undefined
     // Behind an answer, nobody else would tell.
     if (exchange.phase !== 'forward')
-      this.group.log.line('error', 'mcp', 'internal error', ['cause', stack ?? String(cause)])
+      this.group.log.line('error', 'mcp', 'internal error', ['cause', stackOf(cause)])
     attempt.fail(new GatewayError('INTERNAL', 'internal error', { cause }))
   }
 }

@@ -45,7 +45,6 @@ settings('have defaults', () => {
     logging: { level: 'info', format: 'text' },
     sensitiveHeaders: [],
     terminationDeadline: TERMINATION_DEADLINE,
-    warmUp: 'on',
     maxTracedBytes: TRACED_BODY_BYTES,
     maxBytesInFlight: MAX_BYTES_IN_FLIGHT,
     maxKeys: MAX_KEYS,

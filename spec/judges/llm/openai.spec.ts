@@ -7,7 +7,7 @@ import { Stage } from '../../support/gateway.ts'
 import { answers, chatEventsOf, chatOf, LlmStream } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
 import { left, tokens } from '../../support/llm/asking.ts'
-import { all, BUDGET, doubled, failureOf, mocked, soon } from '../../support/llm/judging.ts'
+import { all, BUDGET, doubled, echoed, failureOf, mocked, soon } from '../../support/llm/judging.ts'
 
 const judge = suite('OpenAI SDK')
 const stage = new Stage()
@@ -49,8 +49,17 @@ judge(
   },
 )
 
-judge('completes, responds, embeds and lists', async () => {
-  const gateway = await mocked(stage)
+judge('lists models', async () => {
+  const client = clientOf(await mocked(stage))
+  const models = await all(Promise.resolve(client.models.list()))
+  assert.equal(
+    models.map(({ id }) => id),
+    ['mock'],
+  )
+})
+
+judge('completes, responds and embeds', async () => {
+  const gateway = await echoed(stage)
   const client = clientOf(gateway)
   const text = await all(client.completions.create({ model: 'mock', prompt: 'Hi', stream: true }))
   assert.is(text.map(({ choices }) => choices[0]?.text ?? '').join(''), 'You said: Hi')
@@ -60,12 +69,7 @@ judge('completes, responds, embeds and lists', async () => {
   assert.is(events.at(-1)?.type, 'response.completed')
   const vectors = await soon(client.embeddings.create({ model: 'mock', input: ['a', 'b'] }))
   assert.is(vectors.data.length, 2)
-  const models = await all(Promise.resolve(client.models.list()))
-  assert.equal(
-    models.map(({ id }) => id),
-    ['mock'],
-  )
-  const lines = await gateway.logged(5)
+  const lines = await gateway.logged(4)
   const total = lines
     .flatMap((line) => [line['gen_ai.usage.input_tokens'], line['gen_ai.usage.output_tokens']])
     .reduce((sum: number, count) => sum + Number(count ?? 0), 0)
@@ -176,10 +180,9 @@ judge('reads the errors of the gateway as it does those of its provider', async 
   const missing = await failureOf(client.chat.completions.create({ ...asked, model: 'other' }))
   assert.instance(missing, OpenAI.NotFoundError)
   assert.is((missing as InstanceType<typeof OpenAI.NotFoundError>).code, 'model_not_found')
-  const busy = await failureOf(
-    client.chat.completions.create({ ...asked, model: 'mock-error-500' }),
-  )
-  assert.instance(busy, OpenAI.InternalServerError)
+  const { gateway } = await doubled(stage, '', answers.fails(500))
+  const failed = await failureOf(clientOf(gateway).chat.completions.create(asked))
+  assert.instance(failed, OpenAI.InternalServerError)
 })
 
 judge.run()

@@ -8,10 +8,11 @@ import type { LanguageModel } from 'ai'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage } from '../../support/gateway.ts'
+import type { RunningGateway } from '../../support/gateway.ts'
 import { answers, LlmStream } from '../../support/llm-backend.ts'
 import { left, tokens } from '../../support/llm/asking.ts'
 import { bytesOf } from '../../support/llm/fixture.ts'
-import { all, BUDGET, doubled, failureOf, mocked, soon } from '../../support/llm/judging.ts'
+import { all, BUDGET, doubled, echoed, failureOf, mocked, soon } from '../../support/llm/judging.ts'
 
 const judge = suite('Vercel AI SDK')
 const stage = new Stage()
@@ -19,6 +20,8 @@ judge.after.each(() => stage.clear())
 
 interface Kind {
   readonly model: (url: string) => LanguageModel
+  /** A gateway with a provider that has the dialect. */
+  readonly gateway: (stage: Stage) => Promise<RunningGateway>
   /** A stream it understands. */
   readonly file: string
 }
@@ -26,19 +29,23 @@ interface Kind {
 const KINDS: Record<string, Kind> = {
   'OpenAI responses': {
     model: (baseURL) => createOpenAI({ apiKey: 'none', baseURL })('mock'),
+    gateway: echoed,
     file: 'responses-stream.sse',
   },
   'OpenAI chat': {
     model: (baseURL) => createOpenAI({ apiKey: 'none', baseURL }).chat('mock'),
+    gateway: mocked,
     file: 'chat-stream.sse',
   },
   'Anthropic messages': {
     model: (baseURL) => createAnthropic({ apiKey: 'none', baseURL })('mock'),
+    gateway: mocked,
     file: 'messages-stream.sse',
   },
   // It does not ask for usage: the gateway does.
   'a compatible chat': {
     model: (baseURL) => createOpenAICompatible({ name: 'mock', baseURL })('mock'),
+    gateway: mocked,
     file: 'chat-stream.sse',
   },
 }
@@ -49,9 +56,9 @@ function urlOf({ port }: { port: number }): string {
 
 const asked = { prompt: 'Hello there', maxRetries: 0, maxOutputTokens: 9 }
 
-for (const [name, { model, file }] of Object.entries(KINDS)) {
+for (const [name, { model, gateway: start, file }] of Object.entries(KINDS)) {
   judge(`generates and streams text by ${name}`, async () => {
-    const gateway = await mocked(stage)
+    const gateway = await start(stage)
     const given = { ...asked, model: model(urlOf(gateway)) }
     const { text, usage } = await soon(generateText(given))
     assert.is(text, 'You said: Hello there')
@@ -108,7 +115,7 @@ for (const [name, { model, file }] of Object.entries(KINDS)) {
 }
 
 judge('embeds', async () => {
-  const gateway = await mocked(stage)
+  const gateway = await echoed(stage)
   const provider = createOpenAI({ apiKey: 'none', baseURL: urlOf(gateway) })
   const { embedding, usage } = await soon(
     embed({ model: provider.embedding('mock'), value: 'Hello', maxRetries: 0 }),

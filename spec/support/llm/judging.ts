@@ -6,6 +6,7 @@ import { LlmBackend } from '../llm-backend.ts'
 import type { LlmAnswer } from '../llm-backend.ts'
 import { aiRoute, tokens } from './asking.ts'
 import type { Staged } from './asking.ts'
+import { echoAnswer } from './echo-provider.ts'
 
 const WAIT_MS = 30_000
 
@@ -40,9 +41,14 @@ export const BUDGET = 100_000
 export async function mocked(stage: Stage): Promise<RunningGateway> {
   return stage.gateway(
     'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n' +
-      'llm: { gateways: [default], models: [{ name: mock, provider: mock }, { name: mock-*, provider: mock }], ' +
+      'llm: { gateways: [default], models: [{ name: mock, provider: mock }], ' +
       `policies: { ${tokens(BUDGET)} } }\n`,
   )
+}
+
+/** One route to a provider that repeats the prompt in the dialects that the mock does not have. */
+export async function echoed(stage: Stage): Promise<RunningGateway> {
+  return (await doubled(stage, tokens(BUDGET), echoAnswer)).gateway
 }
 
 /** One route to one provider that gives these answers. */

@@ -44,7 +44,6 @@ export function processOf(shape: ProcessShape): ProcessConfig {
     maxReaders: shape.ui?.maxReaders ?? MAX_READERS,
     maxKeys: shape.rateLimit?.maxKeys ?? MAX_KEYS,
     maxWatchers: shape.trace?.maxWatchers ?? MAX_WATCHERS,
-    warmUp: shape.warmUp ?? 'on',
     maxTracedBytes: shape.trace?.maxBodyBytes ?? TRACED_BODY_BYTES,
   }
 }
@@ -66,16 +65,6 @@ export function addressesOf(
     stats: of('STATS_ADDR', config.stats),
     readiness: of('READINESS_ADDR', config.readiness),
   }
-}
-
-/** The environment wins here, too. */
-export function warmUpOf(
-  { warmUp }: ProcessConfig,
-  env: Readonly<Record<string, string | undefined>>,
-): ProcessConfig['warmUp'] {
-  const word = env.WARM_UP ?? warmUp
-  if (word === 'on' || word === 'off') return word
-  throw new Error(`WARM_UP: got '${word}', expected on or off`)
 }
 
 export function backendLimitsOf(shape: ProcessShape): BackendLimits {

@@ -114,13 +114,6 @@ export const PROCESS = z
         ...unsupported('filter', 'fields', 'database'),
       })
       .optional(),
-    warmUp: z
-      .enum(['on', 'off'])
-      .meta({
-        description: 'Whether it serves itself for a moment at start, so that its code is compiled',
-        preset: 'on',
-      })
-      .optional(),
     sensitiveHeaders: z
       .array(sensitiveHeader)
       .optional()

@@ -1,6 +1,7 @@
 // One client's session: its targets, its calls, and the channels on which it is answered.
 
 import type { McpFacts } from '../../../base/cel/facts.ts'
+import { stackOf } from '../../../base/errors.ts'
 import type { Exchange } from '../../../base/exchange.ts'
 import type { Level } from '../../../base/log/log.ts'
 import type { Swept } from '../../../base/sweeper.ts'
@@ -326,8 +327,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
   }
 
   #broke(error: unknown): void {
-    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    this.group.log.line('error', 'mcp', 'internal error', ['cause', cause])
+    this.group.log.line('error', 'mcp', 'internal error', ['cause', stackOf(error)])
     this.end('internal error')
   }
 

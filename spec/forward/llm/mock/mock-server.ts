@@ -1,4 +1,4 @@
-// The mock provider alone: asked for one reply, or behind a server for clients that want a socket.
+// The mock provider without a gateway: asked for one reply, or served on a port for clients that need a socket.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { LlmFormat } from '../../../../lib/base/config/llm-types.ts'
 import { BytesBody } from '../../../../lib/base/reply.ts'
 import type { Body, Outcome, Reply } from '../../../../lib/base/types.ts'
-import { MockBackend } from '../../../../lib/forward/llm/mock/backend.ts'
+import { MockProvider } from '../../../../lib/forward/llm/mock/mock-provider.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
@@ -25,8 +25,13 @@ export function detect(): LlmFormat {
   return 'detect'
 }
 
-/** The reply to a request; `lines` are the head's behind the first two. */
-export function replyOf(start: string, body: Body, backend: MockBackend, lines: Lines = []): Reply {
+/** The reply to a request; `lines` are the header lines after the first two. */
+export function replyOf(
+  start: string,
+  body: Body,
+  backend: MockProvider,
+  lines: Lines = [],
+): Reply {
   const exchange = exchangeOf(requestOf(`${start} HTTP/1.1`, 'host: mock', ...lines))
   let reply: Reply | null = null
   backend.call(exchange, {
@@ -44,7 +49,7 @@ export function replyOf(start: string, body: Body, backend: MockBackend, lines: 
 export function told(start: string, content: unknown, lines: Lines = [], format = detect): Told {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
   const body = new BytesBody(Buffer.from(text))
-  const { head, body: answer } = replyOf(start, body, new MockBackend(format), lines)
+  const { head, body: answer } = replyOf(start, body, new MockProvider(format), lines)
   return { status: head.status, fields: Object.fromEntries(head.entries()), ...contentOf(answer) }
 }
 
@@ -68,7 +73,7 @@ function contentOf(body: Body): { text: string; outcome: Outcome } {
 
 export class MockServer {
   readonly #server: Server
-  readonly #backend = new MockBackend(detect)
+  readonly #backend = new MockProvider(detect)
 
   private constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response))

@@ -1,29 +1,23 @@
-// The mock provider asked directly: what it answers where, and what it refuses in whose words.
+// The mock provider without a gateway: what it answers at each path, and how it words its errors.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LlmFormat } from '../../../../lib/base/config/llm-types.ts'
 import { BytesBody } from '../../../../lib/base/reply.ts'
 import type { Body, Reply, Sink } from '../../../../lib/base/types.ts'
-import { MockBackend } from '../../../../lib/forward/llm/mock/backend.ts'
+import { MockProvider } from '../../../../lib/forward/llm/mock/mock-provider.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 import { detect, replyOf, told } from './mock-server.ts'
 import type { Told } from './mock-server.ts'
 
-const mock = suite('forward/llm/mock/backend')
+const mock = suite('mock provider')
 
 const CHAT = 'POST /v1/chat/completions'
-const LEGACY = 'POST /v1/completions'
 const MESSAGES = 'POST /v1/messages'
-const RESPONSES = 'POST /v1/responses'
-const EMBEDDINGS = 'POST /v1/embeddings'
 const COUNT = 'POST /v1/messages/count_tokens'
-const GEMINI = 'POST /v1beta/models/mock:generateContent'
-const GEMINI_STREAM = 'POST /v1beta/models/mock:streamGenerateContent'
 
 const MOST_BYTES = 8_388_608
 const MESSAGE = { model: 'mock', messages: [{ role: 'user', content: 'Hi' }] }
-const CONTENTS = { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }
 
 type Tree = { readonly [name: string]: Tree } & readonly Tree[] & string & number
 
@@ -31,7 +25,7 @@ function parsed({ text }: Told): Tree {
   return JSON.parse(text) as Tree
 }
 
-/** What stands behind `data:`, without the last `[DONE]`. */
+/** The JSON after each `data:`, without the last `[DONE]`. */
 function eventsOf({ text }: Told): Tree[] {
   const data = [...text.matchAll(/^data: (\{.*\})\r?$/gm)]
   return data.map(([, json = '']) => JSON.parse(json) as Tree)
@@ -41,8 +35,6 @@ mock('answers the same request with the same bytes', () => {
   for (const [start, content] of [
     [CHAT, { ...MESSAGE, stream: true }],
     [MESSAGES, { ...MESSAGE, max_tokens: 9 }],
-    [RESPONSES, { model: 'mock', input: 'Hi', stream: true }],
-    [EMBEDDINGS, { model: 'mock', input: 'Hi' }],
   ] as const)
     assert.is(told(start, content).text, told(start, content).text)
   const other = { ...MESSAGE, messages: [{ role: 'user', content: 'Ho' }] }
@@ -96,28 +88,6 @@ mock('streams a message with the name of each event', () => {
   ])
 })
 
-mock('speaks Gemini whole, as events and as an array', () => {
-  const whole = parsed(told(GEMINI, CONTENTS))
-  assert.is(whole['candidates']?.[0]?.['content']?.['parts']?.[0]?.['text'], 'You said: Hi')
-  assert.is(whole['candidates']?.[0]?.['finishReason'], 'STOP')
-  assert.equal(whole['usageMetadata'], {
-    promptTokenCount: 1,
-    candidatesTokenCount: 3,
-    totalTokenCount: 4,
-  })
-  const streamed = told(`${GEMINI_STREAM}?alt=sse`, CONTENTS)
-  assert.is(streamed.fields['content-type'], 'text/event-stream')
-  const events = eventsOf(streamed)
-  const array = parsed(told(GEMINI_STREAM, CONTENTS))
-  assert.equal([...array], events)
-  assert.is(events.length, 3)
-  assert.equal(events.at(-1)?.['usageMetadata'], whole['usageMetadata'])
-  const capped = { ...CONTENTS, generationConfig: { maxOutputTokens: 1 } }
-  assert.is(parsed(told(GEMINI, capped))['candidates']?.[0]?.['finishReason'], 'MAX_TOKENS')
-  const count = told('POST /v1beta/models/mock:countTokens', CONTENTS)
-  assert.is(count.text, '{"totalTokens":1}')
-})
-
 mock('counts four bytes of all texts as a token, whatever holds them', () => {
   const inputOf = (content: unknown): number =>
     parsed(told(COUNT, { model: 'mock', messages: [{ role: 'user', content }] }))['input_tokens']!
@@ -153,8 +123,6 @@ mock('refuses what it cannot use, in the words of the dialect', () => {
   assert.is(parsed(anthropic)['type'], 'error')
   assert.is(parsed(anthropic)['error']?.['type'], 'invalid_request_error')
   assert.match(anthropic.fields['request-id'] ?? '', /^req_/)
-  const google = told(GEMINI, 'null')
-  assert.is(parsed(google)['error']?.['status'], 'INVALID_ARGUMENT')
 })
 
 mock('names the field that is missing or of no use', () => {
@@ -164,21 +132,8 @@ mock('names the field that is missing or of no use', () => {
   assert.is(param(CHAT, { messages }), 'model')
   assert.is(param(CHAT, { model: 'mock' }), 'messages')
   assert.is(param(CHAT, { ...MESSAGE, max_tokens: 0 }), 'max_tokens')
-  assert.is(param(LEGACY, { model: 'mock' }), 'prompt')
-  assert.is(param(RESPONSES, { model: 'mock' }), 'input')
-  assert.is(param(EMBEDDINGS, { model: 'mock' }), 'input')
-  assert.is(param(EMBEDDINGS, { model: 'mock', input: [[]] }), 'input')
-  assert.is(param(EMBEDDINGS, { model: 'mock', input: 'a', dimensions: 65_537 }), 'dimensions')
   const { error } = parsed(told(MESSAGES, { model: 'mock' }))
   assert.is(error?.['message'], 'messages: Field required')
-})
-
-mock('takes tokens for what they are', () => {
-  const usage = (input: unknown): unknown =>
-    parsed(told(EMBEDDINGS, { model: 'mock', input }))['usage']?.['prompt_tokens']
-  assert.is(usage([1, 2, 3]), 3)
-  assert.is(usage([[1, 2], [3]]), 3)
-  assert.is(usage(['12345', [1, 2]] as unknown), 4)
 })
 
 mock('knows its own paths, and leaves others to the route', () => {
@@ -188,6 +143,8 @@ mock('knows its own paths, and leaves others to the route', () => {
   assert.is(parsed(told(elsewhere, MESSAGE, [], messages))['type'], 'message')
   assert.is(parsed(told(CHAT, MESSAGE, [], messages))['object'], 'chat.completion')
   assert.is(told('POST /v1/rerank', {}, [], () => 'rerank').status, 404)
+  for (const path of ['/v1/responses', '/v1/embeddings', '/v1/completions'])
+    assert.is(told(`POST ${path}`, { model: 'mock', input: 'Hi', prompt: 'Hi' }).status, 404, path)
 })
 
 mock('refuses paths and methods it does not know in the dialect of the client', () => {
@@ -200,68 +157,11 @@ mock('refuses paths and methods it does not know in the dialect of the client', 
   assert.is(told('POST /v1/models', {}).status, 405)
 })
 
-mock('leaves usage out when told to, even to those who ask for it', () => {
-  const model = 'mock-no-usage'
-  const asked = { ...MESSAGE, model, max_tokens: 9 }
-  const stream = { stream: true, stream_options: { include_usage: true } }
-  for (const { status, text } of [
-    told(CHAT, asked),
-    told(CHAT, { ...asked, ...stream }),
-    told(LEGACY, { model, prompt: 'Hi', ...stream }),
-    told(MESSAGES, asked),
-    told(MESSAGES, { ...asked, stream: true }),
-    told(EMBEDDINGS, { model, input: 'Hi' }),
-    told(GEMINI.replace('mock', model), CONTENTS),
-  ]) {
-    assert.is(status, 200)
-    assert.not.match(text, /"usage/)
-  }
-  assert.is(parsed(told(RESPONSES, { model, input: 'Hi' }))['usage'], null)
-})
-
-mock('fails at every path when told to', () => {
-  for (const [model, status] of [
-    ['mock-error-429', 429],
-    ['mock-error-500', 500],
-  ] as const) {
-    assert.is(told(CHAT, { ...MESSAGE, model, stream: true }).status, status)
-    assert.is(told(COUNT, { ...MESSAGE, model }).status, status)
-    assert.is(told(EMBEDDINGS, { model, input: 'Hi' }).status, status)
-    assert.is(told(GEMINI.replace('mock', model), CONTENTS).status, status)
-  }
-})
-
-mock('dies in the middle of an answer whose length it gave', () => {
-  const due: (() => void)[] = []
-  const backend = new MockBackend(detect, (act) => {
-    due.push(act)
-    return () => {}
-  })
-  const asked = new BytesBody(Buffer.from(JSON.stringify({ ...MESSAGE, model: 'mock-cut' })))
-  const { head, body } = replyOf(CHAT, asked, backend)
-  let length = 0
-  const heard: string[] = []
-  const sink: Sink = {
-    write(_bytes, from, to) {
-      length += to - from
-      return true
-    },
-    end: () => void heard.push('end'),
-    cut: (outcome) => void heard.push(outcome),
-  }
-  body.start(sink, 'content')
-  assert.equal(heard, [])
-  for (const act of due) act()
-  assert.equal(heard, ['backend_reset'])
-  assert.is(body.length, head.length)
-  assert.is(length, head.length >> 1)
-})
-
 mock('reads no more than a request may have', () => {
   const announced = new BytesBody(Buffer.alloc(MOST_BYTES + 1))
-  assert.is(replyOf(CHAT, announced, new MockBackend(detect)).head.status, 413)
+  assert.is(replyOf(CHAT, announced, new MockProvider(detect)).head.status, 413)
   const open = new OpenBody()
-  const backend = new MockBackend(detect)
+  const backend = new MockProvider(detect)
   const { answers } = call(backend, open)
   open.send(Buffer.alloc(MOST_BYTES))
   assert.is(answers.length, 0)
@@ -278,7 +178,7 @@ mock('does not say a name again that is no name, in every piece', () => {
 })
 
 mock('reads so much at a time, and gives back what was left unread', () => {
-  const backend = new MockBackend(detect)
+  const backend = new MockProvider(detect)
   const others = Array.from({ length: 8 }, () => {
     const open = new OpenBody()
     const called = call(backend, open)
@@ -311,7 +211,7 @@ class OpenBody extends BytesBody {
   }
 }
 
-function call(backend: MockBackend, body: Body) {
+function call(backend: MockProvider, body: Body) {
   const answers: Reply[] = []
   const exchange = exchangeOf(requestOf(`${CHAT} HTTP/1.1`, 'host: mock'))
   backend.call(exchange, {

@@ -3,7 +3,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { embed, generateText, streamText } from 'ai'
+import { generateText, streamText } from 'ai'
 import type { LanguageModel } from 'ai'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -24,7 +24,6 @@ async function soon<T>(promise: PromiseLike<T>): Promise<T> {
 }
 
 const MODELS: Record<string, (url: string) => LanguageModel> = {
-  'OpenAI responses': (url) => createOpenAI({ apiKey: 'none', baseURL: `${url}/v1` })('mock'),
   'OpenAI chat': (url) => createOpenAI({ apiKey: 'none', baseURL: `${url}/v1` }).chat('mock'),
   'Anthropic messages': (url) => createAnthropic({ apiKey: 'none', baseURL: `${url}/v1` })('mock'),
   'a compatible chat': (url) =>
@@ -59,13 +58,5 @@ for (const [name, modelOf] of Object.entries(MODELS)) {
     assert.equal([usage.inputTokens, usage.outputTokens], [3, 3])
   })
 }
-
-mock('embeds', async () => {
-  const provider = createOpenAI({ apiKey: 'none', baseURL: `${server.url}/v1` })
-  const asked = { model: provider.embedding('mock'), value: 'Hello', maxRetries: 0 }
-  const { embedding, usage } = await soon(embed(asked))
-  assert.is(embedding.length, 8)
-  assert.is(usage.tokens, 2)
-})
 
 mock.run()

@@ -1,11 +1,11 @@
-// What an AsyncResource binds, without the accessors that Node has deprecated.
+// Functions that an AsyncResource binds, without the accessors that Node has deprecated.
 
 import { AsyncResource, executionAsyncId } from 'node:async_hooks'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { bindPlainly } from '../../lib/base/plain-bind.ts'
+import { bindWithoutAccessors } from '../../lib/base/process-patches.ts'
 
-const test = suite('plain bind')
+const test = suite('process patches')
 const before = Object.getOwnPropertyDescriptor(AsyncResource.prototype, 'bind')!
 
 test.after(() => {
@@ -17,7 +17,7 @@ function seen(this: unknown, ...args: unknown[]): unknown {
 }
 
 test('a bound function runs in the scope of its resource, with what it is called with', () => {
-  bindPlainly()
+  bindWithoutAccessors()
   const resource = new AsyncResource('spec')
   const scope = resource.asyncId()
   const bound = resource.bind(seen)
@@ -26,8 +26,8 @@ test('a bound function runs in the scope of its resource, with what it is called
   assert.is(executionAsyncId() === scope, false)
 })
 
-test('and as who it was bound to be', () => {
-  bindPlainly()
+test('a bound function keeps the this argument it was bound with', () => {
+  bindWithoutAccessors()
   const self = { name: 'self' }
   const bound = AsyncResource.bind(seen, 'spec', self)
   const { self: seenSelf, args } = bound('b') as { self: unknown; args: unknown }
@@ -35,8 +35,8 @@ test('and as who it was bound to be', () => {
   assert.equal(args, ['b'])
 })
 
-test('it has nothing that is deprecated', () => {
-  bindPlainly()
+test('a bound function has no deprecated accessors', () => {
+  bindWithoutAccessors()
   assert.is('asyncResource' in AsyncResource.bind(() => {}), false)
 })
 
