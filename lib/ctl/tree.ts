@@ -1,7 +1,7 @@
 // gwctl proxy tasks and proxy memory: what the gateway says of itself, as a tree for people or as it came.
 
 import { ask, told } from './admin.ts'
-import { bytesText, timeText } from '../base/trace-reading/amounts.ts'
+import { bytesText, timeText } from '../trace-view/amounts.ts'
 import type { Call } from './command.ts'
 import { formOf, printAs } from './output.ts'
 import { tableText } from './table.ts'

@@ -113,7 +113,7 @@ if (HAS_TMUX) {
       terminal.press('End')
       await terminal.until(/^> +\d+ Request Done .*404 after [\d.]+ .?s: route/m)
       await terminal.until(
-        /^404 after [\d.]+ .?s: no route is for GET http:\/\/127\.0\.0\.1:\d+\/; /m,
+        /^404 after [\d.]+ .?s: no route matches GET http:\/\/127\.0\.0\.1:\d+\/ /m,
       )
       terminal.press('q')
       await terminal.until(/^exit 0$/m)

@@ -45,7 +45,7 @@ if (HAS_TMUX) {
     assert.is(lines[2], '>  1 Request Start      0 µs ▏          request accepted')
     assert.match(lines[10]!, /^ Details: raw event, YAML ─+ 1\/5$/)
     assert.is(lines[11], 'eventStart: null')
-    assert.is(lines[22], '404 after 15.0 ms: this is what 127.0.0.1:8080 answered')
+    assert.is(lines[22], '404 after 15.0 ms: sent by backend 127.0.0.1:8080')
     assert.match(lines[23]!, /^q quit {2}Tab pane .* w save$/)
     assert.is(terminal.isAlternate, true)
     assert.is(terminal.hasCursor, false)
@@ -115,7 +115,7 @@ if (HAS_TMUX) {
     assert.equal(lines.slice(last, last + 4), [
       ' 13  Request Done     404 after 15.0 ms',
       '',
-      '404 after 15.0 ms: this is what 127.0.0.1:8080 answered',
+      '404 after 15.0 ms: sent by backend 127.0.0.1:8080',
       'exit 0',
     ])
     terminal.close()

@@ -1,6 +1,6 @@
 // The backends of a dump as rows.
 
-import { timeText } from '../../base/trace-reading/amounts.ts'
+import { timeText } from '../../trace-view/amounts.ts'
 import { cut, each, fields, word } from './dump.ts'
 import type { Fields } from './dump.ts'
 import { groupsText, modelsText } from './providers.ts'

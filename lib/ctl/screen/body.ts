@@ -1,9 +1,8 @@
 // The body of a message for people: unpacked, and laid out as the JSON or the events it holds.
 
 import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:zlib'
-import { bodyLines, readBody } from '../../base/trace-reading/body.ts'
-import { hexLines } from '../../base/trace-reading/bytes.ts'
-import type { BodyFacts } from '../../base/trace-reading/snapshots.ts'
+import { bodyLines, hexLines, readBody } from '../../trace-view/body-text.ts'
+import type { BodyFacts } from '../../trace-view/snapshots.ts'
 
 export interface ShownBody {
   /** `JSON`, `events`, `text`, `binary`, with how it was packed. */

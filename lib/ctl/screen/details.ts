@@ -3,11 +3,16 @@
 
 import { stringify } from 'yaml'
 import { showBody } from './body.ts'
-import { diffLines } from '../../base/trace-reading/diff.ts'
-import { factsOf, snapshotAt, snapshotName, stateOf } from '../../base/trace-reading/snapshots.ts'
-import { members } from '../../base/trace-reading/step.ts'
-import type { Step } from '../../base/trace-reading/step.ts'
-import { arrivalsOf, arrivalWords } from '../../base/trace-reading/stream-times.ts'
+import {
+  diffLines,
+  factsOf,
+  snapshotAt,
+  snapshotName,
+  stateOf,
+} from '../../trace-view/snapshots.ts'
+import { members } from '../../trace-view/trace-event.ts'
+import type { Step } from '../../trace-view/trace-event.ts'
+import { arrivalsOf, arrivalWords } from '../../trace-view/timed-events.ts'
 
 export type Mode = 'event' | 'snapshot' | 'diff'
 export type Format = 'yaml' | 'json'

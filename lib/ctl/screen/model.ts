@@ -2,9 +2,9 @@
 
 import { detailsOf } from './details.ts'
 import type { Format, Mode } from './details.ts'
-import { explain } from '../../base/trace-reading/explain.ts'
-import type { Explanation } from '../../base/trace-reading/explain.ts'
-import type { Step } from '../../base/trace-reading/step.ts'
+import { explain } from '../../trace-view/explain-outcome.ts'
+import type { Explanation } from '../../trace-view/explain-outcome.ts'
+import type { Step } from '../../trace-view/trace-event.ts'
 
 export interface Size {
   readonly columns: number

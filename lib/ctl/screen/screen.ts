@@ -11,7 +11,7 @@ import { modelOf, withEnd, withStep } from './model.ts'
 import type { Model, StreamState } from './model.ts'
 import { press } from './press.ts'
 import { render } from './render.ts'
-import { stepOf } from '../../base/trace-reading/step.ts'
+import { stepOf } from '../../trace-view/trace-event.ts'
 import { Terminal } from './terminal.ts'
 
 /** Terminals drop more than this, some silently. */

@@ -1,6 +1,6 @@
 // How long a step of a trace took, as a bar of letters.
 
-import type { Timing } from '../../base/trace-reading/timing.ts'
+import type { Timing } from '../../trace-view/trace-event.ts'
 import type { Look } from './look.ts'
 
 export function barOf({ from, to }: Timing, total: number, width: number, look: Look): string {

@@ -3,7 +3,7 @@
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { checkedLine } from '../../base/trace-reading/jsonl.ts'
+import { checkedLine } from '../../trace-view/trace-file.ts'
 import { EventReader } from '../../base/sse/reader.ts'
 import { bodyOf, open, statusText, told } from '../admin.ts'
 import type { Target } from '../target.ts'

@@ -5,8 +5,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { showBody } from '../../../lib/ctl/screen/body.ts'
 import { detailsOf } from '../../../lib/ctl/screen/details.ts'
-import { diffLines } from '../../../lib/base/trace-reading/diff.ts'
-import { stepOf } from '../../../lib/base/trace-reading/step.ts'
+import { diffLines } from '../../../lib/trace-view/snapshots.ts'
+import { stepOf } from '../../../lib/trace-view/trace-event.ts'
 import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
 
 const STEPS = SAMPLE_LINES.map(stepOf)
@@ -171,7 +171,7 @@ details('what is no text is shown as bytes', () => {
   const packed = showBody(Buffer.from('x'), { type: '', encoding: 'gzip' })
   assert.is(packed.kind, 'binary, gzip')
   const large = showBody(Buffer.alloc(10_000), NO_FACTS)
-  assert.is(large.lines.at(-1), '… 5904 bytes more')
+  assert.is(large.lines.at(-1), '… 5904 more bytes')
 })
 
 details('a character cut in two at the end is still text', () => {

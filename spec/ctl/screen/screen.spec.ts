@@ -7,7 +7,7 @@ import { modelOf, withEnd, withStep } from '../../../lib/ctl/screen/model.ts'
 import type { Model, Size } from '../../../lib/ctl/screen/model.ts'
 import { press } from '../../../lib/ctl/screen/press.ts'
 import { render } from '../../../lib/ctl/screen/render.ts'
-import { stepOf } from '../../../lib/base/trace-reading/step.ts'
+import { stepOf } from '../../../lib/trace-view/trace-event.ts'
 import { frameOf, keyName } from '../../../lib/ctl/screen/terminal.ts'
 import { barOf } from '../../../lib/ctl/screen/timing.ts'
 import { widthOf } from '../../../lib/ctl/width.ts'
@@ -77,7 +77,7 @@ screen('tells how the stream is', () => {
 })
 
 screen('says why the request ended as it did, whenever it has nothing else to say', () => {
-  const why = '404 after 15.0 ms: this is what 127.0.0.1:8080 answered'
+  const why = '404 after 15.0 ms: sent by backend 127.0.0.1:8080'
   const over = withEnd(sample())
   assert.is(shown(sample())[22], '')
   assert.is(shown(over)[22], why)
@@ -86,7 +86,7 @@ screen('says why the request ended as it did, whenever it has nothing else to sa
   assert.is(shown(keys(over, '/', 'z', 'z', 'return', 'down'))[22], why)
   assert.ok(render(over, COLOUR)[22]!.startsWith('\x1b[33m404 after'))
   const narrow = render(withEnd(sample({ columns: 40, rows: 24 })), PLAIN)
-  assert.is(narrow[22], '404 after 15.0 ms: this is what 127.0.0…')
+  assert.is(narrow[22], '404 after 15.0 ms: sent by backend 127.…')
   assert.is(shown(withEnd(sample(SMALL, SAMPLE_LINES.slice(0, -1))))[22], '')
 })
 

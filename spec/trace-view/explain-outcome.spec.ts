@@ -1,11 +1,11 @@
-// The sentence above a trace: why the request ended as it did.
+// The sentence above a trace that explains why the request ended as it did.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { explain, sentenceOf } from '../../../lib/base/trace-reading/explain.ts'
-import { stepOf } from '../../../lib/base/trace-reading/step.ts'
-import type { Step } from '../../../lib/base/trace-reading/step.ts'
-import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
+import { explain, sentenceOf } from '../../lib/trace-view/explain-outcome.ts'
+import { stepOf } from '../../lib/trace-view/trace-event.ts'
+import type { Step } from '../../lib/trace-view/trace-event.ts'
+import { SAMPLE_LINES } from '../support/ctl/sample-trace.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -44,12 +44,12 @@ function said(...steps: Step[]): string {
 
 const explaining = suite('explain')
 
-explaining('says nothing of a request that is not over', () => {
+explaining('explains nothing while the request runs', () => {
   assert.is(explain([]), null)
   assert.is(explain([REQUEST, ROUTE]), null)
 })
 
-explaining('names the rule that did not hold, and why', () => {
+explaining('names the rule that was not true, and why', () => {
   const rules = [
     { name: 'request.method == "GET"', mode: 'require', matched: true },
     { name: 'apiKey.team == "finance"', mode: 'require', matched: false },
@@ -59,79 +59,79 @@ explaining('names the rule that did not hold, and why', () => {
   const steps = [REQUEST, ROUTE, cel, denied, answered('authorization', 403), done(403)]
   assert.is(
     said(...steps),
-    '403 after 1.2 ms: refused by authorization at route reports: ' +
-      'apiKey.team == "finance" does not hold (a name in it does not exist here)',
+    '403 after 1.2 ms: denied by authorization on route reports: ' +
+      'apiKey.team == "finance" is not true (it reads a field that does not exist)',
   )
   const { step: at, tone, notes } = explain(steps)!
   assert.is(at, 3)
   assert.is(tone, 'warn')
-  assert.equal(notes, ['1 expression had no value'])
+  assert.equal(notes, ['1 CEL expression failed'])
 })
 
-explaining('tells rules that deny from rules of which none allows', () => {
+explaining('distinguishes a rule that denies from rules that do not allow', () => {
   const refusal = (...rules: Fields[]): string =>
     said(step(4, { type: 'authorizationResult', rules, result: 'deny' }), done(403))
   const [allow, deny] = [
     { mode: 'allow', matched: false },
     { mode: 'deny', matched: true },
   ]
-  const place = '403 after 1.2 ms: refused by authorization at the gateway: '
-  assert.is(refusal({ ...allow, name: 'a' }), `${place}a does not hold`)
+  const place = '403 after 1.2 ms: denied by authorization on the gateway: '
+  assert.is(refusal({ ...allow, name: 'a' }), `${place}a is not true`)
   assert.is(
     refusal({ ...allow, name: 'a' }, { ...allow, name: 'b' }),
-    `${place}none of 2 rules that allow holds`,
+    `${place}none of the 2 allow rules is true`,
   )
   assert.is(
     refusal({ ...allow, matched: true, name: 'a' }, { ...deny, name: 'b' }),
-    `${place}b holds, and it denies`,
+    `${place}deny rule b is true`,
   )
   assert.is(refusal({ ...deny, matched: false, name: 'b' }), `${place}no rule allows it`)
   assert.is(refusal(), `${place}no rule allows it`)
 })
 
-explaining('tells what a limit has left, and when there is more', () => {
+explaining('states what a limit has left, and when it resets', () => {
   const limit = {
     ...{ type: 'rateLimit', rule: 'daily', counts: 'tokens', decision: 'deny', bucket: null },
     ...{ limit: 100, remaining: 0, reset: 12, error: null },
   }
   const refusal = (more: Fields): string => said(ROUTE, step(3, { ...limit, ...more }), done(429))
-  assert.is(refusal({}), '429 after 1.2 ms: limit daily has 0 of 100 tokens left, more in 12 s')
+  assert.is(refusal({}), '429 after 1.2 ms: limit daily has 0 of 100 tokens left, resets in 12 s')
   assert.is(
     refusal({ bucket: 'blue', reset: 3_595 }),
-    '429 after 1.2 ms: limit daily for blue has 0 of 100 tokens left, more in 59 min 55 s',
+    '429 after 1.2 ms: limit daily for blue has 0 of 100 tokens left, resets in 59 min 55 s',
   )
   assert.is(
     refusal({ limit: null, remaining: null, reset: null }),
-    '429 after 1.2 ms: limit daily is used up',
+    '429 after 1.2 ms: limit daily is exhausted',
   )
   assert.is(
     refusal({ error: 'connection refused' }),
-    '429 after 1.2 ms: limit daily could not be asked: connection refused',
+    '429 after 1.2 ms: limit daily could not be checked: connection refused',
   )
 })
 
-explaining('a limit that was asked and allowed is no reason', () => {
+explaining('ignores a limit that allowed the request', () => {
   const allowed = step(3, { type: 'rateLimit', rule: 'daily', decision: 'allow' })
   const result = step(1_000, { type: 'backendCallResult', status: 429, error: null }, 100)
   const call = step(100, { type: 'backendCallStart', target: '127.0.0.1:9' })
   assert.is(
     said(ROUTE, allowed, call, result, done(429)),
-    '429 after 1.2 ms: this is what 127.0.0.1:9 answered',
+    '429 after 1.2 ms: sent by backend 127.0.0.1:9',
   )
 })
 
-explaining('says that no route is for the request', () => {
+explaining('states that no route matches the request', () => {
   const none = step(2, { type: 'routeSelection', selectedRoute: null, evaluatedRoutes: ['a', 'b'] })
   assert.is(
     said(REQUEST, none, done(404, 'route not found')),
-    '404 after 1.2 ms: no route is for GET http://a/b; 2 were looked at',
+    '404 after 1.2 ms: no route matches GET http://a/b (2 routes evaluated)',
   )
 })
 
-explaining('quotes what a policy answered, and of JSON its message', () => {
+explaining('quotes the response of a policy, and only the message of JSON', () => {
   const refusal = (text: string): string =>
     said(ROUTE, answered('apiKey', 401), body(text), done(401))
-  const start = '401 after 1.2 ms: refused by apiKey at route reports'
+  const start = '401 after 1.2 ms: rejected by apiKey on route reports'
   assert.is(refusal('no key\n'), `${start}: “no key”`)
   assert.is(refusal('{"error":{"message":"no key"}}'), `${start}: “no key”`)
   assert.is(refusal('{"error":"no key"}'), `${start}: “no key”`)
@@ -139,14 +139,14 @@ explaining('quotes what a policy answered, and of JSON its message', () => {
     assert.is(refusal(unsaid), start)
 })
 
-explaining('says who answered when no backend was asked', () => {
+explaining('names the policy that responded without a backend', () => {
   assert.is(
     said(ROUTE, answered('directResponse', 200), done(200)),
-    '200 after 1.2 ms: answered by directResponse at route reports',
+    '200 after 1.2 ms: sent by directResponse on route reports',
   )
 })
 
-explaining('names the backend that failed, and how often it was tried', () => {
+explaining('names the backend that failed, and the number of attempts', () => {
   const call = step(100, { type: 'backendCallStart', target: '127.0.0.1:9' })
   const error = 'upstream call failed: connection refused'
   const result = step(200, { type: 'backendCallResult', status: null, error }, 100)
@@ -154,21 +154,21 @@ explaining('names the backend that failed, and how often it was tried', () => {
   assert.is(said(...once), '503 after 1.2 ms: backend 127.0.0.1:9: connection refused')
   assert.is(
     said(ROUTE, call, result, call, result, done(503, error)),
-    '503 after 1.2 ms: backend 127.0.0.1:9: connection refused, after 2 tries',
+    '503 after 1.2 ms: backend 127.0.0.1:9: connection refused, after 2 attempts',
   )
   assert.is(explain(once)!.tone, 'bad')
 })
 
-explaining('says what became of an exchange that was cut', () => {
+explaining('explains an aborted request', () => {
   assert.is(
     said(ROUTE, done(200, 'client_closed')),
-    '200 after 1.2 ms: the client left before it was over',
+    '200 after 1.2 ms: the client closed the connection before the response was complete',
   )
-  assert.is(said(ROUTE, done(null, 'odd')), 'No answer after 1.2 ms: odd')
+  assert.is(said(ROUTE, done(null, 'odd')), 'No response after 1.2 ms: odd')
   assert.is(explain([done(200, 'backend_reset')])!.tone, 'bad')
 })
 
-explaining('tells where the time of a good request went', () => {
+explaining('states where the time of a successful request went', () => {
   const call = step(1_000, { type: 'backendCallStart', target: '127.0.0.1:9' })
   const result = step(333_000, { type: 'backendCallResult', status: 200, error: null }, 1_000)
   const answer = step(334_000, { type: 'responseSnapshot', stage: 'final response' })
@@ -178,7 +178,7 @@ explaining('tells where the time of a good request went', () => {
   )
   assert.is(
     said(ROUTE, call, result, answer, done(200, null, 1_334_000)),
-    '200 after 1.33 s, of which 332.0 ms waiting for 127.0.0.1:9 and 1.00 s passing the answer on',
+    '200 after 1.33 s, of which 332.0 ms waiting for 127.0.0.1:9 and 1.00 s sending the response',
   )
   const asked = step(900_000, { type: 'policy', kind: 'basicAuth', result: {} }, 10)
   assert.is(
@@ -187,13 +187,13 @@ explaining('tells where the time of a good request went', () => {
   )
 })
 
-explaining('what nobody else spent was spent in the gateway', () => {
+explaining('counts the remaining time as time of the gateway', () => {
   const call = step(3_000, { type: 'backendCallStart', target: 'mock' })
   const result = step(3_800, { type: 'backendCallResult', status: 200, error: null }, 3_000)
   const answer = step(6_600, { type: 'responseSnapshot', stage: 'final response' })
   assert.is(
     said(ROUTE, call, result, answer, done(200, null, 7_800)),
-    '200 after 7.8 ms, of which 800 µs waiting for mock, 1.2 ms passing the answer on' +
+    '200 after 7.8 ms, of which 800 µs waiting for mock, 1.2 ms sending the response' +
       ' and 5.8 ms in the gateway',
   )
   assert.is(
@@ -202,7 +202,7 @@ explaining('what nobody else spent was spent in the gateway', () => {
   )
 })
 
-explaining('calls at the same time count once', () => {
+explaining('counts calls that run in parallel once', () => {
   const call = (target: string): Step => step(0, { type: 'backendCallStart', target })
   const result = (from: number, to: number): Step =>
     step(to, { type: 'backendCallResult', status: 200, error: null }, from)
@@ -212,7 +212,7 @@ explaining('calls at the same time count once', () => {
   )
 })
 
-explaining('says what else is worth a look', () => {
+explaining('lists further facts worth a look', () => {
   const steps = [
     step(1, { type: 'llmRequestDetected', requestModel: 'small', streaming: true }),
     step(2, { type: 'llmRouteResolved', provider: 'mock', routeType: 'completions' }),
@@ -227,14 +227,14 @@ explaining('says what else is worth a look', () => {
   ]
   assert.equal(explain(steps)!.notes, [
     'model small of mock: 16 tokens in, 14 out',
-    'tools/list for a, b',
-    '1 rule check said no',
-    '1 try failed before',
-    'some events are missing: they came too fast',
+    'tools/list to a, b',
+    '1 authorization check denied',
+    '1 earlier attempt failed',
+    'some events are missing: they came faster than they could be sent',
   ])
 })
 
-explaining('fields of a wrong kind do no harm', () => {
+explaining('accepts fields of the wrong type', () => {
   const types = [
     ...['requestSnapshot', 'routeSelection', 'policy', 'authorizationResult', 'cel', 'rateLimit'],
     ...['bodySnapshot', 'backendCallStart', 'backendCallResult', 'llmUsage', 'mcpMessage'],
@@ -249,9 +249,9 @@ explaining('fields of a wrong kind do no harm', () => {
     }
 })
 
-explaining('a whole trace', () => {
+explaining('explains a complete trace', () => {
   const steps = SAMPLE_LINES.map(stepOf)
-  assert.is(said(...steps), '404 after 15.0 ms: this is what 127.0.0.1:8080 answered')
+  assert.is(said(...steps), '404 after 15.0 ms: sent by backend 127.0.0.1:8080')
 })
 
 explaining.run()

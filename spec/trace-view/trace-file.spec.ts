@@ -1,23 +1,23 @@
-// Traces as files, and a traced request as a command.
+// Traces in files, and the curl command for a traced request.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { curlOf } from '../../../lib/base/trace-reading/curl.ts'
-import { linesText, loadLines } from '../../../lib/base/trace-reading/jsonl.ts'
-import { stepOf } from '../../../lib/base/trace-reading/step.ts'
-import type { Step } from '../../../lib/base/trace-reading/step.ts'
-import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
+import { curlOf } from '../../lib/trace-view/curl-command.ts'
+import { linesText, loadLines } from '../../lib/trace-view/trace-file.ts'
+import { stepOf } from '../../lib/trace-view/trace-event.ts'
+import type { Step } from '../../lib/trace-view/trace-event.ts'
+import { SAMPLE_LINES } from '../support/ctl/sample-trace.ts'
 
-const files = suite('traces as files')
+const files = suite('trace files')
 
-files('what was saved is loaded as it was', () => {
+files('loads what was saved', () => {
   const steps = SAMPLE_LINES.map(stepOf)
   const { traces, wrong, left } = loadLines(linesText(steps))
   assert.equal(traces, [steps])
   assert.equal([wrong, left], [0, 0])
 })
 
-files('a file may have several traces, empty lines, and ends of lines of any kind', () => {
+files('loads several traces, with empty lines and CRLF', () => {
   const text = [...SAMPLE_LINES, '', ...SAMPLE_LINES].join('\r\n')
   const { traces } = loadLines(text)
   assert.equal(
@@ -27,19 +27,19 @@ files('a file may have several traces, empty lines, and ends of lines of any kin
   assert.is(traces[1]![0]!.text, SAMPLE_LINES[0])
 })
 
-files('says which lines are no events, and loads the others', () => {
+files('reports the lines that are not events, and loads the others', () => {
   const { traces, problems, wrong } = loadLines(`${SAMPLE_LINES[0]}\nnonsense\n{}\n[]\nnull\n`)
   assert.is(traces[0]!.length, 1)
   assert.is(wrong, 4)
   assert.equal(problems, [
     'line 2 is not JSON',
-    'line 3 is no trace event',
-    'line 4 is no trace event',
-    'line 5 is no trace event',
+    'line 3 is not a trace event',
+    'line 4 is not a trace event',
+    'line 5 is not a trace event',
   ])
 })
 
-files('tells a bounded number of problems and loads a bounded number of events', () => {
+files('limits the number of problems and of events', () => {
   const { problems, wrong } = loadLines('x\n'.repeat(50))
   assert.is(problems.length, 10)
   assert.is(wrong, 50)
@@ -63,7 +63,7 @@ const sent = (text: string, more: object = {}): object => {
 const command = (steps: readonly Step[]): string =>
   curlOf(steps)!.command.replaceAll(' \\\n  ', ' ')
 
-files('a request becomes a command', () => {
+files('builds the command of a request', () => {
   const headers = { host: 'a', accept: '*/*', 'x-a': ['1', "it's"], 'content-length': '3' }
   assert.is(
     command(request({ headers })),
@@ -81,14 +81,14 @@ files('a request becomes a command', () => {
   assert.is(command(request({ method: 'PUT' }, sent('a'))), 'curl http://a/b -X PUT --data-raw a')
 })
 
-files('what curl would read otherwise is kept as it is', () => {
+files('keeps brackets and dot segments in the URL', () => {
   assert.is(
     command(request({ uri: 'http://a/[1-9]/../x?y=1&z=$z' })),
     "curl 'http://a/[1-9]/../x?y=1&z=$z' --globoff --path-as-is",
   )
 })
 
-files('what was hidden is for the reader to fill in', () => {
+files('replaces redacted values by variables', () => {
   const headers = { authorization: '<redacted>', 'x-$(a)-key': '<redacted>' }
   const steps = request({ uri: 'http://a/?key=<redacted>', headers })
   assert.is(
@@ -96,13 +96,13 @@ files('what was hidden is for the reader to fill in', () => {
     `curl 'http://a/?key=<redacted>' -H "authorization: $AUTHORIZATION" -H "x-a-key: $X___A__KEY"`,
   )
   assert.equal(curlOf(steps)!.notes, [
-    'A value in the URL was hidden: fill it in.',
-    'Its authorization was hidden: set $AUTHORIZATION.',
-    'Its x-$(a)-key was hidden: set $X___A__KEY.',
+    'A value in the URL was redacted: fill it in.',
+    'The header authorization was redacted: set $AUTHORIZATION.',
+    'The header x-$(a)-key was redacted: set $X___A__KEY.',
   ])
 })
 
-files('a body that is not there whole is left out, and that is said', () => {
+files('leaves out a body that is truncated, too long or not text, and says so', () => {
   for (const odd of [sent('a', { truncated: true }), sent('\0'), sent('x'.repeat(40_000))]) {
     const steps = request({ method: 'POST' }, odd)
     assert.is(command(steps), 'curl http://a/b -X POST')
@@ -110,7 +110,7 @@ files('a body that is not there whole is left out, and that is said', () => {
   }
 })
 
-files('without a request there is no command', () => {
+files('returns null without a request', () => {
   assert.is(curlOf([]), null)
   assert.is(curlOf([stepOf('{"message":{"type":"requestSnapshot","requestState":7}}')]), null)
 })

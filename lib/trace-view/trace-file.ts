@@ -1,31 +1,29 @@
-// Traces as a file of JSON lines, one event each, as `gwctl proxy trace --raw` prints them.
+// Traces in a file: JSON lines, one event per line, as `gwctl proxy trace --raw` prints them.
 
-import { members, stepOf } from './step.ts'
-import type { Step } from './step.ts'
+import { members, stepOf } from './trace-event.ts'
+import type { Step } from './trace-event.ts'
 
 export interface Loaded {
-  /** Whole traces, one behind the other. */
   readonly traces: readonly (readonly Step[])[]
-  /** `line 4 is not JSON`, the first of them. */
+  /** The first problems: `line 4 is not JSON`. */
   readonly problems: readonly string[]
-  /** Lines that are no events, in all. */
+  /** How many lines are not events. */
   readonly wrong: number
-  /** Events above the bound. */
+  /** How many events were not loaded because of the limit. */
   readonly left: number
 }
 
-const MOST_STEPS = 10_000
-const MOST_PROBLEMS = 10
+const MAX_STEPS = 10_000
+const MAX_PROBLEMS = 10
 
-/** Throws at what is no event, and says why. */
+/** Returns the line, or throws if it is not an event. */
 export function checkedLine(line: string): string {
-  const fault = faultOf(line)
-  if (fault !== null) throw new Error(`it ${fault}`)
+  const problem = problemOf(line)
+  if (problem !== null) throw new Error(`it ${problem}`)
   return line
 }
 
-/** What is wrong with it, if anything. */
-function faultOf(line: string): string | null {
+function problemOf(line: string): string | null {
   let value: unknown
   try {
     value = JSON.parse(line)
@@ -33,7 +31,7 @@ function faultOf(line: string): string | null {
     return 'is not JSON'
   }
   const { type } = members(members(value)['message'])
-  return typeof type === 'string' ? null : 'is no trace event'
+  return typeof type === 'string' ? null : 'is not a trace event'
 }
 
 export function linesText(steps: readonly Step[]): string {
@@ -44,31 +42,31 @@ export function loadLines(text: string): Loaded {
   const traces: Step[][] = []
   const problems: string[] = []
   let [count, wrong, left, number] = [0, 0, 0, 0]
-  for (const line of linesOf(text)) {
+  for (const line of eachLine(text)) {
     number++
     if (line.trim() === '') continue
-    const fault = faultOf(line)
-    if (fault !== null) {
+    const problem = problemOf(line)
+    if (problem !== null) {
       wrong++
-      if (problems.length < MOST_PROBLEMS) problems.push(`line ${number} ${fault}`)
+      if (problems.length < MAX_PROBLEMS) problems.push(`line ${number} ${problem}`)
       continue
     }
-    if (count >= MOST_STEPS) left++
-    else add(traces, stepOf(line))
+    if (count >= MAX_STEPS) left++
+    else addStep(traces, stepOf(line))
     count++
   }
   return { traces, problems, wrong, left }
 }
 
-/** A request that starts is another trace. */
-function add(traces: Step[][], step: Step): void {
+/** `requestStarted` begins the next trace of the file. */
+function addStep(traces: Step[][], step: Step): void {
   const last = traces.at(-1)
   if (last === undefined || step.event.message.type === 'requestStarted') traces.push([step])
   else last.push(step)
 }
 
-/** One by one: a file may be large. */
-function* linesOf(text: string): Generator<string> {
+/** Yields one line at a time, because a file may be large. */
+function* eachLine(text: string): Generator<string> {
   let from = 0
   while (from < text.length) {
     const at = text.indexOf('\n', from)

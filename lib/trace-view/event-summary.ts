@@ -1,12 +1,12 @@
-// What an event is called in the list, and what it says in one line.
+// The label and the one-line summary of an event, as the list of a trace shows them.
 
 import { timeText } from './amounts.ts'
-import { members, valueText } from './step.ts'
-import type { ShownEvent } from './step.ts'
+import { members, valueText } from './trace-event.ts'
+import type { ShownEvent } from './trace-event.ts'
 
 type Message = ShownEvent['message']
 
-/** A type is whatever the other side calls it, `constructor` too: not a name to look up in an object. */
+/** A map, because the type comes from outside and may be `constructor`. */
 const LABELS: ReadonlyMap<string, string> = mapOf({
   requestStarted: 'Request Start',
   requestSnapshot: 'Snapshot',
@@ -31,7 +31,7 @@ const LABELS: ReadonlyMap<string, string> = mapOf({
   requestFinished: 'Request Done',
 })
 
-const MOST_CHARS = 120
+const MAX_CHARS = 120
 
 type Summary = (message: Message, event: ShownEvent) => string
 
@@ -44,17 +44,17 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
   responseSnapshot: ({ stage, requestState }) =>
     `${valueText(stage)}: ${valueText(members(members(requestState)['response'])['code'])}`,
   bodySnapshot: ({ stage, bytes, body, truncated }) => {
-    const size = bytes ?? bytesIn(valueText(body))
-    return `${valueText(stage)}: ${valueText(size)} bytes${truncated === true ? ', cut' : ''}`
+    const size = bytes ?? decodedLength(valueText(body))
+    return `${valueText(stage)}: ${valueText(size)} bytes${truncated === true ? ', truncated' : ''}`
   },
   routeSelection: ({ selectedRoute, evaluatedRoutes }) => {
     const count = Array.isArray(evaluatedRoutes) ? evaluatedRoutes.length : 0
     if (selectedRoute === null || selectedRoute === undefined)
-      return `no route matched, ${count} looked at`
+      return `no route matched, ${count} evaluated`
     return `${valueText(selectedRoute)}, of ${count}`
   },
   policySelection: ({ phase, effectivePolicy }) =>
-    `${valueText(phase)}: ${namesIn(effectivePolicy)}`,
+    `${valueText(phase)}: ${policyNames(effectivePolicy)}`,
   policy: ({ kind, result }) => {
     const { type, reason, details, snapshot } = members(result)
     if (type === 'skip') return `${valueText(kind)} skipped: ${valueText(reason)}`
@@ -62,25 +62,25 @@ const SUMMARIES: ReadonlyMap<string, Summary> = mapOf<Summary>({
     return `${valueText(kind)}: ${valueText(details)}${changed}`
   },
   policyEvent: ({ kind, details }) => `${valueText(kind)}: ${valueText(details)}`,
-  authorizationResult: ({ result, rules }) => `${valueText(result)}: ${rulesOf(rules)}`,
+  authorizationResult: ({ result, rules }) => `${valueText(result)}: ${rulesText(rules)}`,
   cel: ({ expr, result }) => `${valueText(expr)}: ${valueText(members(result)['error'] ?? result)}`,
   rateLimit: ({ rule, counts, bucket, decision, limit, remaining, error }) => {
-    const whose = bucket === null || bucket === undefined ? '' : ` for ${valueText(bucket)}`
+    const bucketText = bucket === null || bucket === undefined ? '' : ` for ${valueText(bucket)}`
     const left = `${valueText(remaining)} of ${valueText(limit)} ${valueText(counts ?? '')}`.trim()
-    return `${valueText(decision)}: ${valueText(rule)}${whose}, ${valueText(error ?? `${left} left`)}`
+    return `${valueText(decision)}: ${valueText(rule)}${bucketText}, ${valueText(error ?? `${left} left`)}`
   },
   llmRouteResolved: ({ provider, routeType }) => `${valueText(provider)} ${valueText(routeType)}`,
   llmRequestDetected: ({ inputFormat, requestModel, streaming }) =>
-    `${valueText(inputFormat)} ${valueText(requestModel)}${streaming === true ? ', streamed' : ''}`,
-  llmUsage: ({ usage }) => pairs(members(usage)),
+    `${valueText(inputFormat)} ${valueText(requestModel)}${streaming === true ? ', streaming' : ''}`,
+  llmUsage: ({ usage }) => fieldsText(members(usage)),
   mcpMessage: ({ method, target }) => `${valueText(method)} → ${valueText(target)}`,
   backendCallStart: ({ target }) => valueText(target),
   backendCallResult: (_message, event) => {
     const { eventStart, eventEnd } = event
-    return outcome(event, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`)
+    return outcomeText(event, eventStart === null ? '' : ` in ${timeText(eventEnd - eventStart)}`)
   },
-  eventsDropped: ({ count }) => `${valueText(count)} events were not shown`,
-  requestFinished: (_message, event) => outcome(event, ` after ${timeText(event.eventEnd)}`),
+  eventsDropped: ({ count }) => `${valueText(count)} events dropped`,
+  requestFinished: (_message, event) => outcomeText(event, ` after ${timeText(event.eventEnd)}`),
 })
 
 export function labelOf({ message: { type } }: ShownEvent): string {
@@ -90,31 +90,31 @@ export function labelOf({ message: { type } }: ShownEvent): string {
 export function summaryOf(event: ShownEvent): string {
   const { message, scope } = event
   const { type: _type, ...others } = message
-  const said = SUMMARIES.get(message.type)?.(message, event) ?? pairs(others)
-  const whole = scope.length === 0 ? said : `${scope.join(' > ')}: ${said}`
-  return whole.length > MOST_CHARS ? whole.slice(0, MOST_CHARS - 1) + '…' : whole
+  const text = SUMMARIES.get(message.type)?.(message, event) ?? fieldsText(others)
+  const whole = scope.length === 0 ? text : `${scope.join(' > ')}: ${text}`
+  return whole.length > MAX_CHARS ? whole.slice(0, MAX_CHARS - 1) + '…' : whole
 }
 
 function mapOf<T>(entries: Readonly<Record<string, T>>): ReadonlyMap<string, T> {
   return new Map(Object.entries(entries))
 }
 
-/** A call may be left without an answer, and nothing has failed. */
-function outcome({ message: { status, error }, severity }: ShownEvent, time: string): string {
-  const none = severity === 'info' ? 'no answer' : 'failed'
+/** A call without a status and with severity `info` was given up, and did not fail. */
+function outcomeText({ message: { status, error }, severity }: ShownEvent, time: string): string {
+  const none = severity === 'info' ? 'no response' : 'failed'
   const code = status === null || status === undefined ? none : valueText(status)
   return `${code}${time}${error === null || error === undefined ? '' : `: ${valueText(error)}`}`
 }
 
-/** Those that are there: what is not set is null or an empty list. */
-function namesIn(policy: unknown): string {
+/** The names of the policies that are set: the others are null or an empty list. */
+function policyNames(policy: unknown): string {
   const names = Object.entries(members(policy))
     .filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
     .map(([name]) => name)
   return names.join(', ') || 'none'
 }
 
-function rulesOf(rules: unknown): string {
+function rulesText(rules: unknown): string {
   if (!Array.isArray(rules) || rules.length === 0) return 'no rules'
   return rules
     .map(members)
@@ -125,13 +125,13 @@ function rulesOf(rules: unknown): string {
     .join('; ')
 }
 
-function pairs(fields: Readonly<Record<string, unknown>>): string {
+function fieldsText(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name}=${valueText(value)}`)
     .join(' ')
 }
 
-/** Of what is written as base64. */
-function bytesIn(base64: string): number {
+/** The number of bytes that base64 text stands for. */
+function decodedLength(base64: string): number {
   return Math.floor((base64.replace(/=+$/, '').length * 3) / 4)
 }

@@ -1,11 +1,11 @@
-// What the list says of each event.
+// The label and the summary of each event in the list.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { timeText } from '../../../lib/base/trace-reading/amounts.ts'
-import { labelOf, summaryOf } from '../../../lib/base/trace-reading/summary.ts'
-import { stepOf } from '../../../lib/base/trace-reading/step.ts'
-import { SAMPLE_LINES } from '../../support/ctl/sample-trace.ts'
+import { timeText } from '../../lib/trace-view/amounts.ts'
+import { labelOf, summaryOf } from '../../lib/trace-view/event-summary.ts'
+import { stepOf } from '../../lib/trace-view/trace-event.ts'
+import { SAMPLE_LINES } from '../support/ctl/sample-trace.ts'
 
 function said(message: object, others: object = {}): string {
   const { event } = stepOf(JSON.stringify({ eventStart: null, eventEnd: 1, message, ...others }))
@@ -14,7 +14,7 @@ function said(message: object, others: object = {}): string {
 
 const summary = suite('summary')
 
-summary('calls events what the document calls them', () => {
+summary('uses the labels of the specification', () => {
   const labels = SAMPLE_LINES.map((line) => labelOf(stepOf(line).event))
   assert.equal(labels, [
     'Request Start',
@@ -33,7 +33,7 @@ summary('calls events what the document calls them', () => {
   ])
 })
 
-summary('says the most important of each in one line', () => {
+summary('summarises each event in one line', () => {
   assert.equal(
     SAMPLE_LINES.map((line) => summaryOf(stepOf(line).event)),
     [
@@ -72,23 +72,23 @@ summary('explains decisions', () => {
   )
   assert.is(said({ ...limit, bucket: null, error: 'gone' }), 'Rate Limit: deny: r, gone')
   const route = { type: 'routeSelection', selectedRoute: null, evaluatedRoutes: ['a'] }
-  assert.is(said(route), 'Route: no route matched, 1 looked at')
+  assert.is(said(route), 'Route: no route matched, 1 evaluated')
   const failed = { type: 'backendCallResult', status: null, error: 'cannot connect' }
   assert.is(said(failed, { severity: 'error' }), 'Backend Result: failed: cannot connect')
   const left = { type: 'backendCallResult', status: null, error: 'the request was over first' }
   assert.is(
     said(left, { severity: 'info', eventStart: 0, eventEnd: 2_000 }),
-    'Backend Result: no answer in 2.0 ms: the request was over first',
+    'Backend Result: no response in 2.0 ms: the request was over first',
   )
   assert.is(said({ type: 'cel', expr: 'a', result: { error: 'b' } }), 'CEL: a: b')
-  assert.is(said({ type: 'eventsDropped', count: 3 }), 'Events Dropped: 3 events were not shown')
+  assert.is(said({ type: 'eventsDropped', count: 3 }), 'Events Dropped: 3 events dropped')
   assert.is(
     said({ type: 'mcpMessage', method: 'tools/list', target: 'x' }),
     'MCP Message: tools/list → x',
   )
 })
 
-summary('an event of a scope says whose it is', () => {
+summary('starts with the scope of the event', () => {
   const scope = ['mcp', 'files']
   assert.is(
     said({ type: 'backendCallStart', target: 'a:1' }, { scope }),
@@ -96,11 +96,11 @@ summary('an event of a scope says whose it is', () => {
   )
 })
 
-summary('an event nobody knows is shown with its fields', () => {
+summary('lists the fields of an unknown event', () => {
   assert.is(said({ type: 'newThing', a: 1, b: ['c'] }), 'newThing: a=1 b=["c"]')
 })
 
-summary('what is no event is shown all the same', () => {
+summary('accepts text that is not an event', () => {
   for (const line of [
     '',
     'nonsense',
@@ -116,7 +116,7 @@ summary('what is no event is shown all the same', () => {
   }
 })
 
-summary('fields of a wrong kind do no harm', () => {
+summary('accepts fields of the wrong type', () => {
   for (const { type } of SAMPLE_LINES.map((line) => stepOf(line).event.message))
     for (const value of [null, 1, 'x', [], {}, [null]]) {
       const fields = [
@@ -138,12 +138,12 @@ summary('is never longer than 120 characters', () => {
   assert.match(summaryOf(event), /…$/)
 })
 
-summary('a type that every object knows is one that nobody knows', () => {
+summary('treats the name of a built-in property as an unknown type', () => {
   for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
     assert.is(said({ type, x: 1 }), `${type}: x=1`)
 })
 
-summary('times are read by people', () => {
+summary('formats times', () => {
   assert.equal([0, 999, 1_000, 15_049, 999_949, 2_345_678].map(timeText), [
     '0 µs',
     '999 µs',

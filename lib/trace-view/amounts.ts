@@ -1,4 +1,4 @@
-// Amounts as people read them.
+// Formats times, byte counts and durations for people.
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
@@ -10,15 +10,15 @@ export function timeText(microseconds: number): string {
 
 export function bytesText(bytes: number): string {
   let unit = 0
-  let left = bytes
-  while (left >= 1024 && unit < UNITS.length - 1) {
-    left /= 1024
+  let amount = bytes
+  while (amount >= 1024 && unit < UNITS.length - 1) {
+    amount /= 1024
     unit++
   }
-  return `${unit === 0 ? left : left.toFixed(1)} ${UNITS[unit]}`
+  return `${unit === 0 ? amount : amount.toFixed(1)} ${UNITS[unit]}`
 }
 
-/** Of whole seconds: `12 s`, `59 min 55 s`, `3 h 20 min`. */
+/** Formats whole seconds: `12 s`, `59 min 55 s`, `3 h 20 min`. */
 export function spanWords(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60)]
   if (hours > 0) return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`
