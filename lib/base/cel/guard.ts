@@ -2,7 +2,7 @@
 // it builds. `inspect` refuses at load what cannot be bounded, `meter` bounds the rest at evaluation.
 
 import { MAX_REGEX_SUBJECT, unsafeReason } from '../regex/safety.ts'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../nearest-name.ts'
 import { MAX_COMPREHENSIONS, MAX_DEPTH, MAX_NESTED_COMPREHENSIONS, MAX_TEXT } from './bounds.ts'
 import { CelError, CelFault } from './errors.ts'
 import type { CelErrorCode } from './errors.ts'
