@@ -48,7 +48,7 @@ function headerWord(name: string, value: string, notes: string[]): string {
   if (!value.includes(REDACTED)) return shellWord(`${name}: ${value}`)
   const variable = name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
   notes.push(`The header ${name} was redacted: set $${variable}.`)
-  // The name stands in double quotes: only characters without a meaning in the shell may remain.
+  // Inside double quotes only characters without a meaning in the shell are safe.
   return `"${name.replace(/[^\w-]/g, '')}: $${variable}"`
 }
 

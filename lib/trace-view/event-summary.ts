@@ -91,8 +91,8 @@ export function summaryOf(event: ShownEvent): string {
   const { message, scope } = event
   const { type: _type, ...others } = message
   const text = SUMMARIES.get(message.type)?.(message, event) ?? fieldsText(others)
-  const whole = scope.length === 0 ? text : `${scope.join(' > ')}: ${text}`
-  return whole.length > MAX_CHARS ? whole.slice(0, MAX_CHARS - 1) + '…' : whole
+  const line = scope.length === 0 ? text : `${scope.join(' > ')}: ${text}`
+  return line.length > MAX_CHARS ? line.slice(0, MAX_CHARS - 1) + '…' : line
 }
 
 function mapOf<T>(entries: Readonly<Record<string, T>>): ReadonlyMap<string, T> {

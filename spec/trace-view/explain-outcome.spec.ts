@@ -180,9 +180,9 @@ explaining('states where the time of a successful request went', () => {
     said(ROUTE, call, result, answer, done(200, null, 1_334_000)),
     '200 after 1.33 s, of which 332.0 ms waiting for 127.0.0.1:9 and 1.00 s sending the response',
   )
-  const asked = step(900_000, { type: 'policy', kind: 'basicAuth', result: {} }, 10)
+  const policy = step(900_000, { type: 'policy', kind: 'basicAuth', result: {} }, 10)
   assert.is(
-    said(ROUTE, asked, done(200, null, 1_000_000)),
+    said(ROUTE, policy, done(200, null, 1_000_000)),
     '200 after 1.00 s, of which 900.0 ms in policy basicAuth and 100.0 ms in the gateway',
   )
 })
