@@ -1,18 +1,18 @@
 #!/usr/bin/env node
-// gwctl: looks at a running gateway. Data goes to standard output, words to standard error; it exits 0 or 1.
+// gwctl: inspects a running gateway. Data goes to standard output, messages to standard error; it exits with 0 or 1.
 
-import { runWords } from '../lib/ctl/program.ts'
+import { runCommandLine } from '../lib/ctl/command-line.ts'
 
-// Whoever reads only its beginning is no fault.
+// A reader such as head may close the pipe early; that is not an error.
 process.stdout.on('error', () => process.exit(0))
 
 try {
-  await runWords(process.argv.slice(2))
+  await runCommandLine(process.argv.slice(2))
 } catch (error) {
-  const { plain } = await import('../lib/ctl/plain-text.ts')
+  const { plain } = await import('../lib/ctl/terminal-text.ts')
   const message = error instanceof Error ? error.message : String(error)
-  // What a gateway or curl said is in it.
+  // The message may quote a gateway or curl.
   process.stderr.write(`Error: ${message.split('\n').map(plain).join('\n')}\n`)
-  // A stream or a child may be open still.
+  // A stream or a child process may still be open.
   process.exit(1)
 }

@@ -20,7 +20,7 @@ export interface PageAsset extends Asset {
 /** Compiled beside this file, by the folder they are served from. */
 const FOLDERS: Readonly<Record<string, string>> = {
   [`${UI_PATH}/lib/ui/page/`]: './page/',
-  [`${UI_PATH}/lib/base/trace-reading/`]: '../base/trace-reading/',
+  [`${UI_PATH}/lib/trace-view/`]: '../trace-view/',
 }
 
 /** By the names in the page's import map. */

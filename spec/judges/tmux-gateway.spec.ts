@@ -1,4 +1,4 @@
-// gwctl against the built gateway: one request from both ends, on the screen of a real terminal and as lines.
+// gwctl against the built gateway: a traced request as lines and on the screen of a real terminal.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -20,7 +20,7 @@ const judge = suite('gwctl and a gateway')
 const stage = new Stage()
 judge.after.each(() => stage.clear())
 
-/** Answers a greeting to alice, and nobody else; its admin interface is a unix socket. */
+/** Starts a gateway that only alice may use; its admin interface is a unix socket. */
 async function start(): Promise<{ port: number; admin: string }> {
   const folder = new Folder()
   const port = await freePort()
@@ -44,7 +44,7 @@ routes:
   return { port, admin }
 }
 
-judge('a request that is sent is traced from its start to its end', async () => {
+judge('traces a request from start to end', async () => {
   const { port, admin } = await start()
   const args = ['trace', '--raw', '--admin-url', admin, '--port', String(port), '--']
   const request = ['http://greet.example.com/', '-H', 'x-user: alice', '-H', `cookie: ${SECRET}`]
@@ -67,7 +67,7 @@ judge('a request that is sent is traced from its start to its end', async () => 
   assert.not.match(stdout, SECRET)
 })
 
-judge('a refusal is traced as well, and its reason is there', async () => {
+judge('traces a refusal with its reason', async () => {
   const { port, admin } = await start()
   const args = ['trace', '--raw', '--admin-url', admin, '--port', String(port), '--']
   const { stdout } = await runProgram('gwctl', [...args, 'http://greet.example.com/'])
@@ -75,7 +75,7 @@ judge('a refusal is traced as well, and its reason is there', async () => {
   assert.match(stdout, /"type":"requestFinished","status":403/)
 })
 
-judge('an expression that is none is refused by the gateway', async () => {
+judge('reports an invalid expression', async () => {
   const { admin } = await start()
   const args = ['trace', '--raw', '--admin-url', admin, '--expression', 'request.(']
   const { code, stderr } = await runProgram('gwctl', args)
@@ -83,7 +83,7 @@ judge('an expression that is none is refused by the gateway', async () => {
   assert.is(code, 1)
 })
 
-judge('configuration, log levels, tasks and memory are told', async () => {
+judge('prints configuration, log levels, tasks and memory', async () => {
   const { admin } = await start()
   const run = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await runProgram('gwctl', [...args, '--admin-url', admin])
@@ -99,28 +99,25 @@ judge('configuration, log levels, tasks and memory are told', async () => {
 })
 
 if (HAS_TMUX) {
-  judge(
-    'the screen waits for the request of somebody else, and tells why it was refused',
-    async () => {
-      const { port, admin } = await start()
-      const terminal = new Tmux(80, 24)
-      stage.add({ close: () => terminal.close() })
-      terminal.type(`{gwctl} proxy trace --admin-url ${admin}; echo "exit $?"`)
-      await terminal.until(/waiting for trace data/)
-      const { status } = await fetch(`http://127.0.0.1:${port}/`)
-      assert.is(status, 404)
-      await terminal.until(/stream complete, press q to exit/)
-      terminal.press('End')
-      await terminal.until(/^> +\d+ Request Done .*404 after [\d.]+ .?s: route/m)
-      await terminal.until(
-        /^404 after [\d.]+ .?s: no route is for GET http:\/\/127\.0\.0\.1:\d+\/; /m,
-      )
-      terminal.press('q')
-      await terminal.until(/^exit 0$/m)
-    },
-  )
+  judge('waits for a request of another client and explains why it was refused', async () => {
+    const { port, admin } = await start()
+    const terminal = new Tmux(80, 24)
+    stage.add({ close: () => terminal.close() })
+    terminal.type(`{gwctl} proxy trace --admin-url ${admin}; echo "exit $?"`)
+    await terminal.until(/waiting for trace data/)
+    const { status } = await fetch(`http://127.0.0.1:${port}/`)
+    assert.is(status, 404)
+    await terminal.until(/stream complete, press q to exit/)
+    terminal.press('End')
+    await terminal.until(/^> +\d+ Request Done .*404 after [\d.]+ .?s: route/m)
+    await terminal.until(
+      /^404 after [\d.]+ .?s: no route matches GET http:\/\/127\.0\.0\.1:\d+\/ /m,
+    )
+    terminal.press('q')
+    await terminal.until(/^exit 0$/m)
+  })
 
-  judge('the screen sends a request and shows the body of its answer', async () => {
+  judge('sends a request and shows the body of its response', async () => {
     const { port, admin } = await start()
     const terminal = new Tmux(80, 24)
     stage.add({ close: () => terminal.close() })

@@ -1,4 +1,4 @@
-// The screen of gwctl proxy trace in a real terminal: tmux presses the keys and tells what is seen.
+// The interactive view of gwctl proxy trace in a real terminal: tmux presses the keys and reads the screen.
 
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { suite } from 'uvu'
@@ -10,7 +10,7 @@ import { HAS_TMUX, Tmux } from '../support/ctl/tmux.ts'
 const SAMPLE_TEXT = SAMPLE_LINES.map((line) => line + '\n').join('')
 const DONE = /stream complete, press q to exit/
 
-/** A terminal with a saved trace on it. */
+/** A terminal that shows a saved trace. */
 async function replay(
   columns: number,
   rows: number,
@@ -28,7 +28,7 @@ async function leaves(terminal: Tmux, ...keys: string[]): Promise<void> {
   await terminal.until(/^exit 0$/m)
   assert.is(terminal.isAlternate, false)
   assert.is(terminal.hasCursor, true)
-  // Whoever types sees it again.
+  // The terminal echoes keys again.
   terminal.type('echo "typed"')
   await terminal.until(/^\$ echo "typed"\ntyped$/m)
   terminal.close()
@@ -37,7 +37,7 @@ async function leaves(terminal: Tmux, ...keys: string[]): Promise<void> {
 const judge = suite('gwctl in a terminal')
 
 if (HAS_TMUX) {
-  judge('80 columns and 24 rows show a trace whole', async () => {
+  judge('shows a trace on 80 columns and 24 rows', async () => {
     const terminal = await replay(80, 24)
     const lines = terminal.seen()
     assert.match(lines[0]!, /^Events trace\.jsonl +13 events, stream complete, press q to exit$/)
@@ -45,14 +45,14 @@ if (HAS_TMUX) {
     assert.is(lines[2], '>  1 Request Start      0 µs ▏          request accepted')
     assert.match(lines[10]!, /^ Details: raw event, YAML ─+ 1\/5$/)
     assert.is(lines[11], 'eventStart: null')
-    assert.is(lines[22], '404 after 15.0 ms: this is what 127.0.0.1:8080 answered')
+    assert.is(lines[22], '404 after 15.0 ms: sent by backend 127.0.0.1:8080')
     assert.match(lines[23]!, /^q quit {2}Tab pane .* w save$/)
     assert.is(terminal.isAlternate, true)
     assert.is(terminal.hasCursor, false)
     await leaves(terminal, 'q')
   })
 
-  judge('keys move, change what is shown, and find', async () => {
+  judge('moves, changes the details and searches by keys', async () => {
     const terminal = await replay(80, 24)
     terminal.press('End')
     await terminal.until(/^> 13 Request Done/m)
@@ -75,7 +75,7 @@ if (HAS_TMUX) {
     await leaves(terminal, 'Escape')
   })
 
-  judge('follows the size of its window', async () => {
+  judge('adapts to the size of the window', async () => {
     const terminal = await replay(80, 24)
     terminal.resize(140, 30)
     const wide = await terminal.until(/Summary .*│ Details: raw event/)
@@ -94,7 +94,7 @@ if (HAS_TMUX) {
     await leaves(terminal, 'C-c')
   })
 
-  judge('shows severities in colour, and none where none is wanted', async () => {
+  judge('shows severities in colour, and no colour if disabled', async () => {
     const coloured = await replay(80, 24)
     const authz = coloured.seen('styled').find((line) => line.includes('Authz'))!
     assert.match(authz, '\x1b[32m')
@@ -105,7 +105,7 @@ if (HAS_TMUX) {
     await leaves(plain, 'q')
   })
 
-  judge('a terminal that can do nothing gets a list', async () => {
+  judge('prints a list on a dumb terminal', async () => {
     const terminal = new Tmux(80, 24)
     terminal.folder.write('trace.jsonl', SAMPLE_TEXT)
     terminal.type('TERM=dumb {gwctl} proxy trace --file trace.jsonl; echo "exit $?"')
@@ -115,13 +115,13 @@ if (HAS_TMUX) {
     assert.equal(lines.slice(last, last + 4), [
       ' 13  Request Done     404 after 15.0 ms',
       '',
-      '404 after 15.0 ms: this is what 127.0.0.1:8080 answered',
+      '404 after 15.0 ms: sent by backend 127.0.0.1:8080',
       'exit 0',
     ])
     terminal.close()
   })
 
-  judge('copies what is shown, and saves the trace as it came', async () => {
+  judge('copies the details and saves the trace unchanged', async () => {
     const terminal = await replay(80, 24)
     terminal.press('Down', 'Down', 'c')
     await terminal.until(/^copied \d+ bytes$/m)
@@ -136,7 +136,7 @@ if (HAS_TMUX) {
     await leaves(terminal, 'q')
   })
 
-  judge('waits for a request, and shows it step by step', async () => {
+  judge('waits for a request and shows its steps', async () => {
     let begin = (): void => {}
     const begun = new Promise<void>((resolve) => (begin = resolve))
     const admin = await AdminDouble.open({ 'POST /debug/trace': traceOf(SAMPLE_LINES, begun) })
@@ -150,7 +150,7 @@ if (HAS_TMUX) {
     admin.close()
   })
 
-  judge('one can leave while it waits', async () => {
+  judge('quits while it waits', async () => {
     const admin = await AdminDouble.open({
       'POST /debug/trace': (response) => void response.write(': ready\n\n'),
     })
@@ -161,7 +161,7 @@ if (HAS_TMUX) {
     admin.close()
   })
 
-  judge('a request that cannot be sent is told on the screen', async () => {
+  judge('reports a request that cannot be sent', async () => {
     const admin = await AdminDouble.open({
       'POST /debug/trace': (response) => void response.write(': ready\n\n'),
     })
@@ -175,7 +175,7 @@ if (HAS_TMUX) {
     admin.close()
   })
 
-  judge('words tell what is waited for, beside the data', async () => {
+  judge('prints progress to standard error', async () => {
     const admin = await AdminDouble.open({
       'POST /debug/trace': (response) => void response.write(': ready\n\n'),
       'GET /debug/pprof/profile': () => {},
@@ -195,7 +195,7 @@ if (HAS_TMUX) {
     admin.close()
   })
 
-  judge('a gateway that is none cannot write on the terminal', async () => {
+  judge('escapes control characters from the gateway', async () => {
     const evil = '\x1b]0;owned\x07\x1b[2Jnonsense'
     const admin = await AdminDouble.open({
       'POST /debug/trace': (response) => void response.writeHead(400).end(evil),
@@ -207,7 +207,7 @@ if (HAS_TMUX) {
     admin.close()
   })
 
-  judge('a trace from standard input is read beside the keyboard', async () => {
+  judge('reads a trace from standard input and keys from the keyboard', async () => {
     const terminal = new Tmux(80, 24)
     terminal.folder.write('trace.jsonl', SAMPLE_TEXT)
     terminal.type('cat trace.jsonl | {gwctl} proxy trace --file -; echo "exit $?"')
@@ -217,7 +217,7 @@ if (HAS_TMUX) {
     await leaves(terminal, 'q')
   })
 
-  judge('whoever ends it from elsewhere finds the terminal as it was', async () => {
+  judge('restores the terminal after SIGTERM', async () => {
     const terminal = new Tmux(80, 24)
     terminal.folder.write('trace.jsonl', SAMPLE_TEXT)
     terminal.type('{gwctl} trace -f trace.jsonl & echo $! > pid; fg; echo "exit $?"')
@@ -226,7 +226,7 @@ if (HAS_TMUX) {
     await leaves(terminal)
   })
 
-  judge('a fault of its own gives the terminal back first, and is told then', async () => {
+  judge('restores the terminal before it reports an uncaught exception', async () => {
     const fault = "process.once('SIGUSR2',()=>{throw(Error('boom'))})"
     const env = { NODE_OPTIONS: `--import=data:text/javascript,${fault}` }
     const terminal = new Tmux(80, 24, env)

@@ -77,7 +77,7 @@ assets('no path leads out of the folders that are served', () => {
     '/ui/lib/ui/page/..%2fservice.js',
     '/ui/lib/ui/page/%2e%2e/service.js',
     '/ui/lib/ui/page/..\\service.js',
-    '/ui/lib/base/trace-reading/../log.js',
+    '/ui/lib/trace-view/../log.js',
     '/ui/lib/gateway.js',
     '/ui/vendor/../package.json',
     '/ui/vendor/jose.js',

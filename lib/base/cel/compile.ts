@@ -3,7 +3,7 @@
 import type { Environment, ParseResult } from '@marcbachmann/cel-js'
 import { ParseError, TypeError as CheckError } from '@marcbachmann/cel-js'
 import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../nearest-name.ts'
 import { MAX_DEPTH, MAX_KEY, MAX_SOURCE, MAX_WORK } from './bounds.ts'
 import { ENVIRONMENTS, environmentOf } from './environment.ts'
 import type { FaultCode } from './errors.ts'

@@ -1,7 +1,7 @@
 // What the library does not bound: how deep and how often an expression loops, the regexes it runs, the texts
 // it builds. `inspect` refuses at load what cannot be bounded, `meter` bounds the rest at evaluation.
 
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../nearest-name.ts'
 import { MAX_REGEX_SUBJECT, Regex, RegexError } from '../regex.ts'
 import { MAX_COMPREHENSIONS, MAX_DEPTH, MAX_NESTED_COMPREHENSIONS, MAX_TEXT } from './bounds.ts'
 import { CelError, CelFault } from './errors.ts'

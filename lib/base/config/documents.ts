@@ -1,7 +1,7 @@
 // Which document of the texts is the configuration, and which are policy resources beside it.
 
 import type { Problems } from './problems.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../nearest-name.ts'
 import type { Source } from './source.ts'
 
 const KIND = 'GatewayPolicy'

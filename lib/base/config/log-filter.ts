@@ -1,6 +1,6 @@
 // The text that says how much is logged: `info`, or `info,accept=debug` with a level of its own per module.
 
-import { nearest } from './nearest.ts'
+import { nearest } from '../nearest-name.ts'
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
 /** Nothing at all; understood, but nobody is told to write it. */

@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import { pathText } from './error.ts'
 import type { Path } from './error.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../nearest-name.ts'
 
 type RawIssue = z.core.$ZodRawIssue
 type Issue = z.core.$ZodIssue

@@ -1,4 +1,4 @@
-// Stands in for the admin interface of a gateway: answers as it is told to, and keeps what it was asked.
+// A test double of the admin interface: answers by a script and records the requests.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -6,17 +6,17 @@ import type { AddressInfo } from 'node:net'
 
 type Handle = (response: ServerResponse, request: IncomingMessage) => void
 
-/** What to answer, by method and path without query; anything else is 404. */
+/** Responses by method and path without query; any other request gets 404. */
 export type Script = Readonly<Record<string, Handle | string>>
 
 export class AdminDouble {
-  readonly asked: string[] = []
+  readonly requests: string[] = []
   readonly #server: Server
 
   private constructor(script: Script) {
     this.#server = createServer((request, response) => {
       const { method = '', url = '' } = request
-      this.asked.push(`${method} ${url}`)
+      this.requests.push(`${method} ${url}`)
       const handle = script[`${method} ${url.replace(/\?.*$/, '')}`]
       if (handle === undefined) response.writeHead(404).end('not found\n')
       else if (typeof handle === 'string') response.end(handle)
@@ -24,7 +24,7 @@ export class AdminDouble {
     })
   }
 
-  /** On a port of its own, or a unix socket. */
+  /** Listens on a free port, or on a unix socket. */
   static async open(script: Script, path?: string): Promise<AdminDouble> {
     const double = new AdminDouble(script)
     await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export class AdminDouble {
   }
 }
 
-/** A trace of these lines, sent when `after` is done; `: ready` at once. */
+/** Sends `: ready` at once, and the lines as a trace after `after`. */
 export function traceOf(
   lines: readonly string[],
   after: Promise<void> = Promise.resolve(),

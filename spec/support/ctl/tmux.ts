@@ -1,4 +1,4 @@
-// A real terminal for specs: tmux runs a program in a window of a given size, takes keys, and tells what is seen.
+// A real terminal for specs: tmux runs a program in a window of a given size, presses keys and reads the screen.
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const LOOK_MS = 50
 
 export const HAS_TMUX = spawnSync('tmux', ['-V']).status === 0
 
-/** A shell in a server of its own; what is run in it is gwctl. */
+/** A shell in its own tmux server. */
 export class Tmux {
   readonly folder = new Folder()
   readonly #socket = this.folder.at('tmux.sock')
@@ -24,14 +24,14 @@ export class Tmux {
     this.#awaitPrompt()
   }
 
-  /** Types a line, and Enter. `{gwctl}` is the program. */
+  /** Types a line and Enter. `{gwctl}` is replaced by the program. */
   type(line: string): void {
     const program = `'${process.execPath}' '${join(ROOT, 'dist/bin/gwctl.js')}'`
     this.#run(['send-keys', '-l', line.replace('{gwctl}', program)])
     this.press('Enter')
   }
 
-  /** By the names of tmux: `Down`, `C-c`, `q`. */
+  /** Keys have their tmux names: `Down`, `C-c`, `q`. */
   press(...keys: string[]): void {
     this.#run(['send-keys', ...keys])
   }
@@ -40,18 +40,18 @@ export class Tmux {
     this.#run(['resize-window', '-x', String(columns), '-y', String(rows)])
   }
 
-  /** What is on the screen; `styled` with its colours. */
+  /** The lines on the screen; `styled` includes the escape sequences of colours. */
   seen(how: 'plain' | 'styled' = 'plain'): string[] {
     const text = this.#run(['capture-pane', '-p', ...(how === 'styled' ? ['-e'] : [])])
     return text.replace(/\n$/, '').split('\n')
   }
 
-  /** What the program last put into the clipboard. */
+  /** What the program copied to the clipboard last. */
   get clipboard(): string {
     return this.#run(['show-buffer'])
   }
 
-  /** Whether the program has the screen that is thrown away behind it. */
+  /** Whether the program uses the alternate screen. */
   get isAlternate(): boolean {
     return this.#run(['display-message', '-p', '#{alternate_on}']).trim() === '1'
   }
@@ -60,7 +60,7 @@ export class Tmux {
     return this.#run(['display-message', '-p', '#{cursor_flag}']).trim() === '1'
   }
 
-  /** Looks again and again: a terminal tells nobody that it has changed. */
+  /** Polls the screen, because a terminal does not report changes. */
   async until(what: RegExp): Promise<string[]> {
     for (const end = Date.now() + WAIT_MS; Date.now() < end; await pause(LOOK_MS)) {
       const lines = this.seen()
@@ -76,12 +76,12 @@ export class Tmux {
     this.folder.close()
   }
 
-  /** What is typed before it stands there in front of it, and what is printed then begins in the middle of a line. */
+  /** Text that is typed before the prompt would appear in front of it. */
   #awaitPrompt(): void {
-    const nobody = new Int32Array(new SharedArrayBuffer(4))
+    const neverNotified = new Int32Array(new SharedArrayBuffer(4))
     for (const end = Date.now() + WAIT_MS; !this.seen()[0]!.startsWith('$');) {
       if (Date.now() > end) throw new Error(`waited ${WAIT_MS} ms in vain for a shell`)
-      Atomics.wait(nobody, 0, 0, LOOK_MS)
+      Atomics.wait(neverNotified, 0, 0, LOOK_MS)
     }
   }
 

@@ -1,7 +1,7 @@
 // Which listeners a name of a gateway stands for.
 
 import type { Path } from '../error.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../../nearest-name.ts'
 import type { Context } from './context.ts'
 import type { OpenGateway, OpenListener } from './gateways.ts'
 

@@ -1,7 +1,7 @@
 // `backends` of a route → each resolved to one kind; names stand for those of the top level.
 
 import type { Path } from '../error.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../../nearest-name.ts'
 import type { BackendShape } from '../shape/backend.ts'
 import type { Parts } from '../shape/file.ts'
 import type { BackendPoliciesShape } from '../shape/policies.ts'

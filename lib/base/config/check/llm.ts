@@ -1,6 +1,6 @@
 // `llm` → models that know their provider, most literal name first.
 
-import { nearest } from '../nearest.ts'
+import { nearest } from '../../nearest-name.ts'
 import type { Path } from '../error.ts'
 import type { AiEntry, AiProvider, LlmConfig, LlmModel, VirtualModel } from '../llm-types.ts'
 import type { LlmShape, ModelShape, ParamsShape, VirtualModelShape } from '../shape/llm.ts'

@@ -1,6 +1,6 @@
 // The HTTP answers of an MCP server: messages in JSON or in an event stream, or a refusal.
 
-import { EventStreamReader } from '../../../base/trace-reading/stream-events.ts'
+import { EventStreamReader } from '../../../trace-view/timed-events.ts'
 import { HttpFault, incomingIn, membersOf, textOf } from './messages.ts'
 import type { Incoming } from './messages.ts'
 

@@ -1,7 +1,7 @@
 // What came back from an MCP server: texts, images, resources and data. All of it is a stranger's, and shown as text; images
 // are drawn by the browser from the bytes that came.
 
-import { bytesText } from '../../../base/trace-reading/amounts.ts'
+import { bytesText } from '../../../trace-view/amounts.ts'
 import { html, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
 import { membersOf, objectsIn, textOf } from './messages.ts'

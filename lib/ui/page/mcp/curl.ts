@@ -1,7 +1,7 @@
 // A message of the playground as a command that sends it again. The token is not in it: it stands for a variable.
 
 import { reachable } from '../parts/requests.ts'
-import { shellWord } from '../../../base/trace-reading/curl.ts'
+import { shellWord } from '../../../trace-view/curl-command.ts'
 import type { McpBackendView } from '../../api.ts'
 import type { Members } from './messages.ts'
 

@@ -1,6 +1,6 @@
 // What runs behind an MCP backend: its sessions, and the child processes of all.
 
-import { bytesText } from '../../../base/trace-reading/amounts.ts'
+import { bytesText } from '../../../trace-view/amounts.ts'
 import { html, useEffect, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import type { ChildState, McpBackendView, SessionView, Some } from '../../api.ts'

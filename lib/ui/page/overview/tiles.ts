@@ -7,7 +7,7 @@ import type { Sample } from '../../api.ts'
 import { Chart } from '../parts/chart.ts'
 import type { Series } from '../parts/chart.ts'
 import { countText, latencyText, shareText } from '../parts/words.ts'
-import { bytesText } from '../../../base/trace-reading/amounts.ts'
+import { bytesText } from '../../../trace-view/amounts.ts'
 
 const MEBIBYTE = 1_048_576
 

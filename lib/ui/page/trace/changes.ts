@@ -2,8 +2,7 @@
 
 import { html, useMemo } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { diffLines } from '../../../base/trace-reading/diff.ts'
-import { snapshotAt, snapshotName, stateOf } from '../../../base/trace-reading/snapshots.ts'
+import { diffLines, snapshotAt, snapshotName, stateOf } from '../../../trace-view/snapshots.ts'
 import type { StepProps } from './details.ts'
 
 const MOST_LINES = 400

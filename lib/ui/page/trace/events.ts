@@ -2,16 +2,16 @@
 
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { timeText } from '../../../base/trace-reading/amounts.ts'
+import { timeText } from '../../../trace-view/amounts.ts'
 import {
   outputTokensOf,
-  pieceOf,
-  talkOf,
-  talkWords,
-} from '../../../base/trace-reading/llm-stream.ts'
-import { streamWords, timedEvents } from '../../../base/trace-reading/stream-times.ts'
-import type { Arrivals, TimedEvent } from '../../../base/trace-reading/stream-times.ts'
-import type { Step } from '../../../base/trace-reading/step.ts'
+  outputTextOf,
+  modelOutputOf,
+  tokenRateText,
+} from '../../../trace-view/model-output.ts'
+import { streamWords, timedEvents } from '../../../trace-view/timed-events.ts'
+import type { Arrivals, TimedEvent } from '../../../trace-view/timed-events.ts'
+import type { Step } from '../../../trace-view/trace-event.ts'
 import { DataView } from '../parts/data-view.ts'
 
 /** Rows at first; more by a button. */
@@ -27,8 +27,8 @@ export function TraceEvents(props: {
   const { steps, bytes, arrivals } = props
   const { list, step } = arrivals
   const timed = useMemo(() => timedEvents(bytes, list), [bytes, list])
-  const talk = useMemo(() => talkOf(timed.events), [timed])
-  const words = talk === null ? '' : talkWords(talk, outputTokensOf(steps))
+  const talk = useMemo(() => modelOutputOf(timed.events), [timed])
+  const words = talk === null ? '' : tokenRateText(talk, outputTokensOf(steps))
   return html`
     <div class="trace-events">
       ${words !== '' && html`<p><strong>${words}</strong></p>`}
@@ -122,7 +122,7 @@ function Row(props: {
 
 /** What a model says in it, or how it begins. */
 function gistOf(data: string): string {
-  const piece = pieceOf(data)
+  const piece = outputTextOf(data)
   return (piece === '' ? data : `“${piece}”`).slice(0, MOST_LETTERS)
 }
 

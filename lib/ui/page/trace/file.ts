@@ -1,8 +1,8 @@
 // Traces that leave the page as files, and come back.
 
-import { linesText, loadLines } from '../../../base/trace-reading/jsonl.ts'
-import type { Loaded } from '../../../base/trace-reading/jsonl.ts'
-import { bytesText } from '../../../base/trace-reading/amounts.ts'
+import { linesText, loadLines } from '../../../trace-view/trace-file.ts'
+import type { Loaded } from '../../../trace-view/trace-file.ts'
+import { bytesText } from '../../../trace-view/amounts.ts'
 import { fileName } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
 

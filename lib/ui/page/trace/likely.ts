@@ -1,6 +1,6 @@
 // A request for which an expression holds, as far as that is plain to see, as a command that sends it. Pure.
 
-import { shellWord } from '../../../base/trace-reading/curl.ts'
+import { shellWord } from '../../../trace-view/curl-command.ts'
 
 const TEXT = '("(?:[^"\\\\]|\\\\.)*")'
 const METHOD = new RegExp(`^request\\.method == ${TEXT}$`)

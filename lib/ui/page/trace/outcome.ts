@@ -2,8 +2,8 @@
 
 import { html, useMemo, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { curlOf } from '../../../base/trace-reading/curl.ts'
-import { explain } from '../../../base/trace-reading/explain.ts'
+import { curlOf } from '../../../trace-view/curl-command.ts'
+import { explain } from '../../../trace-view/explain-outcome.ts'
 import { canShare, saveTrace, shareTrace } from './file.ts'
 import { beganAt, titleOf } from './traces.ts'
 import type { KeptTrace } from './traces.ts'

@@ -2,9 +2,9 @@
 
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { faultOf } from '../../../base/trace-reading/cause.ts'
-import { valueText } from '../../../base/trace-reading/step.ts'
-import type { ShownEvent } from '../../../base/trace-reading/step.ts'
+import { faultOf } from '../../../trace-view/explain-outcome.ts'
+import { valueText } from '../../../trace-view/trace-event.ts'
+import type { ShownEvent } from '../../../trace-view/trace-event.ts'
 import { Badge } from '../parts/badge.ts'
 import type { Tone } from '../parts/badge.ts'
 

@@ -2,11 +2,10 @@
 
 import { html, useEffect, useMemo, useRef } from '../view.ts'
 import type { VNode } from '../view.ts'
-import { timeText } from '../../../base/trace-reading/amounts.ts'
-import { labelOf, summaryOf } from '../../../base/trace-reading/summary.ts'
-import { timingOf, totalOf } from '../../../base/trace-reading/timing.ts'
-import type { Timing } from '../../../base/trace-reading/timing.ts'
-import type { Step } from '../../../base/trace-reading/step.ts'
+import { timeText } from '../../../trace-view/amounts.ts'
+import { labelOf, summaryOf } from '../../../trace-view/event-summary.ts'
+import { timingOf, totalOf } from '../../../trace-view/trace-event.ts'
+import type { Step, Timing } from '../../../trace-view/trace-event.ts'
 
 /** Rows at a time; a browser stays quick with these. */
 const MOST_ROWS = 500

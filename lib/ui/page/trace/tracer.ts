@@ -5,7 +5,7 @@ import { watchTrace } from './watch.ts'
 import type { Open } from './watch.ts'
 import { ended, withSteps, withTrace } from './traces.ts'
 import type { KeptTrace } from './traces.ts'
-import type { Step } from '../../../base/trace-reading/step.ts'
+import type { Step } from '../../../trace-view/trace-event.ts'
 
 /** `waiting` since then for a request; `running`: one is being told. */
 export type Watch =

@@ -1,9 +1,9 @@
 // The traces that the page keeps, the newest first, and what each is called. Pure.
 
-import { timeText } from '../../../base/trace-reading/amounts.ts'
-import { explain } from '../../../base/trace-reading/explain.ts'
-import { members } from '../../../base/trace-reading/step.ts'
-import type { Step } from '../../../base/trace-reading/step.ts'
+import { timeText } from '../../../trace-view/amounts.ts'
+import { explain } from '../../../trace-view/explain-outcome.ts'
+import { members } from '../../../trace-view/trace-event.ts'
+import type { Step } from '../../../trace-view/trace-event.ts'
 
 export interface KeptTrace {
   readonly id: number

@@ -1,9 +1,9 @@
 // Watches one request: reads /api/trace until its trace is over. It does not come back by itself: the next request would be
 // another one.
 
-import { EventStreamReader } from '../../../base/trace-reading/stream-events.ts'
-import { stepOf } from '../../../base/trace-reading/step.ts'
-import type { Step } from '../../../base/trace-reading/step.ts'
+import { EventStreamReader } from '../../../trace-view/timed-events.ts'
+import { stepOf } from '../../../trace-view/trace-event.ts'
+import type { Step } from '../../../trace-view/trace-event.ts'
 
 /** A body of some megabytes is the largest part of an event, unless the gateway was told to keep more. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024

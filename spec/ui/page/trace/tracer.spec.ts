@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { Tracer } from '../../../../lib/ui/page/trace/tracer.ts'
 import type { Watch } from '../../../../lib/ui/page/trace/tracer.ts'
 import { fileNote } from '../../../../lib/ui/page/trace/file-note.ts'
-import { loadLines } from '../../../../lib/base/trace-reading/jsonl.ts'
+import { loadLines } from '../../../../lib/trace-view/trace-file.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { SAMPLE_LINES } from '../../../support/ctl/sample-trace.ts'
 
@@ -107,7 +107,7 @@ tracing('a file that is none is called so once', () => {
   assert.equal(noteOf(''), { title: 'bad.jsonl is empty.', problems: [] })
   assert.equal(noteOf(`${SAMPLE_LINES[0]}\n{}\n`), {
     title: 'bad.jsonl: 1 line is no trace event.',
-    problems: ['line 2 is no trace event'],
+    problems: ['line 2 is not a trace event'],
   })
   assert.is(noteOf(SAMPLE_LINES[0]!), null)
 })

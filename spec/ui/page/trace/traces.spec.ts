@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { stepOf } from '../../../../lib/base/trace-reading/step.ts'
-import type { Step } from '../../../../lib/base/trace-reading/step.ts'
+import { stepOf } from '../../../../lib/trace-view/trace-event.ts'
+import type { Step } from '../../../../lib/trace-view/trace-event.ts'
 import {
   beganAt,
   ended,

@@ -1,0 +1,68 @@
+// One event of a trace: its JSON text and the parsed fields. The text comes from outside, so every field is checked.
+
+export interface ShownEvent {
+  /** Microseconds; null for an event without a duration. */
+  readonly eventStart: number | null
+  readonly eventEnd: number
+  readonly severity: string
+  readonly scope: readonly string[]
+  readonly message: { readonly type: string } & Readonly<Record<string, unknown>>
+}
+
+export interface Step {
+  /** The JSON as the gateway sent it. */
+  readonly text: string
+  readonly event: ShownEvent
+}
+
+/** When a step ran, in microseconds since the request was accepted. */
+export interface Timing {
+  readonly from: number
+  readonly to: number
+}
+
+export function stepOf(text: string): Step {
+  return { text, event: eventOf(parseJson(text)) }
+}
+
+/** The value as an object; empty if it is not an object. */
+export function members(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+/** Any value on one line; `-` for null and undefined. */
+export function valueText(value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** An event without a start is given the time since the previous event. */
+export function timingOf(steps: readonly Step[], at: number): Timing {
+  const { eventStart, eventEnd } = steps[at]!.event
+  const previousEnd = steps[at - 1]?.event.eventEnd ?? 0
+  return { from: Math.min(eventStart ?? previousEnd, eventEnd), to: eventEnd }
+}
+
+export function totalOf(steps: readonly Step[]): number {
+  return steps.reduce((latest, { event }) => Math.max(latest, event.eventEnd), 0)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { severity: 'error', message: { type: 'unreadable', text } }
+  }
+}
+
+function eventOf(value: unknown): ShownEvent {
+  const { eventStart, eventEnd, severity, scope, message } = members(value)
+  const { type } = members(message)
+  return {
+    eventStart: typeof eventStart === 'number' ? eventStart : null,
+    eventEnd: typeof eventEnd === 'number' ? eventEnd : 0,
+    severity: typeof severity === 'string' ? severity : 'info',
+    scope: Array.isArray(scope) ? scope.map(String) : [],
+    message: { ...members(message), type: typeof type === 'string' ? type : 'unknown' },
+  }
+}
