@@ -2,24 +2,24 @@
 // gateway: parses arguments, finds out which process of a gateway this is, and starts it as that.
 
 import sade from 'sade'
-import { readInput } from '../lib/base/config/inputs.ts'
-import type { ReadInput } from '../lib/base/config/inputs.ts'
-import { loadConfig, parseConfig } from '../lib/base/config/load.ts'
-import { QUICKSTART, QUICKSTART_ENV, QUICKSTART_FILE } from '../lib/base/config/quickstart.ts'
-import { complaintsOf } from '../lib/base/config/resources.ts'
-import { schemaText } from '../lib/base/config/schema.ts'
-import type { Config } from '../lib/base/config/types.ts'
-import { messageOf } from '../lib/base/errors.ts'
-import { applyProcessPatches } from '../lib/base/process-patches.ts'
-import { shownTarget } from '../lib/base/redact/texts.ts'
-import { VERSION } from '../lib/base/version.ts'
-import { run } from '../lib/process/run.ts'
-import { load } from '../lib/process/start.ts'
-import type { Start } from '../lib/process/start.ts'
-import { takeOver } from '../lib/process/successor.ts'
-import { supervise } from '../lib/process/supervise.ts'
-import { work } from '../lib/process/work.ts'
-import { takeSeat } from '../lib/workers/seat.ts'
+import { readStdin } from '../lib/config/config-files.ts'
+import type { ReadStdin } from '../lib/config/config-files.ts'
+import { loadConfig, parseConfig } from '../lib/config/load.ts'
+import { QUICKSTART, QUICKSTART_ENV, QUICKSTART_FILE } from '../lib/config/quickstart.ts'
+import { describeResourceProblems } from '../lib/config/policy-resources.ts'
+import { formatConfigSchema } from '../lib/config/json-schema.ts'
+import type { Config } from '../lib/config/config-types.ts'
+import { errorMessageOf } from '../lib/core/errors.ts'
+import { applyProcessPatches } from '../lib/core/process-patches.ts'
+import { redactTarget } from '../lib/text/redaction.ts'
+import { VERSION } from '../lib/core/version.ts'
+import { runSingleProcess } from '../lib/processes/single-process.ts'
+import { loadStartConfig } from '../lib/processes/start-options.ts'
+import type { StartOptions } from '../lib/processes/start-options.ts'
+import { takeOverSockets } from '../lib/processes/successor.ts'
+import { runSupervisor } from '../lib/processes/multi-process.ts'
+import { runWorker } from '../lib/processes/worker.ts'
+import { readWorkerContext } from '../lib/processes/worker-context.ts'
 
 /** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
 interface Options {
@@ -69,12 +69,13 @@ async function begin(options: Options): Promise<void> {
   try {
     if (options['print-schema'] === true) return printSchema()
     const start = startOf(options)
-    const [seat, predecessor] = [takeSeat(), takeOver()]
-    if (seat !== null) return await work(start, seat)
-    const loaded = load(start)
+    const [seat, predecessor] = [readWorkerContext(), takeOverSockets()]
+    if (seat !== null) return await runWorker(start, seat)
+    const loaded = loadStartConfig(start)
     if (options['validate-only'] === true) return tellValid(loaded.config)
-    if (loaded.config.process.workers === 1) return await run(start, loaded, predecessor)
-    await supervise(start, loaded, predecessor)
+    if (loaded.config.process.workers === 1)
+      return await runSingleProcess(start, loaded, predecessor)
+    await runSupervisor(start, loaded, predecessor)
   } catch (error) {
     process.stderr.write(`Error: ${shownReason(error)}\n`)
     // Some of the ports may be open already.
@@ -83,7 +84,7 @@ async function begin(options: Options): Promise<void> {
 }
 
 function tellValid({ warnings, resources }: Config): void {
-  for (const message of [...warnings, ...complaintsOf(resources)])
+  for (const message of [...warnings, ...describeResourceProblems(resources)])
     process.stderr.write(`Warning: ${message}\n`)
   process.stdout.write('Configuration is valid!\n')
 }
@@ -91,13 +92,13 @@ function tellValid({ warnings, resources }: Config): void {
 function printSchema(): void {
   // Whoever reads only its beginning is no fault.
   process.stdout.on('error', () => process.exit(0))
-  process.stdout.write(schemaText())
+  process.stdout.write(formatConfigSchema())
 }
 
-function startOf(options: Options): Start {
+function startOf(options: Options): StartOptions {
   let text: string | null = null
   // A successor needs it, too.
-  const input = (): string => (text ??= readInput())
+  const input = (): string => (text ??= readStdin())
   return {
     load: () => read(options, input),
     mayChange: canReadAgain(options),
@@ -108,7 +109,7 @@ function startOf(options: Options): Start {
 }
 
 /** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
-function read(options: Options, input: ReadInput): Config {
+function read(options: Options, input: ReadStdin): Config {
   const { _: words, file, config, 'validate-only': only = true } = options
   const [word] = only === true ? words : [only]
   if (word !== undefined)
@@ -138,5 +139,5 @@ function canReadAgain({ file, config }: Options): boolean {
 
 /** It quotes what is written, which may be a credential. */
 function shownReason(error: unknown): string {
-  return shownTarget(messageOf(error))
+  return redactTarget(errorMessageOf(error))
 }

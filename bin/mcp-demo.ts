@@ -3,9 +3,16 @@
 // nothing but Node, and shows what the gateway starts, talks to and ends.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { VERSION } from '../lib/base/version.ts'
-import { BAD_PARAMS, Peer, Refusal, messageOf, objectOf, ownOf } from '../lib/demo/peer.ts'
-import type { Call, Json, Method } from '../lib/demo/peer.ts'
+import { VERSION } from '../lib/core/version.ts'
+import {
+  INVALID_PARAMS_CODE,
+  DemoPeer,
+  DemoRpcError,
+  demoErrorMessageOf,
+  jsonObjectOrEmpty,
+  ownPropertyOf,
+} from '../lib/forward/mcp/demo-server.ts'
+import type { DemoCall, DemoJson, DemoMethod } from '../lib/forward/mcp/demo-server.ts'
 
 interface Field {
   readonly type: 'string' | 'number' | 'integer'
@@ -19,7 +26,7 @@ interface Tool {
   readonly fields: Record<string, Field>
   readonly required: readonly string[]
   /** What it throws is told to the model as the tool's result. */
-  readonly run: (given: Json, call: Call) => string | Promise<string>
+  readonly run: (given: DemoJson, call: DemoCall) => string | Promise<string>
 }
 
 const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
@@ -74,7 +81,7 @@ const TOOLS: Record<string, Tool> = {
   },
 }
 
-const METHODS: Record<string, Method> = {
+const METHODS: Record<string, DemoMethod> = {
   initialize,
   ping: () => ({}),
   'logging/setLevel': setLevel,
@@ -88,10 +95,10 @@ const METHODS: Record<string, Method> = {
   'completion/complete': complete,
 }
 
-const peer = new Peer(METHODS, process.stdout)
+const peer = new DemoPeer(METHODS, process.stdout)
 let threshold = LEVELS.indexOf('info')
 
-function initialize({ protocolVersion: asked }: Json): Json {
+function initialize({ protocolVersion: asked }: DemoJson): DemoJson {
   return {
     protocolVersion: VERSIONS.find((version) => version === asked) ?? VERSIONS.at(-1),
     capabilities: { tools: {}, prompts: {}, resources: {}, logging: {}, completions: {} },
@@ -100,9 +107,9 @@ function initialize({ protocolVersion: asked }: Json): Json {
   }
 }
 
-function setLevel({ level }: Json): Json {
+function setLevel({ level }: DemoJson): DemoJson {
   const at = LEVELS.indexOf(String(level))
-  if (at < 0) throw new Refusal(BAD_PARAMS, `Unknown level: ${String(level)}`)
+  if (at < 0) throw new DemoRpcError(INVALID_PARAMS_CODE, `Unknown level: ${String(level)}`)
   threshold = at
   return {}
 }
@@ -112,7 +119,7 @@ function log(level: string, logger: string, data: string): void {
     peer.notify('notifications/message', { level, logger, data })
 }
 
-async function slowCount({ to, delayMs = 100 }: Json, call: Call): Promise<string> {
+async function slowCount({ to, delayMs = 100 }: DemoJson, call: DemoCall): Promise<string> {
   const last = Number(to)
   log('info', 'slow_count', `counting to ${last}`)
   for (let count = 1; count <= last; count++) {
@@ -123,22 +130,23 @@ async function slowCount({ to, delayMs = 100 }: Json, call: Call): Promise<strin
   return `counted to ${last}`
 }
 
-function listed([name, { description, fields: properties, required }]: [string, Tool]): Json {
+function listed([name, { description, fields: properties, required }]: [string, Tool]): DemoJson {
   return { name, description, inputSchema: { type: 'object', properties, required } }
 }
 
-async function callTool({ name, arguments: given }: Json, call: Call): Promise<Json> {
-  const tool = ownOf(TOOLS, name)
-  if (tool === undefined) throw new Refusal(BAD_PARAMS, `Unknown tool: ${String(name)}`)
+async function callTool({ name, arguments: given }: DemoJson, call: DemoCall): Promise<DemoJson> {
+  const tool = ownPropertyOf(TOOLS, name)
+  if (tool === undefined)
+    throw new DemoRpcError(INVALID_PARAMS_CODE, `Unknown tool: ${String(name)}`)
   try {
-    const text = await tool.run(checked(tool, objectOf(given)), call)
+    const text = await tool.run(checked(tool, jsonObjectOrEmpty(given)), call)
     return { content: [{ type: 'text', text }] }
   } catch (error) {
-    return { content: [{ type: 'text', text: messageOf(error) }], isError: true }
+    return { content: [{ type: 'text', text: demoErrorMessageOf(error) }], isError: true }
   }
 }
 
-function checked({ fields, required }: Tool, given: Json): Json {
+function checked({ fields, required }: Tool, given: DemoJson): DemoJson {
   for (const [name, { type, minimum = -Infinity, maximum = Infinity }] of Object.entries(fields)) {
     const value = given[name]
     if (value === undefined && !required.includes(name)) continue
@@ -150,24 +158,26 @@ function checked({ fields, required }: Tool, given: Json): Json {
   return given
 }
 
-function getPrompt({ name, arguments: given }: Json): Json {
-  if (name !== GREET.name) throw new Refusal(BAD_PARAMS, `Unknown prompt: ${String(name)}`)
-  const { name: who } = objectOf(given)
-  if (typeof who !== 'string') throw new Refusal(BAD_PARAMS, 'expected name: string')
+function getPrompt({ name, arguments: given }: DemoJson): DemoJson {
+  if (name !== GREET.name)
+    throw new DemoRpcError(INVALID_PARAMS_CODE, `Unknown prompt: ${String(name)}`)
+  const { name: who } = jsonObjectOrEmpty(given)
+  if (typeof who !== 'string') throw new DemoRpcError(INVALID_PARAMS_CODE, 'expected name: string')
   const content = { type: 'text', text: `Please greet ${who} in one short sentence.` }
   return { messages: [{ role: 'user', content }] }
 }
 
-function readResource({ uri }: Json): Json {
+function readResource({ uri }: DemoJson): DemoJson {
   if (uri === README.uri) return { contents: [{ ...README, text: README_TEXT }] }
   const n = /^demo:\/\/square\/(\d{1,9})$/.exec(String(uri))?.[1]
-  if (n === undefined) throw new Refusal(NO_SUCH_RESOURCE, `Resource not found: ${String(uri)}`)
+  if (n === undefined)
+    throw new DemoRpcError(NO_SUCH_RESOURCE, `Resource not found: ${String(uri)}`)
   return { contents: [{ uri, mimeType: SQUARE.mimeType, text: String(BigInt(n) ** 2n) }] }
 }
 
-function complete({ ref, argument }: Json): Json {
-  const { name, value } = objectOf(argument)
-  const isGreeted = objectOf(ref)['name'] === GREET.name && name === 'name'
+function complete({ ref, argument }: DemoJson): DemoJson {
+  const { name, value } = jsonObjectOrEmpty(argument)
+  const isGreeted = jsonObjectOrEmpty(ref)['name'] === GREET.name && name === 'name'
   const start = String(value).toLowerCase()
   const values = isGreeted ? NAMES.filter((one) => one.toLowerCase().startsWith(start)) : []
   return { completion: { values, total: values.length, hasMore: false } }

@@ -1,15 +1,14 @@
 // What a request does with limits, without the request around it: the only part of perf/ that calls lib/ itself.
-import type { Facts } from '../lib/base/cel/facts.ts'
-import { parseConfig } from '../lib/base/config/load.ts'
-import { Exchange } from '../lib/base/exchange.ts'
-import { MAX_KEYS } from '../lib/base/bounds/limits.ts'
-import type { Rule } from '../lib/base/limit/rule.ts'
-import { EMPTY_BODY, replyOf } from '../lib/base/reply.ts'
-import type { Client, Policy, Meter, Steps } from '../lib/base/types.ts'
-import { parseRequestHead } from '../lib/base/wire/parse-head.ts'
-import { Limits } from '../lib/enforce/limits.ts'
-import { localLimit } from '../lib/enforce/local-limit.ts'
-import { tokenLimits } from '../lib/enforce/token-limits.ts'
+import type { ExchangeFacts } from '../lib/core/facts.ts'
+import { parseConfig } from '../lib/config/load.ts'
+import { Exchange } from '../lib/core/exchange.ts'
+import { MAX_LIMIT_KEYS } from '../lib/core/bounds.ts'
+import type { RateLimitRule } from '../lib/enforce/limit/limit-rule.ts'
+import { EMPTY_BODY, buildReply } from '../lib/core/replies.ts'
+import type { ExchangeClient, Policy, TokenMeter, ExchangeHandler } from '../lib/core/types.ts'
+import { parseRequestHead } from '../lib/http/parse-head.ts'
+import { LimitRegistry } from '../lib/enforce/limit/limits.ts'
+import { createLocalRateLimitPolicy, createTokenMeter } from '../lib/enforce/limit/local-limits.ts'
 
 export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
 export type LimitCase = (typeof LIMIT_CASES)[number]
@@ -28,7 +27,7 @@ const ESTIMATE = 544
 const COST = { input: 480, output: 100, basis: 'counted' } as const
 
 /** As many as a rule has room for. */
-export const KEYS = MAX_KEYS
+export const KEYS = MAX_LIMIT_KEYS
 /** Who asks in turn: a thousand, or more than any cache holds. */
 const PEOPLE: Readonly<Record<LimitCase, number>> = {
   requests: 1,
@@ -41,27 +40,27 @@ const PEOPLE: Readonly<Record<LimitCase, number>> = {
 const STEP = 40_503
 
 export class LimitWork {
-  readonly rule: Rule
+  readonly rule: RateLimitRule
   readonly exchange = exchangeOf()
   readonly #case: LimitCase
   readonly #policy: Policy
-  readonly #meter: Meter
-  readonly #people: readonly Facts[]
-  readonly #head = replyOf(200, [['content-type', 'application/json']], '').head
+  readonly #meter: TokenMeter
+  readonly #people: readonly ExchangeFacts[]
+  readonly #head = buildReply(200, [['content-type', 'application/json']], '').head
   #at = 0
 
   constructor(name: LimitCase) {
     this.#case = name
     this.rule = ruleOf(ENTRIES[name])
-    this.#policy = localLimit([this.rule])
-    this.#meter = tokenLimits([this.rule])
+    this.#policy = createLocalRateLimitPolicy([this.rule])
+    this.#meter = createTokenMeter([this.rule])
     this.#people = Array.from({ length: PEOPLE[name] }, (_, at) => factsOf(at))
   }
 
   /** One request: asked for, and settled where that is needed. */
   once(): void {
     const { exchange } = this
-    exchange.allowance = null
+    exchange.enforcement.allowance = null
     if (this.#case === 'headers') this.#allowed()
     else if (this.#case === 'requests') this.#checked()
     else this.#settled()
@@ -79,11 +78,11 @@ export class LimitWork {
 
   #settled(): void {
     const { exchange } = this
-    exchange.charges = []
+    exchange.enforcement.charges = []
     exchange.facts = this.#people[this.#at]!
     this.#at = (this.#at + STEP) % this.#people.length
     if (this.#meter.admit(exchange, ESTIMATE) !== undefined) throw new Error('refused')
-    for (const charge of exchange.charges) charge.settle(COST)
+    for (const charge of exchange.enforcement.charges) charge.settle(COST)
   }
 }
 
@@ -93,9 +92,9 @@ export class KeyRing {
   readonly #exchange = exchangeOf()
 
   fill(from: number, count: number): void {
-    const meter = tokenLimits([this.rule])
+    const meter = createTokenMeter([this.rule])
     for (let at = from; at < from + count; at++) {
-      this.#exchange.charges = []
+      this.#exchange.enforcement.charges = []
       this.#exchange.facts = factsOf(at)
       if (meter.admit(this.#exchange, ESTIMATE) !== undefined) throw new Error('refused')
     }
@@ -103,12 +102,12 @@ export class KeyRing {
 }
 
 /** As long as a UUID, which is what most issuers put there. */
-function factsOf(at: number): Facts {
+function factsOf(at: number): ExchangeFacts {
   const sub = `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
   return { jwt: new Map([['sub', sub]]) }
 }
 
-function ruleOf(entry: object): Rule {
+function ruleOf(entry: object): RateLimitRule {
   const backends = [{ ai: { name: 'perf', provider: { mock: {} } } }]
   const policies = { rateLimit: { local: [entry] } }
   const text = JSON.stringify({
@@ -118,15 +117,15 @@ function ruleOf(entry: object): Rule {
   const { gateways } = parseConfig(text, { file: 'perf.yaml', env: {} })
   const [config] = gateways[0]?.listeners[0]?.routes[0]?.limits ?? []
   if (config === undefined) throw new Error('the configuration has no limit')
-  return new Limits().of('perf', config)
+  return new LimitRegistry().ruleFor('perf', config)
 }
 
 function never(): never {
   throw new Error('limits asked alone must not come here')
 }
 
-const CLIENT: Client = { inform: never, respond: never, cut: never, written: 0 }
-const STEPS = { answer: never, fail: never, settle: never } as unknown as Steps
+const CLIENT: ExchangeClient = { sendInterim: never, respond: never, cut: never, bytesWritten: 0 }
+const STEPS = { answer: never, fail: never, settle: never } as unknown as ExchangeHandler
 
 function exchangeOf(): Exchange {
   const bytes = Buffer.from('POST /v1/chat/completions HTTP/1.1\r\nhost: bench.test\r\n\r\n')

@@ -1,7 +1,7 @@
 // Tables of fields for the docs, made from the schema: between markers, so that the prose around stays as it is.
 
-import { DURATION } from '../lib/base/config/duration.ts'
-import type { JsonSchema } from '../lib/base/config/schema.ts'
+import { DURATION_PATTERN } from '../lib/config/duration.ts'
+import type { JsonSchema } from '../lib/config/json-schema.ts'
 
 type Definitions = Readonly<Record<string, JsonSchema>>
 
@@ -80,7 +80,7 @@ function typeOf(field: JsonSchema): string {
   if ($ref !== undefined) return $ref.replace('#/$defs/', '')
   if (field['const'] !== undefined) return `\`${json(field['const'])}\``
   if (Array.isArray(field['enum'])) return field['enum'].map((word) => `\`${word}\``).join(', ')
-  if (field['pattern'] === DURATION.source) return 'duration'
+  if (field['pattern'] === DURATION_PATTERN.source) return 'duration'
   if (field['format'] === 'cel') return 'CEL'
   if (anyOf !== undefined) return [...new Set(anyOf.map(typeOf))].join(' or ')
   if (items !== undefined) return `list of ${typeOf(items)}`

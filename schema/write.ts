@@ -3,12 +3,12 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { definitions, schemaText } from '../lib/base/config/schema.ts'
+import { buildSchemaDefinitions, formatConfigSchema } from '../lib/config/json-schema.ts'
 import { withTables } from './tables.ts'
 
 /** From dist/schema/. */
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-writeFileSync(root('schema/config.json'), schemaText())
+writeFileSync(root('schema/config.json'), formatConfigSchema())
 const docs = root('docs/configuration.md')
-writeFileSync(docs, withTables(readFileSync(docs, 'utf8'), definitions()))
+writeFileSync(docs, withTables(readFileSync(docs, 'utf8'), buildSchemaDefinitions()))

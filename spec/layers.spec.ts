@@ -65,71 +65,73 @@ export const text = 'from ./string.ts'
   ])
 })
 
-layers('finds an import that goes up or sideways', () => {
+layers('finds an import of a higher or a neighbouring layer', () => {
   const wrong = [
-    file('lib/base/a.ts', '../relay/relay.ts'),
-    file('lib/base/b.ts', '../gateway.ts'),
-    file('lib/relay/c.ts', '../settle/access-log.ts'),
-    file('lib/relay/d.ts', '../plan/plan.ts'),
-    file('lib/plan/plan.ts', '../gateway.ts'),
-    file('lib/front/front.ts', '../process/run.ts'),
-    file('lib/workers/h.ts', '../admin/server.ts'),
-    file('lib/admin/e.ts', '../forward/http/pool.ts'),
-    file('lib/gateway.ts', '../bin/gateway.ts'),
-    file('lib/choose/f.ts', '../../spec/support/root.ts'),
-    file('lib/helpers/g.ts'),
+    file('lib/text/a.ts', '../core/log.ts'),
+    file('lib/core/b.ts', '../gateway.ts'),
+    file('lib/http/c.ts', '../expressions/compile.ts'),
+    file('lib/config/d.ts', './live/plan.ts'),
+    file('lib/relay/e.ts', '../settle/access-log.ts'),
+    file('lib/relay/f.ts', '../config/live/plan.ts'),
+    file('lib/config/live/g.ts', '../../serve.ts'),
+    file('lib/serve.ts', './gateway.ts'),
+    file('lib/gateway.ts', './processes/worker.ts'),
+    file('lib/admin/h.ts', '../forward/http/pool.ts'),
+    file('lib/page/i.ts', '../core/log.ts'),
+    file('lib/processes/j.ts', '../../bin/gateway.ts'),
+    file('lib/choose/k.ts', '../../spec/support/root.ts'),
+    file('lib/helpers/l.ts'),
     file('bin/gateway.ts', '../perf/run.ts'),
-    file('lib/trace-view/i.ts', '../base/errors.ts'),
-    file('lib/admin/j.ts', '../trace-view/amounts.ts'),
   ]
   assert.equal(layerProblems(wrong), [
-    'lib/base/a.ts may not import lib/relay/relay.ts',
-    'lib/base/b.ts may not import lib/gateway.ts',
-    'lib/relay/c.ts may not import lib/settle/access-log.ts',
-    'lib/relay/d.ts may not import lib/plan/plan.ts',
-    'lib/plan/plan.ts may not import lib/gateway.ts',
-    'lib/front/front.ts may not import lib/process/run.ts',
-    'lib/workers/h.ts may not import lib/admin/server.ts',
-    'lib/admin/e.ts may not import lib/forward/http/pool.ts',
-    'lib/gateway.ts may not import bin/gateway.ts',
-    'lib/choose/f.ts may not import spec/support/root.ts',
-    'lib/helpers/g.ts is in no known layer',
+    'lib/text/a.ts may not import lib/core/log.ts',
+    'lib/core/b.ts may not import lib/gateway.ts',
+    'lib/http/c.ts may not import lib/expressions/compile.ts',
+    'lib/config/d.ts may not import lib/config/live/plan.ts',
+    'lib/relay/e.ts may not import lib/settle/access-log.ts',
+    'lib/relay/f.ts may not import lib/config/live/plan.ts',
+    'lib/config/live/g.ts may not import lib/serve.ts',
+    'lib/serve.ts may not import lib/gateway.ts',
+    'lib/gateway.ts may not import lib/processes/worker.ts',
+    'lib/admin/h.ts may not import lib/forward/http/pool.ts',
+    'lib/page/i.ts may not import lib/core/log.ts',
+    'lib/processes/j.ts may not import bin/gateway.ts',
+    'lib/choose/k.ts may not import spec/support/root.ts',
+    'lib/helpers/l.ts is in no known layer',
     'bin/gateway.ts may not import perf/run.ts',
-    'lib/trace-view/i.ts may not import lib/base/errors.ts',
-    'lib/admin/j.ts may not import lib/trace-view/amounts.ts',
   ])
 })
 
-layers('lets imports go down', () => {
+layers('allows imports of lower layers', () => {
   const right = [
-    file('lib/base/wire/a.ts', '../errors.ts', './b.ts'),
-    file('lib/forward/http/c.ts', '../../base/errors.ts', './d.ts', '../retry.ts'),
-    file('lib/plan/plan.ts', './limits.ts', '../choose/route-table.ts'),
-    file('lib/gateway.ts', './plan/plan.ts', './relay/relay.ts', './base/log/log.ts'),
-    file('lib/front/front.ts', '../gateway.ts', '../admin/server.ts', '../ui/api.ts'),
-    file('lib/process/run.ts', '../gateway.ts', '../front/front.ts', './ending.ts'),
-    file('lib/ctl/e.ts', '../trace-view/amounts.ts'),
-    file('bin/gateway.ts', '../lib/gateway.ts', '../lib/process/run.ts', '../lib/base/log/log.ts'),
+    file('lib/http/a.ts', '../core/errors.ts', '../text/byte-buffer.ts', './b.ts'),
+    file('lib/forward/http/c.ts', '../../http/framer.ts', './d.ts', '../retry.ts'),
+    file('lib/config/live/plan.ts', './plan-limits.ts', '../../choose/route-table.ts'),
+    file('lib/serve.ts', './config/live/plan.ts', './relay/relay.ts', './core/log.ts'),
+    file('lib/gateway.ts', './serve.ts', './admin/page-api/read-api.ts'),
+    file('lib/processes/worker.ts', '../gateway.ts', '../admin/admin-server.ts'),
+    file('lib/page/e.ts', '../trace-view/amounts.ts', '../admin/page-api/page-api-types.ts'),
+    file('bin/gateway.ts', '../lib/gateway.ts', '../lib/processes/worker.ts'),
   ]
   assert.equal(layerProblems(right), [])
 })
 
 layers('finds a cycle, however long', () => {
   const files = [
-    file('lib/base/a.ts', './b.ts'),
-    file('lib/base/b.ts', './c.ts'),
-    file('lib/base/c.ts', './b.ts', './d.ts'),
-    file('lib/base/d.ts', './d.ts'),
+    file('lib/core/a.ts', './b.ts'),
+    file('lib/core/b.ts', './c.ts'),
+    file('lib/core/c.ts', './b.ts', './d.ts'),
+    file('lib/core/d.ts', './d.ts'),
   ]
   assert.equal(cycleProblems(files), [
-    'lib/base/b.ts → lib/base/c.ts → lib/base/b.ts',
-    'lib/base/d.ts → lib/base/d.ts',
+    'lib/core/b.ts → lib/core/c.ts → lib/core/b.ts',
+    'lib/core/d.ts → lib/core/d.ts',
   ])
 })
 
 layers('takes no cycle for one where only types go round', () => {
-  const type = { path: 'lib/base/b.ts', text: "import type { A } from './a.ts'\n" }
-  assert.equal(cycleProblems([file('lib/base/a.ts', './b.ts'), type]), [])
+  const type = { path: 'lib/core/b.ts', text: "import type { A } from './a.ts'\n" }
+  assert.equal(cycleProblems([file('lib/core/a.ts', './b.ts'), type]), [])
 })
 
 layers('finds files and functions that are too long', () => {

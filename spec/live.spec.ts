@@ -2,10 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { memoryOf } from '../lib/admin/memory.ts'
-import { tasksOf } from '../lib/admin/tasks.ts'
-import { MAX_SHOWN } from '../lib/base/live/views.ts'
-import type { ConnectionView, ExchangeView, Live } from '../lib/base/live/views.ts'
+import { describeMemory } from '../lib/admin/admin-endpoints.ts'
+import { describeTasks } from '../lib/admin/debug-tasks.ts'
+import { MAX_LISTED_ENTRIES } from '../lib/core/runtime-views.ts'
+import type { ConnectionView, ExchangeView, LiveSnapshot } from '../lib/core/runtime-views.ts'
 import { begin, server } from './forward/mcp/mcp-client.ts'
 import { until } from './forward/mcp/stdio/owner.ts'
 import { routeTo, Stage } from './support/gateway.ts'
@@ -64,8 +64,8 @@ live('no query, header or body of a request is in it', async () => {
     'POST /a?key=planted HTTP/1.1\r\nhost: a\r\nauthorization: Bearer planted\r\ncontent-length: 7\r\n\r\nplanted',
   )
   await backend.until((text) => text.endsWith('planted'))
-  assert.not.match(JSON.stringify(tasksOf(gateway.live)), 'planted')
-  assert.not.match(JSON.stringify(memoryOf(gateway.live)), 'planted')
+  assert.not.match(JSON.stringify(describeTasks(gateway.live)), 'planted')
+  assert.not.match(JSON.stringify(describeMemory(gateway.live)), 'planted')
 })
 
 live('an event stream is counted while it is open, with what went out', async () => {
@@ -161,12 +161,12 @@ live('what has gone is counted, and shown no more', async () => {
 live('of very many connections some are shown, and the others counted', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
-  for (let at = 0; at < MAX_SHOWN + 5; at++) await stage.client(gateway)
-  await until(() => gateway.live.listeners[0]!.open === MAX_SHOWN + 5, 'all of them')
+  for (let at = 0; at < MAX_LISTED_ENTRIES + 5; at++) await stage.client(gateway)
+  await until(() => gateway.live.listeners[0]!.open === MAX_LISTED_ENTRIES + 5, 'all of them')
   const { connections } = gateway.live.listeners[0]!
-  assert.is(connections.shown.length, MAX_SHOWN)
+  assert.is(connections.shown.length, MAX_LISTED_ENTRIES)
   assert.is(connections.more, 5)
-  const tasks = tasksOf(gateway.live) as { listeners: { more: number }[] }
+  const tasks = describeTasks(gateway.live) as { listeners: { more: number }[] }
   assert.is(tasks.listeners[0]?.more, 5)
 })
 
@@ -175,8 +175,8 @@ interface TaskSession {
   readonly children: { pid: number; rss_bytes: number | null; last_stderr: string[] }[]
 }
 
-function sessionsOf(shown: Live): TaskSession[] {
-  const tasks = tasksOf(shown) as { mcp: { backends: { sessions: TaskSession[] }[] } }
+function sessionsOf(shown: LiveSnapshot): TaskSession[] {
+  const tasks = describeTasks(shown) as { mcp: { backends: { sessions: TaskSession[] }[] } }
   return tasks.mcp.backends.flatMap(({ sessions }) => sessions)
 }
 
@@ -190,8 +190,8 @@ live(
     const [child] = session!.children
     assert.ok(process.kill(child!.pid, 0))
     if (process.platform === 'linux') assert.ok(child!.rss_bytes! > 1_000_000)
-    assert.not.ok(JSON.stringify(tasksOf(gateway.live)).includes(client.session))
-    const counts = (memoryOf(gateway.live) as { counts: Record<string, unknown> }).counts
+    assert.not.ok(JSON.stringify(describeTasks(gateway.live)).includes(client.session))
+    const counts = (describeMemory(gateway.live) as { counts: Record<string, unknown> }).counts
     assert.is(counts['children'], 1)
     assert.equal(Object.values(counts['mcp_sessions'] as object), [1])
   },

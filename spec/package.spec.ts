@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VERSION } from '../lib/base/version.ts'
+import { VERSION } from '../lib/core/version.ts'
 import { ROOT } from './support/root.ts'
 
 interface Manifest {

@@ -3,8 +3,8 @@
 import { constants } from 'node:http2'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { metricsText } from '../lib/admin/metrics.ts'
-import { inFlight } from '../lib/base/bounds/in-flight.ts'
+import { formatMetrics } from '../lib/admin/prometheus-text.ts'
+import { bytesInFlight } from '../lib/core/byte-budgets.ts'
 import { ask } from './support/ask.ts'
 import { deadline } from './support/deadline.ts'
 import { Stage } from './support/gateway.ts'
@@ -24,7 +24,7 @@ function holding(name: string, act: () => Promise<void>): void {
     } finally {
       await stage.clear()
     }
-    await until(() => inFlight.bytes === 0, 'all of it to be given back')
+    await until(() => bytesInFlight.total === 0, 'all of it to be given back')
   })
 }
 
@@ -37,7 +37,10 @@ const WORDS = `too much is in flight: at most ${MOST} bytes are held (config.max
 async function until(fits: () => boolean, what: string): Promise<void> {
   const by = performance.now() + 30_000
   while (!fits()) {
-    assert.ok(performance.now() < by, `waited in vain for ${what}: ${JSON.stringify(inFlight)}`)
+    assert.ok(
+      performance.now() < by,
+      `waited in vain for ${what}: ${JSON.stringify(bytesInFlight)}`,
+    )
     await deadline(new Promise((resolve) => setImmediate(resolve)), 5000, what)
   }
 }
@@ -65,7 +68,7 @@ async function slowReader(gateway: RunningGateway): Promise<RawClient> {
   const client = await stage.client(gateway)
   client.socket.pause()
   client.send(GET)
-  await until(() => inFlight.unsent >= MOST, 'the answer to pile up')
+  await until(() => bytesInFlight.unsent >= MOST, 'the answer to pile up')
   return client
 }
 
@@ -75,16 +78,16 @@ holding('new requests get 503 while those under way go on, and later all are tak
   const slow = await slowReader(gateway)
   const refused = await ask(gateway, 'GET /small HTTP/1.1')
   assert.equal([refused.status, refused.headers['retry-after'], refused.body], [503, '1', WORDS])
-  const samples = readMetrics(metricsText(gateway.measures))
+  const samples = readMetrics(formatMetrics(gateway.measures))
   assert.is(valueOf(samples, 'gateway_refused_total', { limit: 'maxBytesInFlight' }), 1)
-  assert.is(valueOf(samples, 'gateway_buffered_bytes', { what: 'unsent' }), inFlight.unsent)
+  assert.is(valueOf(samples, 'gateway_buffered_bytes', { what: 'unsent' }), bytesInFlight.unsent)
   const [told] = gateway.lines.filter(({ message }) => message === 'limit reached')
   assert.equal([told!['limit'], told!['most']], ['maxBytesInFlight', MOST])
   let read = 0
   slow.socket.on('data', ({ length }) => (read += length))
   slow.socket.resume()
   await until(() => read > BIG, 'the rest of the answer')
-  assert.is(inFlight.bytes, 0)
+  assert.is(bytesInFlight.total, 0)
   assert.is((await ask(gateway, 'GET /small HTTP/1.1')).status, 200)
   assert.equal((await gateway.logged(4)).map((line) => line['reason']).filter(Boolean), [
     'OVERLOADED',
@@ -113,7 +116,7 @@ holding('a slow reader that leaves gives back what waited for it', async () => {
   const gateway = await start()
   const slow = await slowReader(gateway)
   slow.destroy()
-  await until(() => inFlight.bytes === 0, 'the bytes to be given back')
+  await until(() => bytesInFlight.total === 0, 'the bytes to be given back')
   assert.is((await ask(gateway, 'GET /small HTTP/1.1')).status, 200)
 })
 
@@ -122,9 +125,9 @@ holding('counts what a stream of HTTP/2 does not take', async () => {
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const request = client.request({})
   request.stream.pause()
-  await until(() => inFlight.unsent > 0, 'the answer to pile up')
+  await until(() => bytesInFlight.unsent > 0, 'the answer to pile up')
   request.stream.close(constants.NGHTTP2_CANCEL)
-  await until(() => inFlight.bytes === 0, 'the bytes to be given back')
+  await until(() => bytesInFlight.total === 0, 'the bytes to be given back')
 })
 
 holding('counts what was read of bodies that nobody takes yet', async () => {
@@ -138,14 +141,14 @@ holding('counts what was read of bodies that nobody takes yet', async () => {
   await backend.until((text) => HEAD.test(text))
   const second = await stage.client(gateway)
   second.send(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10000\r\n\r\n${'x'.repeat(10_000)}`)
-  await until(() => inFlight.unread === 10_000, 'the body to be read')
+  await until(() => bytesInFlight.unread === 10_000, 'the body to be read')
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const third = client.request({ ':method': 'POST' }, { endStream: false })
   third.stream.write(Buffer.alloc(5_000))
-  await until(() => inFlight.unread === 15_000, 'the stream to be looked at')
+  await until(() => bytesInFlight.unread === 15_000, 'the stream to be looked at')
   second.destroy()
   third.stream.close(constants.NGHTTP2_CANCEL)
-  await until(() => inFlight.bytes === 0, 'the bytes to be given back')
+  await until(() => bytesInFlight.total === 0, 'the bytes to be given back')
 })
 
 pressure.run()

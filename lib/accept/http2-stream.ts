@@ -3,32 +3,37 @@
 
 import { constants } from 'node:http2'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { LINGER_MS } from '../base/bounds/limits.ts'
-import type { WireLimits } from '../base/bounds/limits.ts'
-import { GatewayError } from '../base/errors.ts'
-import { Exchange } from '../base/exchange.ts'
-import { exchangeView } from '../base/live/views.ts'
-import type { ExchangeView, Paused } from '../base/live/views.ts'
-import type { Client, Outcome, Peer, Reply } from '../base/types.ts'
-import { isForbiddenRequestTrailer } from '../base/wire/field-rules.ts'
-import { RequestHead } from '../base/wire/head.ts'
-import type { ResponseHead } from '../base/wire/head.ts'
-import { StreamBody, StreamSink, forget, ignored } from '../base/wire/http2-body.ts'
-import type { StreamBodyOwner, StreamSinkOwner } from '../base/wire/http2-body.ts'
-import { noHeaders, requestHeadFrom, withFields } from '../base/wire/http2-head.ts'
-import { headTooLarge } from '../base/wire/parse-head.ts'
-import type { Door } from './door.ts'
-import { lengthFault } from './length.ts'
+import { LINGER_MS } from '../core/bounds.ts'
+import type { WireLimits } from '../core/bounds.ts'
+import { GatewayError } from '../core/errors.ts'
+import { Exchange } from '../core/exchange.ts'
+import { describeExchange } from '../core/runtime-views.ts'
+import type { ExchangeView, PausedDirection } from '../core/runtime-views.ts'
+import type { ExchangeClient, Outcome, ClientAddress, Reply } from '../core/types.ts'
+import { isForbiddenRequestTrailer } from '../http/header-fields.ts'
+import { RequestHead } from '../core/head.ts'
+import type { ResponseHead } from '../core/head.ts'
+import {
+  Http2Body,
+  Http2Sink,
+  removeStreamListeners,
+  ignoreStreamError,
+} from '../http/http2-body.ts'
+import type { Http2BodyOwner, Http2SinkOwner } from '../http/http2-body.ts'
+import { createHttp2Headers, parseHttp2RequestHead, addHttp2Fields } from '../http/http2-head.ts'
+import { buildHeadTooLargeError } from '../http/parse-head.ts'
+import type { ConnectionListener } from './connection-listener.ts'
+import { checkBodyLength } from './body-length.ts'
 
 /** Heads of frames and the like around a request without a body. */
 const FRAME_BYTES = 64
 
-export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
-  readonly #door: Door
+export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2SinkOwner {
+  readonly #door: ConnectionListener
   readonly #stream: ServerHttp2Stream
   readonly #exchange: Exchange
-  readonly #body: StreamBody
-  readonly #sink: StreamSink
+  readonly #body: Http2Body
+  readonly #sink: Http2Sink
   /** As they were before they were packed. */
   readonly headBytes: number
   #state: 'open' | 'over' = 'open'
@@ -37,36 +42,41 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   #readBy = 0
   #writeBy = 0
 
-  constructor(door: Door, source: Peer, stream: ServerHttp2Stream, raw: readonly string[]) {
+  constructor(
+    door: ConnectionListener,
+    source: ClientAddress,
+    stream: ServerHttp2Stream,
+    raw: readonly string[],
+  ) {
     this.#door = door
     this.#stream = stream
     this.headBytes = raw.reduce((sum, text) => sum + text.length + 2, FRAME_BYTES)
-    const [head, fault] = readHead(raw, door.limits)
+    const [head, fault] = readHttp2Head(raw, door.limits)
     const framing = stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open'
-    this.#body = new StreamBody(stream, framing, head.length, this)
-    this.#sink = new StreamSink(stream, this)
-    stream.on('error', ignored)
+    this.#body = new Http2Body(stream, framing, head.length, this)
+    this.#sink = new Http2Sink(stream, this)
+    stream.on('error', ignoreStreamError)
     stream.on('aborted', () => this.#aborted())
-    this.#exchange = new Exchange(source, head, this.#body, this, door.steps)
+    this.#exchange = new Exchange(source, head, this.#body, this, door.handler)
     if (this.#body.framing !== 'none') this.#awaitBody()
-    const refused = fault ?? lengthFault(head.length, door.limits)
+    const refused = fault ?? checkBodyLength(head.length, door.limits)
     // The reset may have come with the head.
     if (this.#isShut) this.#aborted()
     else if (refused === null) door.serve(this.#exchange)
     else this.#exchange.fail(refused)
   }
 
-  get written(): number {
-    return this.#sink.written
+  get bytesWritten(): number {
+    return this.#sink.bytesWritten
   }
 
   /** Of the body, read or dropped. */
-  get received(): number {
+  get receivedBytes(): number {
     return this.#received
   }
 
   /** It was reset, by the client or for a fault of its, while an answer was being made. */
-  get wasLeft(): boolean {
+  get wasAbandoned(): boolean {
     return this.#wasLeft
   }
 
@@ -76,11 +86,11 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   }
 
   describe(now: number): ExchangeView {
-    const paused: Paused[] = []
-    if (this.#body.framing !== 'none' && this.#body.isHeld && !this.#stream.readableEnded)
+    const paused: PausedDirection[] = []
+    if (this.#body.framing !== 'none' && this.#body.isWaiting && !this.#stream.readableEnded)
       paused.push('request')
     if (this.#writeBy !== 0) paused.push('answer')
-    return exchangeView(this.#exchange, now, paused)
+    return describeExchange(this.#exchange, now, paused)
   }
 
   /** The gateway stops. */
@@ -89,7 +99,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   }
 
   sweep(now: number): void {
-    this.#body.weigh()
+    this.#body.updateUnreadCount()
     if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
     if (this.#readBy === 0) return
     if (this.#state === 'open' && this.#mayBeSilent) return this.#awaitBody()
@@ -98,9 +108,9 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
-  inform(head: ResponseHead): void {
+  sendInterim(head: ResponseHead): void {
     if (this.#stream.headersSent || this.#isShut) return
-    this.#stream.additionalHeaders(headersOf(head))
+    this.#stream.additionalHeaders(toHttp2Headers(head))
   }
 
   respond(exchange: Exchange, reply: Reply): void {
@@ -113,7 +123,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     if (isEmpty) head.remove('content-length')
     const isBare =
       exchange.request.method === 'HEAD' || isEmpty || status === 304 || body.framing === 'none'
-    const headers = headersOf(head)
+    const headers = toHttp2Headers(head)
     if (isBare) {
       if (body.framing !== 'none') body.cancel()
       this.#stream.respond(headers, { endStream: true })
@@ -131,7 +141,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     this.#writeBy = now + this.#door.limits.responseIdleTimeout
     this.#readBy = this.#body.framing === 'none' ? 0 : now + LINGER_MS
     // What the client still sends of its request has no reader any more.
-    if (!this.#stream.readableEnded) this.#body.drop()
+    if (!this.#stream.readableEnded) this.#body.discardRest()
   }
 
   sendCut(outcome: Outcome): void {
@@ -148,10 +158,10 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
 
   bodyCancelled(): void {}
 
-  bodyMoved(bytes: number): void {
+  bodyProgressed(bytes: number): void {
     this.#awaitBody()
     this.#received += bytes
-    const fault = lengthFault(this.#received, this.#door.limits)
+    const fault = checkBodyLength(this.#received, this.#door.limits)
     if (fault !== null) this.#exchange.fail(fault)
   }
 
@@ -163,7 +173,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     return isForbiddenRequestTrailer(name) || this.#door.limits.guardedNames.has(name)
   }
 
-  bodySpoilt(): void {
+  bodyInvalid(): void {
     this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer'))
   }
 
@@ -172,7 +182,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
     this.#gone()
     this.#sink.closed()
     this.#body.closed()
-    forget(this.#stream)
+    removeStreamListeners(this.#stream)
   }
 
   cut(): void {
@@ -187,7 +197,7 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
 
   /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
   get #mayBeSilent(): boolean {
-    return this.#body.isHeld || this.#exchange.phase === 'relay'
+    return this.#body.isWaiting || this.#exchange.phase === 'relay'
   }
 
   #aborted(): void {
@@ -234,21 +244,24 @@ export class Http2Stream implements Client, StreamBodyOwner, StreamSinkOwner {
   }
 }
 
-function headersOf(head: ResponseHead): OutgoingHttpHeaders {
-  const headers = noHeaders()
+function toHttp2Headers(head: ResponseHead): OutgoingHttpHeaders {
+  const headers = createHttp2Headers()
   headers[':status'] = head.status
-  return withFields(headers, head)
+  return addHttp2Fields(headers, head)
 }
 
 /** Fields that HTTP/1 has in its request line. */
-export const PSEUDO_FIELDS = 4
+export const MAX_PSEUDO_FIELDS = 4
 
 /** The head, or one that stands for it beside what is wrong with it. */
-function readHead(raw: readonly string[], limits: WireLimits): [RequestHead, GatewayError | null] {
+function readHttp2Head(
+  raw: readonly string[],
+  limits: WireLimits,
+): [RequestHead, GatewayError | null] {
   try {
-    if (raw.length / 2 > limits.maxHeaders + PSEUDO_FIELDS)
-      throw headTooLarge(limits, 'http1MaxHeaders')
-    return [requestHeadFrom(raw), null]
+    if (raw.length / 2 > limits.maxHeaders + MAX_PSEUDO_FIELDS)
+      throw buildHeadTooLargeError(limits, 'http1MaxHeaders')
+    return [parseHttp2RequestHead(raw), null]
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return [RequestHead.unreadable('HTTP/2'), error]

@@ -2,55 +2,59 @@
 
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
-import { Server as TlsServer, createServer as createTlsServer } from 'node:tls'
-import type { SecureContext, TLSSocket } from 'node:tls'
-import { TCP_OPTIONS } from '../base/bounds/limits.ts'
-import type { PortLimits } from '../base/bounds/limits.ts'
-import { bindKey } from '../base/config/bind-key.ts'
-import type { Exchange } from '../base/exchange.ts'
-import { someOf } from '../base/live/views.ts'
-import type { ListenerCounts, ListenerView } from '../base/live/views.ts'
-import type { OpenedPort, OpenPort } from '../base/processes/open-port.ts'
-import { Sweeper } from '../base/sweeper.ts'
-import type { Manner, Peer, Steps } from '../base/types.ts'
-import { socketOf } from '../base/wire/handle.ts'
-import { Wire } from '../base/wire/socket.ts'
-import type { Connection, Door, Leaving, PortNeighbours } from './door.ts'
-import type { Entrance, Gate } from './gate.ts'
-import { Http1Connection } from './http1.ts'
-import { Http2Connection } from './http2.ts'
-import { peerOf } from './peer.ts'
-import type { Certificates } from './tls.ts'
+import { createSecureContext, createServer as createTlsServer, Server as TlsServer } from 'node:tls'
+import type { SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
+import { bindKeyOf } from '../config/bind-key.ts'
+import type { ListenerTls } from '../config/config-types.ts'
+import { TCP_OPTIONS } from '../core/bounds.ts'
+import type { PortLimits } from '../core/bounds.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { OpenedPort, OpenPort } from '../core/listening-sockets.ts'
+import { limitList } from '../core/runtime-views.ts'
+import type { ListenerCounts, ListenerView } from '../core/runtime-views.ts'
+import { createSocket } from '../core/socket-handle.ts'
+import { Sweeper } from '../core/sweeper.ts'
+import type { ClientAddress, DrainMode, ExchangeHandler } from '../core/types.ts'
+import { TransportSocket } from '../http/transport-socket.ts'
+import type { AdmissionPort, ConnectionAdmission } from './admission.ts'
+import type {
+  ClientConnection,
+  ConnectionHandover,
+  ConnectionListener,
+  PortPeers,
+} from './connection-listener.ts'
+import { Http1Connection } from './http1-connection.ts'
+import { Http2Connection } from './http2-session.ts'
 
 export interface ListenerOptions {
   address: string
   port: number
   /** Null for a plain listener. */
-  certificates: Certificates | null
+  certificates: ListenerCertificates | null
   limits: PortLimits
-  steps: Steps
+  handler: ExchangeHandler
   readonly openPort: OpenPort
   /** That of all ports. */
-  readonly gate: Gate
+  readonly admission: ConnectionAdmission
   /** Null where there are none. */
-  readonly neighbours: PortNeighbours | null
+  readonly peers: PortPeers | null
   readonly serve: (exchange: Exchange) => void
   /** Somebody has connected. */
-  readonly opened: (socket: Socket) => void
+  readonly onConnection: (socket: Socket) => void
   /** The port cannot take a connection just now, for want of file descriptors mostly. */
-  readonly troubled: (error: Error) => void
+  readonly onAcceptError: (error: Error) => void
 }
 
-export class Listener implements Door, Entrance {
+export class Listener implements ConnectionListener, AdmissionPort {
   limits: PortLimits
-  readonly steps: Steps
+  readonly handler: ExchangeHandler
   readonly isSecure: boolean
-  readonly neighbours: PortNeighbours | null
-  readonly connections: Sweeper<Connection>
+  readonly peers: PortPeers | null
+  readonly connections: Sweeper<ClientConnection>
   readonly serve: (exchange: Exchange) => void
   readonly #server: Server
   readonly #options: ListenerOptions
-  #certificates: Certificates | null
+  #certificates: ListenerCertificates | null
   #opened: OpenedPort | null = null
   #state: 'open' | 'lingering' | 'draining' | 'closed' = 'open'
   /** TLS handshakes under way. */
@@ -67,20 +71,20 @@ export class Listener implements Door, Entrance {
     const { limits } = options
     this.#options = options
     this.limits = limits
-    this.steps = options.steps
+    this.handler = options.handler
     this.serve = options.serve
     this.isSecure = options.certificates !== null
     // Keys and counters of TLS are in this process, and cannot go to another.
-    this.neighbours = this.isSecure ? null : options.neighbours
+    this.peers = this.isSecure ? null : options.peers
     this.#certificates = options.certificates
-    this.connections = new Sweeper(shortestOf(limits))
+    this.connections = new Sweeper(shortestTimeoutOf(limits))
     this.#server = this.#createServer()
   }
 
   /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
-  update(limits: PortLimits, certificates: Certificates | null): void {
+  update(limits: PortLimits, certificates: ListenerCertificates | null): void {
     this.limits = limits
-    this.connections.look(shortestOf(limits))
+    this.connections.setShortestDeadline(shortestTimeoutOf(limits))
     if (certificates === null || !(this.#server instanceof TlsServer)) return
     this.#certificates = certificates
     this.#server.setSecureContext(certificates.fallback)
@@ -113,13 +117,13 @@ export class Listener implements Door, Entrance {
   }
 
   /** Stops accepting; idle connections end now, busy ones behind their last answer. Resolves when all are gone. */
-  async drain(manner: Manner): Promise<void> {
+  async drain(manner: DrainMode): Promise<void> {
     this.#state = manner === 'now' ? 'draining' : 'lingering'
     this.#opened?.close()
     for (const connection of this.connections.members) connection.drain(manner)
     if (manner === 'linger' && this.#handshakes > 0)
       await new Promise<void>((resolve) => (this.#whenShaken = resolve))
-    await this.connections.empty()
+    await this.connections.whenEmpty()
   }
 
   /** The time is up: what still runs is cut. */
@@ -129,29 +133,29 @@ export class Listener implements Door, Entrance {
   }
 
   /** As the configuration has it. */
-  get bind(): number {
+  get configuredPort(): number {
     return this.#options.port
   }
 
   /** A connection that another worker accepted, and counted. */
-  adopt({ handle, unread, moves }: Leaving): void {
-    const socket = socketOf(handle, { pauseOnCreate: true })
+  adoptConnection({ handle, unread, handoverCount }: ConnectionHandover): void {
+    const socket = createSocket(handle, { pauseOnCreate: true })
     const source = this.#admit(socket, unread)
     if (source === null) return
-    const connection = new Http1Connection(this, source, moves)
-    connection.attach(Wire.accepted(socket, connection))
+    const connection = new Http1Connection(this, source, handoverCount)
+    connection.attach(TransportSocket.fromAccepted(socket, connection))
     connection.data(unread, 0, unread.length)
   }
 
-  http2(socket: Socket, source: Peer): void {
+  adoptHttp2(socket: Socket, source: ClientAddress): void {
     new Http2Connection(this, socket, source)
   }
 
-  number(): number {
+  nextConnectionId(): number {
     return ++this.#numbered
   }
 
-  carried(source: Peer, bytesIn: number, bytesOut: number): void {
+  recordClosed(source: ClientAddress, bytesIn: number, bytesOut: number): void {
     this.#bytesIn += bytesIn
     this.#bytesOut += bytesOut
     if (!this.isSecure) this.#left(source)
@@ -166,7 +170,7 @@ export class Listener implements Door, Entrance {
       bytesOut += connection.bytesOut
     }
     return {
-      bind: bindKey(this.#options.port),
+      bind: bindKeyOf(this.#options.port),
       state: this.#state === 'lingering' ? 'draining' : this.#state,
       accepted: this.#accepts,
       open: members.size,
@@ -177,7 +181,7 @@ export class Listener implements Door, Entrance {
 
   describe(now: number): ListenerView {
     const { members } = this.connections
-    const connections = someOf(members, (connection) => connection.describe(now))
+    const connections = limitList(members, (connection) => connection.describe(now))
     return { ...this.counts, connections }
   }
 
@@ -214,10 +218,10 @@ export class Listener implements Door, Entrance {
     return server
   }
 
-  #admit(socket: Socket, unread: Buffer | null = null): Peer | null {
+  #admit(socket: Socket, unread: Buffer | null = null): ClientAddress | null {
     const isOver = this.isDraining && this.#state !== 'lingering'
     if (isOver) socket.destroy()
-    const source = isOver ? null : this.#options.gate.admit(socket, this, unread)
+    const source = isOver ? null : this.#options.admission.admit(socket, this, unread)
     if (source !== null) this.#open++
     return source
   }
@@ -227,9 +231,9 @@ export class Listener implements Door, Entrance {
     if (this.#handshakes === 0) this.#whenShaken?.()
   }
 
-  #left(source: Peer): void {
+  #left(source: ClientAddress): void {
     this.#open--
-    this.#options.gate.left(source)
+    this.#options.admission.release(source)
   }
 
   #accepted(socket: Socket): void {
@@ -237,12 +241,12 @@ export class Listener implements Door, Entrance {
     if (source === null) return
     this.#count(socket)
     const connection = new Http1Connection(this, source)
-    connection.attach(Wire.accepted(socket, connection))
+    connection.attach(TransportSocket.fromAccepted(socket, connection))
   }
 
   #count(socket: Socket): void {
     this.#accepts++
-    this.#options.opened(socket)
+    this.#options.onConnection(socket)
   }
 
   #secured(socket: TLSSocket): void {
@@ -253,23 +257,104 @@ export class Listener implements Door, Entrance {
   #welcome(socket: TLSSocket): void {
     if (this.isDraining && this.#state !== 'lingering') return void socket.destroy()
     this.#count(socket)
-    const source = peerOf(socket, true)
-    if (socket.alpnProtocol === 'h2') return this.http2(socket, source)
+    const source = clientAddressOf(socket, true)
+    if (socket.alpnProtocol === 'h2') return this.adoptHttp2(socket, source)
     const connection = new Http1Connection(this, source)
-    connection.attach(Wire.secured(socket, connection))
+    connection.attach(TransportSocket.fromSecured(socket, connection))
   }
 
   async #listenOn(host: string, port: number): Promise<void> {
     this.#opened = await this.#options.openPort(this.#server, { host, port })
-    this.#server.on('error', this.#options.troubled)
+    this.#server.on('error', this.#options.onAcceptError)
   }
 }
 
-function shortestOf(limits: PortLimits): number {
+function shortestTimeoutOf(limits: PortLimits): number {
   return Math.min(
     limits.headTimeout,
     limits.bodyIdleTimeout,
     limits.responseIdleTimeout,
     limits.keepAliveTimeout,
   )
+}
+
+// Certificates of a listener: which one a client gets by the name it asks for.
+
+export interface ListenerCertificate {
+  /** Exact, `*.suffix`, or '' for any. */
+  readonly hostname: string
+  readonly tls: ListenerTls
+}
+
+/** The certificates in force; a reload replaces them while the port stays open. */
+export class ListenerCertificates {
+  readonly #first: ListenerTls
+  readonly #contexts: readonly NamedContext[]
+
+  constructor(certificates: readonly ListenerCertificate[]) {
+    this.#first = certificates[0]!.tls
+    this.#contexts = certificates.map(({ hostname, tls }) => ({
+      hostname,
+      context: createContext(tls),
+    }))
+  }
+
+  /** For clients that name nobody: the first one. */
+  get fallback(): SecureContextOptions {
+    return toContextOptions(this.#first)
+  }
+
+  /** Undefined leaves the fallback. */
+  contextFor(name: string): SecureContext | undefined {
+    return findContext(this.#contexts, name.toLowerCase())
+  }
+}
+
+interface NamedContext {
+  readonly hostname: string
+  readonly context: SecureContext
+}
+
+/** Exact before the longest wildcard before any; undefined leaves the default. */
+function findContext(contexts: readonly NamedContext[], name: string): SecureContext | undefined {
+  let best: NamedContext | undefined
+  for (const candidate of contexts) {
+    const { hostname } = candidate
+    if (hostname === name) return candidate.context
+    const fits =
+      hostname === '' || (hostname.startsWith('*.') && name.endsWith(hostname.substring(1)))
+    if (fits && (best === undefined || hostname.length > best.hostname.length)) best = candidate
+  }
+  return best?.context
+}
+
+function createContext(tls: ListenerTls): SecureContext {
+  return createSecureContext(toContextOptions(tls))
+}
+
+function toContextOptions(tls: ListenerTls): SecureContextOptions {
+  return {
+    cert: tls.cert,
+    key: tls.key.reveal(),
+    minVersion: tls.minVersion,
+    maxVersion: tls.maxVersion,
+  }
+}
+
+// Who is at the other end of an accepted socket.
+
+export function clientAddressOf(socket: Socket, secure: boolean): ClientAddress {
+  const raw = socket.remoteAddress ?? ''
+  // A dual-stack listener shows IPv4 clients in IPv6's clothes.
+  const address = raw.startsWith('::ffff:') ? raw.substring(7) : raw
+  return buildClientAddress(address, socket.remotePort ?? 0, secure)
+}
+
+export function buildClientAddress(address: string, port: number, secure: boolean): ClientAddress {
+  return {
+    address,
+    port,
+    label: address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`,
+    secure,
+  }
 }

@@ -1,9 +1,9 @@
 // /config_dump: what is in force, in the shape tools know, and without secrets (reference.md 7.3).
 
-import { bindKey } from '../base/config/bind-key.ts'
-import type { LimitConfig } from '../base/config/limit-types.ts'
-import { ShownParts } from '../base/config/shown-parts.ts'
-import type { Addresses } from '../base/config/shown-parts.ts'
+import { bindKeyOf } from '../config/bind-key.ts'
+import type { LimitConfig } from '../config/policy-types.ts'
+import { ConfigPartFormatter, formatAddress } from '../config/show.ts'
+import type { AdminAddresses, ConfigFormatter } from '../config/show.ts'
 import type {
   BackendConfig,
   Config,
@@ -11,11 +11,9 @@ import type {
   ListenerConfig,
   RouteConfig,
   UiConfig,
-} from '../base/config/types.ts'
-import type { LimitStatus } from '../base/limit/status.ts'
-import { VERSION } from '../base/version.ts'
-import { addressText } from '../base/config/show.ts'
-import type { Showing } from '../base/config/show.ts'
+} from '../config/config-types.ts'
+import type { LimitStatus } from '../config/limit-status.ts'
+import { VERSION } from '../core/version.ts'
 
 /** Which keys tokens are checked by, and how old they are. */
 export interface KeySetStatus {
@@ -33,11 +31,11 @@ export interface BackendStatus {
   readonly latencyMs: number | null
 }
 
-export interface DumpSource {
+export interface ConfigDumpSource {
   readonly config: Config
   readonly generation: number
   readonly loadedAt: Date
-  readonly addresses: Addresses
+  readonly addresses: AdminAddresses
   /** Key sets of identity providers, by URL. */
   readonly keySets: readonly KeySetStatus[]
   readonly limits: readonly LimitStatus[]
@@ -47,20 +45,20 @@ export interface DumpSource {
   readonly refusal: { readonly at: Date; readonly problems: readonly string[] } | null
 }
 
-export function configDump(source: DumpSource): unknown {
-  return new Dump(source.config).whole(source)
+export function buildConfigDump(source: ConfigDumpSource): unknown {
+  return new ConfigDumpBuilder(source.config).build(source)
 }
 
-class Dump {
-  readonly #parts: ShownParts
-  readonly #showing: Showing
+class ConfigDumpBuilder {
+  readonly #parts: ConfigPartFormatter
+  readonly #showing: ConfigFormatter
 
   constructor(config: Config) {
-    this.#parts = new ShownParts(config)
-    this.#showing = this.#parts.showing
+    this.#parts = new ConfigPartFormatter(config)
+    this.#showing = this.#parts.formatter
   }
 
-  whole(source: DumpSource): unknown {
+  build(source: ConfigDumpSource): unknown {
     const { config, generation, loadedAt, addresses, refusal, keySets, limits, statusOf } = source
     const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
     const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
@@ -70,22 +68,22 @@ class Dump {
       ...(refusal !== null && {
         lastRefusedReload: {
           at: refusal.at.toISOString(),
-          problems: this.#showing.show(refusal.problems),
+          problems: this.#showing.format(refusal.problems),
         },
       }),
       binds: config.gateways.map((gateway) => this.#bind(gateway)),
       backends: backends.map((backend) => ({
         ...this.#backend(backend),
-        ...shownStatus(statusOf(backend.key)),
+        ...formatBackendStatus(statusOf(backend.key)),
       })),
       workloads: [],
       services: [],
-      policies: this.#showing.written(config.resources),
-      keySets: this.#showing.show(keySets),
+      policies: this.#showing.formatAsWritten(config.resources),
+      keySets: this.#showing.format(keySets),
       limits: limits.map((limit) => this.#limit(limit)),
       version: { version: VERSION, node: process.version },
-      config: this.#parts.process(config, addresses),
-      frontendPolicies: this.#parts.frontend(config.wire),
+      config: this.#parts.formatProcess(config, addresses),
+      frontendPolicies: this.#parts.formatFrontend(config.wire),
       ...(config.ui !== null && { ui: this.#ui(config.ui) }),
     }
   }
@@ -96,8 +94,8 @@ class Dump {
 
   #bind({ port, address, listeners, name, limits }: GatewayConfig): unknown {
     return {
-      key: bindKey(port),
-      address: addressText({ host: address, port }),
+      key: bindKeyOf(port),
+      address: formatAddress({ host: address, port }),
       protocol: listeners.some(({ tls }) => tls !== null) ? 'tls' : 'http',
       tunnelProtocol: 'direct',
       mode: 'standard',
@@ -114,7 +112,7 @@ class Dump {
       gatewayNamespace: 'default',
       listenerName: name,
       hostname,
-      protocol: tls === null ? protocol : { [protocol]: this.#parts.tls(tls) },
+      protocol: tls === null ? protocol : { [protocol]: this.#parts.formatTls(tls) },
       routes: byKey(routes, (route) => this.#route(route)),
       inlinePolicies: this.#policies(policies, []),
     }
@@ -127,7 +125,7 @@ class Dump {
       name,
       namespace: 'default',
       hostnames,
-      matches: matches.map((match) => this.#parts.match(match)),
+      matches: matches.map((match) => this.#parts.formatMatch(match)),
       backends: backends.map((backend) => ({ weight: backend.weight, backend: backend.key })),
       inlinePolicies: this.#policies(policies, limits),
     }
@@ -138,18 +136,18 @@ class Dump {
     const { id: _id, amount: _amount, decisions: _decisions, ...told } = status
     const { key, keys, shared, tightest, ...limit } = told
     const { remaining, reset } = shared
-    if (key === null) return this.#showing.fields({ ...limit, remaining, reset })
+    if (key === null) return this.#showing.formatFields({ ...limit, remaining, reset })
     const values = tightest.map((one) => ({
-      key: this.#showing.valueOf(key, one.key),
+      key: this.#showing.formatKeyValue(key, one.key),
       remaining: one.remaining,
     }))
-    const shown = this.#showing.fields({ ...limit, key, reset, keys })
+    const shown = this.#showing.formatFields({ ...limit, key, reset, keys })
     return { ...shown, remaining: { shared: remaining, tightest: values } }
   }
 
   #backend(backend: BackendConfig): object {
     const { kind, key, policies } = backend
-    const target = this.#parts.target(backend)
+    const target = this.#parts.formatTarget(backend)
     return {
       backend: { [kind]: { name: key, namespace: 'default', target } },
       inlinePolicies: this.#policies(policies, []),
@@ -157,19 +155,19 @@ class Dump {
   }
 
   #policies(policies: object, limits: readonly LimitConfig[]): unknown[] {
-    const shown = Object.entries(this.#parts.policies(policies))
-    if (limits.length > 0) shown.push(['rateLimit', { local: this.#parts.limits(limits) }])
+    const shown = Object.entries(this.#parts.formatPolicies(policies))
+    if (limits.length > 0) shown.push(['rateLimit', { local: this.#parts.formatLimits(limits) }])
     return shown.map(([kind, policy]) => ({ [kind]: policy }))
   }
 }
 
 /** One that nobody has asked was asked 0 times. */
-function shownStatus(status: BackendStatus | null): object {
+function formatBackendStatus(status: BackendStatus | null): object {
   const { requests = 0, health = null, latencyMs = null } = status ?? {}
-  return { requests, health: rounded(health), latencyMs: rounded(latencyMs) }
+  return { requests, health: roundOrNull(health), latencyMs: roundOrNull(latencyMs) }
 }
 
-function rounded(value: number | null): number | null {
+function roundOrNull(value: number | null): number | null {
   return value === null ? null : Number(value.toFixed(3))
 }
 

@@ -1,11 +1,11 @@
 // The routes of one listener, found by host, then path, then everything else a match may ask for.
 
-import type { RouteMatch } from '../base/config/types.ts'
-import type { RequestHead } from '../base/wire/head.ts'
-import { conditionsHold } from './conditions.ts'
-import type { Scheme } from './conditions.ts'
-import { Hosts } from './hosts.ts'
-import { matches } from './matches.ts'
+import type { RouteMatch, ValueMatch } from '../config/config-types.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { RequestHead } from '../core/head.ts'
+import { MAX_REGEX_SUBJECT } from '../expressions/regex.ts'
+import type { Regex } from '../expressions/regex.ts'
+import { HostTable } from './host-table.ts'
 
 export interface RouteEntry<T> {
   readonly key: string
@@ -14,22 +14,22 @@ export interface RouteEntry<T> {
   readonly value: T
 }
 
-export interface Found<T> {
+export interface FoundRoute<T> {
   readonly value: T
   /** The path prefix that matched, without a slash at its end; '' for `/`, and for a match of another kind. */
   readonly prefix: string
 }
 
 /** One match of one route. */
-interface Candidate<T> extends Found<T> {
+interface RouteCandidate<T> extends FoundRoute<T> {
   readonly key: string
   readonly match: RouteMatch
 }
 
 export class RouteTable<T> {
-  readonly #hosts = new Hosts<PathTable<T>>()
+  readonly #hosts = new HostTable<PathTable<T>>()
 
-  constructor(routes: Iterable<RouteEntry<T>>, scheme: Scheme = 'http') {
+  constructor(routes: Iterable<RouteEntry<T>>, scheme: UrlScheme = 'http') {
     for (const route of routes)
       for (const hostname of route.hostnames.length === 0 ? [''] : route.hostnames) {
         let paths = this.#hosts.get(hostname)
@@ -39,41 +39,41 @@ export class RouteTable<T> {
   }
 
   /** The route that fits best; the result is made at construction and shared between requests. */
-  find(request: RequestHead): Found<T> | undefined {
+  find(request: RequestHead): FoundRoute<T> | undefined {
     return this.#hosts.search(request.authority, request, lookUp)
   }
 
   /** Of every route whose hostname fits, whatever else it asks for. */
   keysFor(request: RequestHead): Set<string> {
     const keys = new Set<string>()
-    this.#hosts.search(request.authority, request, gather(keys))
+    this.#hosts.search(request.authority, request, collectKeys(keys))
     return keys
   }
 }
 
 /** Never finds one, so that all are visited. */
-function gather(keys: Set<string>) {
+function collectKeys(keys: Set<string>) {
   return (paths: PathTable<unknown>): undefined => {
     for (const key of paths.keys) keys.add(key)
   }
 }
 
-function lookUp<T>(paths: PathTable<T>, request: RequestHead): Found<T> | undefined {
+function lookUp<T>(paths: PathTable<T>, request: RequestHead): FoundRoute<T> | undefined {
   return paths.find(request)
 }
 
 /** The routes of one hostname. */
 class PathTable<T> {
   readonly keys = new Set<string>()
-  readonly #scheme: Scheme
-  readonly #exact = new Map<string, Candidate<T>[]>()
-  readonly #prefixes = new Map<string, Candidate<T>[]>()
-  readonly #regexes: Candidate<T>[] = []
+  readonly #scheme: UrlScheme
+  readonly #exact = new Map<string, RouteCandidate<T>[]>()
+  readonly #prefixes = new Map<string, RouteCandidate<T>[]>()
+  readonly #regexes: RouteCandidate<T>[] = []
   /** Which lengths prefixes have, so that a path with many slashes costs no look-up for each. */
   readonly #lengths = new Set<number>()
   #longest = -1
 
-  constructor(scheme: Scheme) {
+  constructor(scheme: UrlScheme) {
     this.#scheme = scheme
   }
 
@@ -84,16 +84,16 @@ class PathTable<T> {
       const prefix = path.kind === 'prefix' ? path.value.replace(/\/+$/, '') : ''
       const candidate = { key, match, value, prefix }
       if (path.kind === 'regex') insert(this.#regexes, candidate)
-      else if (path.kind === 'exact') insert(listAt(this.#exact, path.value), candidate)
+      else if (path.kind === 'exact') insert(listInMap(this.#exact, path.value), candidate)
       else {
-        insert(listAt(this.#prefixes, prefix), candidate)
+        insert(listInMap(this.#prefixes, prefix), candidate)
         this.#lengths.add(prefix.length)
         this.#longest = Math.max(this.#longest, prefix.length)
       }
     }
   }
 
-  find(request: RequestHead): Found<T> | undefined {
+  find(request: RequestHead): FoundRoute<T> | undefined {
     const { path } = request
     const exact = this.#exact.get(path)
     return (
@@ -104,7 +104,7 @@ class PathTable<T> {
   }
 
   /** From the longest prefix that could fit, segment by segment to `/`. */
-  #byPrefix(path: string, request: RequestHead): Found<T> | undefined {
+  #byPrefix(path: string, request: RequestHead): FoundRoute<T> | undefined {
     let end = path.length > this.#longest ? path.lastIndexOf('/', this.#longest) : path.length
     for (; end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
       if (!this.#lengths.has(end)) continue
@@ -115,36 +115,39 @@ class PathTable<T> {
     return undefined
   }
 
-  #byRegex(path: string, request: RequestHead): Found<T> | undefined {
+  #byRegex(path: string, request: RequestHead): FoundRoute<T> | undefined {
     for (const candidate of this.#regexes) {
       const { match } = candidate
-      if (match.path.kind === 'regex' && matches(match.path.regex, path))
-        if (conditionsHold(match, request, this.#scheme)) return candidate
+      if (match.path.kind === 'regex' && matchesRegex(match.path.regex, path))
+        if (matchesConditions(match, request, this.#scheme)) return candidate
     }
     return undefined
   }
 
-  #first(candidates: readonly Candidate<T>[], request: RequestHead): Found<T> | undefined {
+  #first(
+    candidates: readonly RouteCandidate<T>[],
+    request: RequestHead,
+  ): FoundRoute<T> | undefined {
     for (const candidate of candidates)
-      if (conditionsHold(candidate.match, request, this.#scheme)) return candidate
+      if (matchesConditions(candidate.match, request, this.#scheme)) return candidate
     return undefined
   }
 }
 
-function listAt<T>(map: Map<string, T[]>, key: string): T[] {
+function listInMap<T>(map: Map<string, T[]>, key: string): T[] {
   let list = map.get(key)
   if (list === undefined) map.set(key, (list = []))
   return list
 }
 
 /** Keeps a list in the order of precedence. */
-function insert<T>(list: Candidate<T>[], candidate: Candidate<T>): void {
+function insert<T>(list: RouteCandidate<T>[], candidate: RouteCandidate<T>): void {
   list.push(candidate)
   list.sort(byPrecedence)
 }
 
 /** Longer path, having a method, more headers, more parameters, then the key. */
-function byPrecedence(a: Candidate<unknown>, b: Candidate<unknown>): number {
+function byPrecedence(a: RouteCandidate<unknown>, b: RouteCandidate<unknown>): number {
   return (
     b.match.path.value.length - a.match.path.value.length ||
     Number(b.match.method !== '') - Number(a.match.method !== '') ||
@@ -157,4 +160,113 @@ function byPrecedence(a: Candidate<unknown>, b: Candidate<unknown>): number {
 function compare(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
+}
+
+// What a match asks of a request beside its path: method, headers and query.
+
+type UrlScheme = 'http' | 'https'
+
+/** Whether everything but the path holds. */
+function matchesConditions(match: RouteMatch, request: RequestHead, scheme: UrlScheme): boolean {
+  if (match.method !== '' && match.method !== request.method) return false
+  for (const { name, value } of match.headers)
+    if (!matchesValue(value, findHeaderValue(request, name, scheme))) return false
+  if (match.query.length === 0) return true
+  const { query } = request
+  for (const { name, value } of match.query)
+    if (!matchesValue(value, findQueryValue(query, name))) return false
+  return true
+}
+
+function matchesValue(match: ValueMatch, value: string | undefined): boolean {
+  if (value === undefined) return false
+  return match.kind === 'exact' ? match.value === value : matchesRegex(match.regex, value)
+}
+
+function findHeaderValue(
+  request: RequestHead,
+  name: string,
+  scheme: UrlScheme,
+): string | undefined {
+  switch (name) {
+    case ':authority':
+      return request.authority
+    case ':method':
+      return request.method
+    case ':path':
+      return request.target
+    case ':scheme':
+      return scheme
+    default:
+      return request.get(name)
+  }
+}
+
+/** The first value of a parameter, decoded as a form would; without taking the others apart. */
+export function findQueryValue(query: string, name: string): string | undefined {
+  for (let from = 0; from < query.length;) {
+    let end = query.indexOf('&', from)
+    if (end < 0) end = query.length
+    const equals = query.indexOf('=', from)
+    const nameEnd = equals < 0 || equals > end ? end : equals
+    if (decodeQueryText(query.substring(from, nameEnd)) === name)
+      return decodeQueryText(query.substring(Math.min(nameEnd + 1, end), end))
+    from = end + 1
+  }
+  return undefined
+}
+
+function decodeQueryText(text: string): string {
+  if (!text.includes('%') && !text.includes('+')) return text
+  // URLSearchParams leaves a broken escape as it is, where decodeURIComponent would throw.
+  return new URLSearchParams(`x=${text}`).get('x')!
+}
+
+// Runs a regex of the configuration on a text that the client sent.
+
+/**
+ * Refuses a text over the bound: to say that it does not match would send it past this route's policies to another
+ * route.
+ */
+function matchesRegex(regex: Regex, text: string): boolean {
+  if (text.length <= MAX_REGEX_SUBJECT) return regex.test(text)
+  throw new GatewayError(
+    'HEAD_TOO_LARGE',
+    `request head too large: more than ${MAX_REGEX_SUBJECT} characters where a route matches by regex`,
+  )
+}
+
+// A random choice among entries, each as likely as its weight says.
+
+export interface WeightedEntry<T> {
+  readonly value: T
+  /** A whole number; 0 is never chosen. */
+  readonly weight: number
+}
+
+export class WeightedPicker<T> {
+  readonly #values: T[] = []
+  /** The sum of the weights up to and with each entry. */
+  readonly #sums: number[] = []
+  readonly #random: () => number
+  #total = 0
+
+  constructor(entries: Iterable<WeightedEntry<T>>, random: () => number = Math.random) {
+    this.#random = random
+    for (const { value, weight } of entries) {
+      if (weight === 0) continue
+      this.#total += weight
+      this.#values.push(value)
+      this.#sums.push(this.#total)
+    }
+  }
+
+  /** Undefined when no entry has any weight. */
+  pick(): T | undefined {
+    const values = this.#values
+    if (values.length < 2) return values[0]
+    const at = this.#random() * this.#total
+    for (let i = 0; i < values.length; i++) if (at < this.#sums[i]!) return values[i]
+    return values[values.length - 1]
+  }
 }

@@ -5,8 +5,8 @@ import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { nearest } from '../base/nearest-name.ts'
-import { hostOf } from '../base/places/loopback.ts'
+import { nearest } from '../text/nearest-name.ts'
+import { hostOfAuthority } from '../core/addresses.ts'
 import type { Invocation } from './gwctl-commands.ts'
 
 /** The address of an admin interface. */
@@ -103,7 +103,7 @@ function parseAddress(text: string, source: string): AdminAddress {
   const isBare = url?.pathname === '/' && url.search === '' && url.hash === ''
   if (url?.protocol !== 'http:' || !isBare || url.username !== '')
     throw new Error(`invalid ${source} ${text}: expected http://host:port or unix:/path`)
-  return tcpAddress(hostOf(url.hostname), url.port === '' ? ADMIN_PORT : Number(url.port))
+  return tcpAddress(hostOfAuthority(url.hostname), url.port === '' ? ADMIN_PORT : Number(url.port))
 }
 
 function tcpAddress(host: string, port: number): AdminAddress {

@@ -2,7 +2,7 @@
 
 import sade from 'sade'
 import type { Sade } from 'sade'
-import { nearest } from '../base/nearest-name.ts'
+import { nearest } from '../text/nearest-name.ts'
 import { COMMANDS, printVersion } from './gwctl-commands.ts'
 import type { Command, Invocation, Option } from './gwctl-commands.ts'
 

@@ -263,6 +263,6 @@ export const COMMANDS: readonly Command[] = [
 ]
 
 export async function printVersion(): Promise<void> {
-  const { VERSION } = await import('../base/version.ts')
+  const { VERSION } = await import('../core/version.ts')
   process.stdout.write(`gwctl ${VERSION}\n`)
 }

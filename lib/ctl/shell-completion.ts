@@ -1,6 +1,6 @@
 // gwctl completion: generates the completion script of a shell from the table of commands.
 
-import { nearest } from '../base/nearest-name.ts'
+import { nearest } from '../text/nearest-name.ts'
 import type { Command } from './gwctl-commands.ts'
 
 const SCRIPTS: ReadonlyMap<string, (commands: readonly Command[]) => string> = new Map([

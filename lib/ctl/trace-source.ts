@@ -3,7 +3,7 @@
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { EventReader } from '../base/sse/reader.ts'
+import { EventReader } from '../text/sse-reader.ts'
 import { checkedLine } from '../trace-view/trace-file.ts'
 import { openResponse, readResponseBody, refusalText, statusTextOf } from './admin-client.ts'
 import type { AdminAddress } from './admin-client.ts'

@@ -1,38 +1,41 @@
 // cors: which pages of other origins may call. Refuses nobody: a browser without these headers does.
 
-import type { CorsConfig } from '../base/config/types.ts'
-import { replyOf } from '../base/reply.ts'
-import type { Policy, Reply } from '../base/types.ts'
-import type { RequestHead, ResponseHead } from '../base/wire/head.ts'
-import { Origins } from './origins.ts'
+import type { CorsConfig } from '../config/config-types.ts'
+import type { RequestHead, ResponseHead } from '../core/head.ts'
+import { buildReply } from '../core/replies.ts'
+import type { Policy, Reply } from '../core/types.ts'
 
-export function cors(config: CorsConfig): Policy {
-  const origins = new Origins(config.allowOrigins)
+export function createCorsPolicy(config: CorsConfig): Policy {
+  const origins = new AllowedOrigins(config.allowOrigins)
   return {
     kind: 'cors',
     request(exchange) {
       const { request } = exchange
       const origin = request.get('origin')
       if (origin === undefined) {
-        exchange.trace?.skip('the request has no Origin')
+        exchange.trace?.skipPolicy('the request has no Origin')
         return undefined
       }
-      if (origins.allows(origin)) exchange.allowedOrigin = origin
-      exchange.trace?.note(exchange.allowedOrigin === '' ? 'origin not allowed' : 'origin allowed')
+      if (origins.allows(origin)) exchange.enforcement.allowedOrigin = origin
+      exchange.trace?.notePolicy(
+        exchange.enforcement.allowedOrigin === '' ? 'origin not allowed' : 'origin allowed',
+      )
       if (request.method !== 'OPTIONS') return undefined
-      if (exchange.allowedOrigin !== '') return preflight(config, request, origin)
-      return request.has('access-control-request-method') ? replyOf(200, []) : undefined
+      if (exchange.enforcement.allowedOrigin !== '') return answerPreflight(config, request, origin)
+      return request.has('access-control-request-method') ? buildReply(200, []) : undefined
     },
     response(exchange, head) {
-      const { allowedOrigin } = exchange
-      if (allowedOrigin !== '') permit(config, allowedOrigin, head)
+      const {
+        enforcement: { allowedOrigin },
+      } = exchange
+      if (allowedOrigin !== '') addCorsHeaders(config, allowedOrigin, head)
       // An answer that names its reader, or may, must not be kept for another one.
-      if (allowedOrigin !== '' || !origins.isAny) varyByOrigin(head)
+      if (allowedOrigin !== '' || !origins.allowsAny) varyByOrigin(head)
     },
   }
 }
 
-function preflight(config: CorsConfig, request: RequestHead, origin: string): Reply {
+function answerPreflight(config: CorsConfig, request: RequestHead, origin: string): Reply {
   const fields: [string, string][] = []
   const { allowMethods, allowHeaders, allowCredentials, maxAge } = config
   const methods = request.get('access-control-request-method')
@@ -40,16 +43,16 @@ function preflight(config: CorsConfig, request: RequestHead, origin: string): Re
   const says = (name: string, value: string) => {
     if (value !== '') fields.push([name, value])
   }
-  says('access-control-allow-methods', allowed(allowMethods, methods, allowCredentials))
-  says('access-control-allow-headers', allowed(allowHeaders, headers, allowCredentials))
+  says('access-control-allow-methods', formatAllowedList(allowMethods, methods, allowCredentials))
+  says('access-control-allow-headers', formatAllowedList(allowHeaders, headers, allowCredentials))
   if (maxAge !== null) fields.push(['access-control-max-age', String(Math.floor(maxAge / 1000))])
-  const reply = replyOf(200, fields)
-  permit(config, origin, reply.head)
+  const reply = buildReply(200, fields)
+  addCorsHeaders(config, origin, reply.head)
   return reply
 }
 
 /** A star grants what was asked for; with credentials a literal star would be read as a name. */
-function allowed(
+function formatAllowedList(
   list: readonly string[],
   asked: string | undefined,
   hasCredentials: boolean,
@@ -58,7 +61,7 @@ function allowed(
   return asked ?? (hasCredentials ? '' : '*')
 }
 
-function permit(config: CorsConfig, origin: string, head: ResponseHead): void {
+function addCorsHeaders(config: CorsConfig, origin: string, head: ResponseHead): void {
   const { allowCredentials, exposeHeaders } = config
   head.set('access-control-allow-origin', origin)
   if (allowCredentials) head.set('access-control-allow-credentials', 'true')
@@ -68,6 +71,44 @@ function permit(config: CorsConfig, origin: string, head: ResponseHead): void {
 }
 
 function varyByOrigin(head: ResponseHead): void {
-  for (const value of head.all('vary')) if (/(?:^|,)\s*(?:\*|origin)\s*(?:,|$)/i.test(value)) return
+  for (const value of head.getAll('vary'))
+    if (/(?:^|,)\s*(?:\*|origin)\s*(?:,|$)/i.test(value)) return
   head.add('vary', 'origin')
+}
+
+// Which origins a list lets in: exact ones, ones with a star in the host, or all.
+
+const DEFAULT_PORTS: Record<string, string> = { http: ':80', https: ':443', ws: ':80', wss: ':443' }
+
+export class AllowedOrigins {
+  /** Everybody is let in, so answers do not depend on who asks. */
+  readonly allowsAny: boolean
+  readonly #exact = new Set<string>()
+  readonly #patterns: RegExp[] = []
+
+  constructor(origins: readonly string[]) {
+    this.allowsAny = origins.includes('*')
+    for (const origin of origins.map(normalizeOrigin))
+      if (origin.includes('*')) this.#patterns.push(compileOriginPattern(origin))
+      else this.#exact.add(origin)
+  }
+
+  allows(origin: string): boolean {
+    if (this.allowsAny || this.#exact.has(origin)) return true
+    const text = normalizeOrigin(origin)
+    return this.#exact.has(text) || this.#patterns.some((pattern) => pattern.test(text))
+  }
+}
+
+/** In lower case, and without the port that its scheme implies. */
+function normalizeOrigin(origin: string): string {
+  const text = origin.toLowerCase()
+  const port = DEFAULT_PORTS[text.substring(0, text.indexOf(':'))]
+  return port !== undefined && text.endsWith(port) ? text.slice(0, -port.length) : text
+}
+
+/** A star stands for letters of a host name, never for a scheme, a port or a user. */
+function compileOriginPattern(origin: string): RegExp {
+  const parts = origin.split('*').map((part) => part.replace(/[.[\]+]/g, '\\$&'))
+  return new RegExp(`^${parts.join('[a-z0-9._-]+')}$`)
 }

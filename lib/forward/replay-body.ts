@@ -1,13 +1,13 @@
 // A request body that can be sent more than once: passes on and keeps a bounded copy. Above the bound it
 // only passes on, and no second try is possible. Whoever makes one forgets it when there is no other try.
 
-import { inFlight } from '../base/bounds/in-flight.ts'
-import { REPLAY_BYTES } from '../base/bounds/limits.ts'
-import type { Body, Form, Framing, Outcome, Sink } from '../base/types.ts'
-import type { Fields } from '../base/wire/head.ts'
+import { bytesInFlight } from '../core/byte-budgets.ts'
+import { MAX_REPLAY_BYTES } from '../core/bounds.ts'
+import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../core/types.ts'
+import type { HeaderFields } from '../core/head.ts'
 
 export class ReplayBody implements Body, Sink {
-  readonly framing: Framing
+  readonly framing: BodyFraming
   readonly length: number
   readonly #source: Body
   #state: 'fresh' | 'flowing' | 'ended' | 'cut' = 'fresh'
@@ -17,7 +17,7 @@ export class ReplayBody implements Body, Sink {
   /** Of what is kept. */
   #weight = 0
   #size = 0
-  #trailers: Fields | null = null
+  #trailers: HeaderFields | null = null
 
   constructor(source: Body) {
     this.#source = source
@@ -30,7 +30,7 @@ export class ReplayBody implements Body, Sink {
     return this.#kept !== null && this.#state !== 'cut'
   }
 
-  start(sink: Sink, _form: Form): void {
+  start(sink: Sink, _form: BodyForm): void {
     this.#sink = sink
     if (this.#state === 'fresh') {
       this.#state = 'flowing'
@@ -50,7 +50,7 @@ export class ReplayBody implements Body, Sink {
   /** There is no other try: from now on it only passes on. */
   forget(): void {
     this.#kept = null
-    inFlight.kept -= this.#weight
+    bytesInFlight.retained -= this.#weight
     this.#weight = 0
   }
 
@@ -68,16 +68,16 @@ export class ReplayBody implements Body, Sink {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     this.#size += to - from
-    if (this.#size > REPLAY_BYTES) this.forget()
+    if (this.#size > MAX_REPLAY_BYTES) this.forget()
     else if (this.#kept !== null) {
       this.#kept.push(Buffer.from(bytes.subarray(from, to)))
       this.#weight += to - from
-      inFlight.kept += to - from
+      bytesInFlight.retained += to - from
     }
     return this.#sink === null ? false : this.#sink.write(bytes, from, to)
   }
 
-  end(trailers: Fields | null): void {
+  end(trailers: HeaderFields | null): void {
     this.#state = 'ended'
     this.#trailers = trailers
     this.#sink?.end(trailers)

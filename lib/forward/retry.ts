@@ -1,11 +1,11 @@
 // The `retry` policy: tries again, before a byte has reached the client, when a backend fails or answers with one
 // of the configured codes. Every try may pick another backend.
 
-import type { RetryConfig } from '../base/config/types.ts'
-import { faultOf, GatewayError } from '../base/errors.ts'
-import type { Exchange } from '../base/exchange.ts'
-import type { Log } from '../base/log/log.ts'
-import type { Attempt, Backend, Reply } from '../base/types.ts'
+import type { RetryConfig } from '../config/config-types.ts'
+import { toGatewayError, GatewayError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { Log } from '../core/log.ts'
+import type { Attempt, Backend, Reply } from '../core/types.ts'
 import { ReplayBody } from './replay-body.ts'
 
 export function callWithRetry(
@@ -14,17 +14,17 @@ export function callWithRetry(
   pick: () => Backend,
   log: Log,
 ): void {
-  new Tries(exchange, retry, pick, log).next()
+  new RetryAttempts(exchange, retry, pick, log).tryNext()
 }
 
-class Tries implements Attempt {
+class RetryAttempts implements Attempt {
   readonly body: ReplayBody
   readonly #exchange: Exchange
   readonly #retry: RetryConfig
   readonly #pick: () => Backend
-  readonly #undo: () => void
+  readonly #restoreRequest: () => void
   readonly #log: Log
-  #tried = 0
+  #attemptCount = 0
 
   constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend, log: Log) {
     this.#log = log
@@ -32,33 +32,34 @@ class Tries implements Attempt {
     this.#retry = retry
     this.#pick = pick
     this.body = new ReplayBody(exchange.body)
-    this.#undo = wayBack(exchange)
-    exchange.kept = this.body
+    this.#restoreRequest = restoreRequest(exchange)
+    exchange.forwarding.replayBuffer = this.body
   }
 
-  next(): void {
+  tryNext(): void {
     const exchange = this.#exchange
     const backend = this.#pick()
-    if (this.#tried++ > 0) {
-      this.#undo()
-      exchange.request.set('x-retry-attempt', String(this.#tried - 1))
+    if (this.#attemptCount++ > 0) {
+      this.#restoreRequest()
+      exchange.request.set('x-retry-attempt', String(this.#attemptCount - 1))
     }
-    exchange.endpoint = backend.endpoint
+    exchange.forwarding.endpoint = backend.endpoint
     backend.call(exchange, this)
   }
 
   answer(reply: Reply): void {
     const { status } = reply.head
-    if (!this.#retry.codes.includes(status) || !this.#again(`answered ${status}`))
+    if (!this.#retry.codes.includes(status) || !this.#scheduleRetry(`answered ${status}`))
       return this.#exchange.answer(reply)
     reply.body.cancel()
   }
 
   fail(error: GatewayError): void {
-    if (error.source !== 'backend' || !this.#again(error.message)) this.#exchange.fail(error)
+    if (error.source !== 'backend' || !this.#scheduleRetry(error.message))
+      this.#exchange.fail(error)
   }
 
-  #try(): void {
+  #attempt(): void {
     if (this.#exchange.phase === 'settled') return
     // What came while no backend listened may have been more than can be kept.
     if (!this.body.isReplayable)
@@ -66,37 +67,43 @@ class Tries implements Attempt {
         new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'),
       )
     try {
-      this.next()
+      this.tryNext()
     } catch (error) {
       // In a timer nobody else would catch it.
-      this.#exchange.fail(faultOf(error))
+      this.#exchange.fail(toGatewayError(error))
     }
   }
 
   /** Arranges for another try, if one is left and the request can be sent again. */
-  #again(reason: string): boolean {
-    if (this.#tried > this.#retry.attempts || !this.body.isReplayable) return false
+  #scheduleRetry(reason: string): boolean {
+    if (this.#attemptCount > this.#retry.attempts || !this.body.isReplayable) return false
     if (this.#exchange.phase === 'settled') return false
-    const { endpoint } = this.#exchange
-    this.#exchange.retries++
+    const {
+      forwarding: { endpoint },
+    } = this.#exchange
+    this.#exchange.forwarding.retries++
     if (this.#log.allows('debug', 'forward'))
-      this.#log.line('debug', 'forward', 'trying again', ['endpoint', endpoint, 'reason', reason])
+      this.#log.write('debug', 'forward', 'trying again', ['endpoint', endpoint, 'reason', reason])
     this.body.release()
-    const timer = setTimeout(() => this.#try(), this.#retry.backoff)
-    this.#exchange.call = { cancel: () => clearTimeout(timer) }
+    const timer = setTimeout(() => this.#attempt(), this.#retry.backoff)
+    this.#exchange.pendingCall = { cancel: () => clearTimeout(timer) }
     return true
   }
 }
 
 /** Undoes what the policies of one backend did, its credential above all: the next try may pick another. */
-export function wayBack(exchange: Exchange): () => void {
-  const { request, policies, facts } = exchange
-  const restore = request.mark()
+export function restoreRequest(exchange: Exchange): () => void {
+  const {
+    request,
+    enforcement: { responsePolicies: policies },
+    facts,
+  } = exchange
+  const restore = request.saveState()
   const { target } = request
   return () => {
     restore()
     request.target = target
-    exchange.policies = policies
+    exchange.enforcement.responsePolicies = policies
     exchange.facts = facts
   }
 }

@@ -1,28 +1,31 @@
 // The one place where an error becomes an answer.
 
-import type { ErrorCode, GatewayError } from '../base/errors.ts'
-import { replyOf, textReply } from '../base/reply.ts'
-import type { Dialect, Reply } from '../base/types.ts'
+import type { ErrorCode, GatewayError } from '../core/errors.ts'
+import { buildReply, buildTextReply } from '../core/replies.ts'
+import type { ErrorFormat, Reply } from '../core/types.ts'
 
-export function refuse(error: GatewayError, dialect: Dialect): Reply {
+export function buildErrorReply(error: GatewayError, dialect: ErrorFormat): Reply {
   switch (dialect) {
     case 'text':
-      return textReply(error.status, error.message, later(error))
+      return buildTextReply(error.status, error.message, retryAfterHeaders(error))
     case 'jsonrpc':
-      return jsonReply(error, rpcError(error))
+      return buildJsonErrorReply(error, buildRpcError(error))
     case 'openai':
-      return jsonReply(error, openAiError(error))
+      return buildJsonErrorReply(error, buildOpenAiError(error))
     case 'anthropic':
-      return jsonReply(error, anthropicError(error))
+      return buildJsonErrorReply(error, buildAnthropicError(error))
   }
 }
 
-function jsonReply(error: GatewayError, body: object): Reply {
-  const fields: Field[] = [['content-type', 'application/json'], ...later(error)]
-  return replyOf(error.status, fields, JSON.stringify(body))
+function buildJsonErrorReply(error: GatewayError, body: object): Reply {
+  const fields: ErrorReplyHeader[] = [
+    ['content-type', 'application/json'],
+    ...retryAfterHeaders(error),
+  ]
+  return buildReply(error.status, fields, JSON.stringify(body))
 }
 
-type Field = readonly [name: string, value: string]
+type ErrorReplyHeader = readonly [name: string, value: string]
 
 /** What is over as soon as others have been served. */
 const SHORT: ReadonlySet<ErrorCode> = new Set([
@@ -31,12 +34,12 @@ const SHORT: ReadonlySet<ErrorCode> = new Set([
   'POOL_EXHAUSTED',
 ])
 
-function later({ code }: GatewayError): Field[] {
+function retryAfterHeaders({ code }: GatewayError): ErrorReplyHeader[] {
   return SHORT.has(code) ? [['retry-after', '1']] : []
 }
 
 /** JSON-RPC: the request could not be used, or the server failed; which request it was, nobody has read. */
-function rpcError({ source, message }: GatewayError): object {
+function buildRpcError({ source, message }: GatewayError): object {
   const code = source === 'client' ? -32600 : -32603
   return { jsonrpc: '2.0', id: null, error: { code, message } }
 }
@@ -49,7 +52,7 @@ const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
   MODEL_NOT_FOUND: 'model_not_found',
 }
 
-function openAiError({ code, source, message }: GatewayError): object {
+function buildOpenAiError({ code, source, message }: GatewayError): object {
   const type = source === 'client' ? 'invalid_request_error' : 'server_error'
   const word = OPENAI_CODES[code] ?? code.toLowerCase()
   return { error: { message, type, param: null, code: word } }
@@ -63,7 +66,7 @@ const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
   504: 'timeout_error',
 }
 
-function anthropicError({ code, status, source, message }: GatewayError): object {
+function buildAnthropicError({ code, status, source, message }: GatewayError): object {
   if (code === 'OVERLOADED') return { type: 'error', error: { type: 'overloaded_error', message } }
   const other = source === 'client' ? 'invalid_request_error' : 'api_error'
   return { type: 'error', error: { type: ANTHROPIC_TYPES[status] ?? other, message } }

@@ -1,9 +1,9 @@
 // One line a request, written when its last byte is out or never will be (reference.md 8.6).
 
-import type { Facts, McpFacts } from '../base/cel/facts.ts'
-import type { Exchange } from '../base/exchange.ts'
-import type { Log, Opening, Value } from '../base/log/log.ts'
-import type { Claims } from '../base/cel/facts.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { Claims, ExchangeFacts, McpFacts } from '../core/facts.ts'
+import type { Log, LogLinePrefix, LogModule, LogValue } from '../core/log.ts'
+import type { Reply } from '../core/types.ts'
 
 /** Of so many places where requests went, the beginning of the line is kept. */
 const MAX_OPENINGS = 1_000
@@ -11,7 +11,7 @@ const MAX_OPENINGS = 1_000
 export class AccessLog {
   readonly #log: Log
   /** By listener, route and backend. One LRU map by the joined names takes 450 ns for each line instead of 70. */
-  readonly #openings = new Map<string, Map<string, Map<string, Opening>>>()
+  readonly #openings = new Map<string, Map<string, Map<string, LogLinePrefix>>>()
   #kept = 0
 
   constructor(log: Log) {
@@ -22,7 +22,7 @@ export class AccessLog {
   write(exchange: Exchange, now: number): void {
     if (!this.#log.allows('info', 'request')) return
     const { request, source, error, facts } = exchange
-    const fields: Value[] = [
+    const fields: LogValue[] = [
       'src.addr',
       source.label,
       'http.method',
@@ -30,32 +30,35 @@ export class AccessLog {
       'http.host',
       request.authority || undefined,
       'http.path',
-      pathOf(exchange.target),
+      pathWithoutQueryOf(exchange.originalTarget),
       'http.version',
       request.version,
       'http.status',
-      statusOf(exchange),
+      loggedStatusOf(exchange),
       'protocol',
-      protocolOf(facts),
+      protocolNameOf(facts),
       'outcome',
       exchange.outcome,
       'error',
       error?.message ?? facts?.mcp?.errorText,
       'reason',
-      error?.code ?? (exchange.refusal || undefined),
+      error?.code ?? (exchange.enforcement.refusalReason || undefined),
       'rule',
-      exchange.refusedBy < 0 ? undefined : exchange.refusedBy,
+      exchange.enforcement.refusingRule < 0 ? undefined : exchange.enforcement.refusingRule,
       'duration',
-      `${Math.round(now - exchange.started)}ms`,
+      `${Math.round(now - exchange.startedAt)}ms`,
     ]
     if (facts !== null) insertFacts(fields, exchange, facts)
-    this.#log.lineOf(this.#openingOf(exchange), fields)
+    this.#log.writeWithPrefix(this.#openingOf(exchange), fields)
   }
 
-  #openingOf({ listener, route, endpoint }: Exchange): Opening {
+  #openingOf({
+    choice: { listenerKey: listener, routeKey: route },
+    forwarding: { endpoint },
+  }: Exchange): LogLinePrefix {
     const known = this.#openings.get(listener)?.get(route)?.get(endpoint)
     if (known !== undefined) return known
-    const opening = this.#log.opening('info', 'request', 'request', [
+    const opening = this.#log.buildPrefix('info', 'request', 'request', [
       'gateway',
       'default/default',
       'listener',
@@ -70,12 +73,12 @@ export class AccessLog {
       this.#openings.clear()
       this.#kept = 1
     }
-    mapIn(mapIn(this.#openings, listener), route).set(endpoint, opening)
+    nestedMapIn(nestedMapIn(this.#openings, listener), route).set(endpoint, opening)
     return opening
   }
 }
 
-function mapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T> {
+function nestedMapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T> {
   let found = maps.get(key)
   if (found === undefined) maps.set(key, (found = new Map()))
   return found
@@ -84,12 +87,12 @@ function mapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T
 /** Behind `protocol`. */
 const FACTS_AT = 14
 
-function insertFacts(fields: Value[], exchange: Exchange, { jwt, mcp }: Facts): void {
+function insertFacts(fields: LogValue[], exchange: Exchange, { jwt, mcp }: ExchangeFacts): void {
   const more = [...jwtFields(jwt), ...mcpFields(mcp), ...llmFields(exchange)]
   fields.splice(FACTS_AT, 0, ...more)
 }
 
-function protocolOf(facts: Facts | null): 'http' | 'mcp' | 'llm' {
+function protocolNameOf(facts: ExchangeFacts | null): 'http' | 'mcp' | 'llm' {
   if (facts?.llm !== undefined) return 'llm'
   return facts?.mcp === undefined ? 'http' : 'mcp'
 }
@@ -97,33 +100,33 @@ function protocolOf(facts: Facts | null): 'http' | 'mcp' | 'llm' {
 /** Letters of a client's words in one field. */
 const MAX_LOGGED = 256
 
-function clipped(text: string | undefined): string | undefined {
+function clipLogValue(text: string | undefined): string | undefined {
   return text === undefined || text.length <= MAX_LOGGED ? text : `${text.slice(0, MAX_LOGGED)}…`
 }
 
-const NONE: readonly Value[] = []
+const NONE: readonly LogValue[] = []
 
 /** Who it was for, as far as the token says. */
-function jwtFields(jwt: Claims | undefined): readonly Value[] {
+function jwtFields(jwt: Claims | undefined): readonly LogValue[] {
   const subject = jwt?.get('sub')
-  return typeof subject === 'string' ? ['jwt.sub', clipped(subject)] : NONE
+  return typeof subject === 'string' ? ['jwt.sub', clipLogValue(subject)] : NONE
 }
 
 /** Of a session's id only enough to tell it from others: whoever has it all can use it. */
-function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
+function mcpFields(mcp: McpFacts | undefined): readonly LogValue[] {
   if (mcp === undefined) return NONE
   const { methodName, sessionId, tool, prompt, resource, task } = mcp
   const [type, item] =
     Object.entries({ tool, prompt, resource, task }).find(([, one]) => one !== undefined) ?? []
   return [
     'mcp.method.name',
-    clipped(methodName),
+    clipLogValue(methodName),
     'mcp.target',
     item?.target,
     'mcp.resource.type',
     type,
     'mcp.resource.name',
-    clipped(item?.name),
+    clipLogValue(item?.name),
     'mcp.session.id',
     sessionId?.slice(0, 8),
     'mcp.error.code',
@@ -132,7 +135,7 @@ function mcpFields(mcp: McpFacts | undefined): readonly Value[] {
 }
 
 /** Names as OpenTelemetry has them; `estimated` where nobody counted. */
-function llmFields({ facts, spent }: Exchange): readonly Value[] {
+function llmFields({ facts, forwarding: { tokenCost: spent } }: Exchange): readonly LogValue[] {
   const llm = facts?.llm
   if (llm === undefined) return NONE
   const isCounted = llm.inputTokens !== undefined && llm.outputTokens !== undefined
@@ -140,9 +143,9 @@ function llmFields({ facts, spent }: Exchange): readonly Value[] {
     'gen_ai.provider.name',
     llm.provider,
     'gen_ai.request.model',
-    clipped(llm.requestModel),
+    clipLogValue(llm.requestModel),
     'gen_ai.response.model',
-    clipped(llm.responseModel),
+    clipLogValue(llm.responseModel),
     'gen_ai.usage.input_tokens',
     llm.inputTokens,
     'gen_ai.usage.cache_read.input_tokens',
@@ -161,13 +164,73 @@ function llmFields({ facts, spent }: Exchange): readonly Value[] {
 }
 
 /** A client that left before any answer gets none; the log says so by nginx's code. */
-function statusOf({ status, outcome }: Exchange): number | undefined {
+function loggedStatusOf({ response: { status }, outcome }: Exchange): number | undefined {
   if (status !== 0) return status
   return outcome === 'client_closed' ? 499 : undefined
 }
 
 /** Without the query, which may hold a secret. */
-function pathOf(target: string): string {
+function pathWithoutQueryOf(target: string): string {
   const at = target.indexOf('?')
   return at < 0 ? target : target.substring(0, at)
+}
+
+// What is said of a request for those who look for a fault: which policy answered it, and what it cost.
+
+/** Who speaks of what a policy did. */
+const VOICES: Readonly<Record<string, LogModule>> = {
+  jwtAuth: 'auth',
+  mcpAuthentication: 'auth',
+  basicAuth: 'auth',
+  apiKey: 'auth',
+  authorization: 'auth',
+  localRateLimit: 'limits',
+  remoteRateLimit: 'limits',
+  tokenLimit: 'limits',
+}
+
+export function logPolicyAnswer(
+  log: Log,
+  { enforcement: { answeringPolicy: answeredBy }, choice: { routeKey: route }, source }: Exchange,
+  { head }: Reply,
+): void {
+  const module = VOICES[answeredBy] ?? 'choose'
+  if (!log.allows('debug', module)) return
+  log.write('debug', module, 'policy answered', [
+    'policy',
+    answeredBy,
+    'status',
+    head.status,
+    'route',
+    route || undefined,
+    'src.addr',
+    source.label,
+  ])
+}
+
+export function logTokenUsage(
+  log: Log,
+  {
+    facts,
+    forwarding: { tokenCost: spent, endpoint, retries },
+    choice: { routeKey: route },
+  }: Exchange,
+): void {
+  if (!log.allows('debug', 'llm')) return
+  log.write('debug', 'llm', 'settled tokens', [
+    'route',
+    route,
+    'provider',
+    facts?.llm?.provider,
+    'endpoint',
+    endpoint || undefined,
+    'input',
+    spent?.input,
+    'output',
+    spent?.output,
+    'basis',
+    spent?.basis,
+    'retries',
+    retries,
+  ])
 }

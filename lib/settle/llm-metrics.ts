@@ -1,11 +1,11 @@
 // Tokens and times of LLM requests, by operation, provider and model. Names as OpenTelemetry has them.
 
-import type { LlmFacts } from '../base/cel/facts.ts'
-import { Histogram, OTHER, UNKNOWN } from '../base/live/metrics.ts'
-import type { Family, Labels } from '../base/live/metrics.ts'
+import type { LlmFacts } from '../core/facts.ts'
+import { Histogram, OTHER_LABEL, UNKNOWN_LABEL } from '../core/metric-families.ts'
+import type { MetricFamily, MetricLabels } from '../core/metric-families.ts'
 
 /** Operations, providers and models together; clients can ask for any model they can think of. */
-export const MAX_MODELS = 256
+export const MAX_MODEL_SERIES = 256
 const MAX_NAME = 64
 
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576]
@@ -17,16 +17,21 @@ const WHOLE = [
 
 const TOKEN_TYPES = ['input', 'output', 'input_cache_read', 'input_cache_write'] as const
 
-type Names = readonly [operation: string, provider: string, requested: string, answered: string]
+type ModelNames = readonly [
+  operation: string,
+  provider: string,
+  requested: string,
+  answered: string,
+]
 
-class Model {
-  readonly labels: Labels
+class ModelMetrics {
+  readonly labels: MetricLabels
   readonly tokens = TOKEN_TYPES.map(() => new Histogram(TOKENS))
   readonly first = new Histogram(FIRST)
   readonly each = new Histogram(EACH)
   readonly whole = new Histogram(WHOLE)
 
-  constructor([operation, provider, requested, answered]: Names) {
+  constructor([operation, provider, requested, answered]: ModelNames) {
     this.labels = {
       gen_ai_operation_name: operation,
       gen_ai_system: provider,
@@ -37,8 +42,8 @@ class Model {
 }
 
 export class LlmMetrics {
-  readonly #models = new Map<string, Model>()
-  #others: Model | null = null
+  readonly #models = new Map<string, ModelMetrics>()
+  #others: ModelMetrics | null = null
 
   /** `seconds`: from the request to the end of its answer. */
   count(llm: LlmFacts, seconds: number): void {
@@ -54,9 +59,9 @@ export class LlmMetrics {
     if (llm.timePerOutputToken !== undefined) model.each.add(parseFloat(llm.timePerOutputToken))
   }
 
-  collect(): Family[] {
+  collect(): MetricFamily[] {
     const models = [...this.#models.values(), ...(this.#others === null ? [] : [this.#others])]
-    const histograms = (pick: (model: Model) => Histogram): Family['series'] =>
+    const histograms = (pick: (model: ModelMetrics) => Histogram): MetricFamily['series'] =>
       models.map((model) => [model.labels, pick(model)])
     const kind = 'histogram'
     return [
@@ -92,25 +97,30 @@ export class LlmMetrics {
     ]
   }
 
-  #modelOf({ operation, provider, requestModel, responseModel }: LlmFacts): Model {
-    const names: Names = [
-      clipped(operation),
-      clipped(provider),
-      clipped(requestModel),
-      clipped(responseModel),
+  #modelOf({ operation, provider, requestModel, responseModel }: LlmFacts): ModelMetrics {
+    const names: ModelNames = [
+      clipLabel(operation),
+      clipLabel(provider),
+      clipLabel(requestModel),
+      clipLabel(responseModel),
     ]
     const key = names.join('\0')
     let model = this.#models.get(key)
     if (model !== undefined) return model
-    if (this.#models.size >= MAX_MODELS)
-      return (this.#others ??= new Model([OTHER, OTHER, OTHER, OTHER]))
-    model = new Model(names)
+    if (this.#models.size >= MAX_MODEL_SERIES)
+      return (this.#others ??= new ModelMetrics([
+        OTHER_LABEL,
+        OTHER_LABEL,
+        OTHER_LABEL,
+        OTHER_LABEL,
+      ]))
+    model = new ModelMetrics(names)
     this.#models.set(key, model)
     return model
   }
 }
 
-function clipped(name: string | undefined): string {
-  if (name === undefined || name === '') return UNKNOWN
+function clipLabel(name: string | undefined): string {
+  if (name === undefined || name === '') return UNKNOWN_LABEL
   return name.length > MAX_NAME ? name.slice(0, MAX_NAME) : name
 }

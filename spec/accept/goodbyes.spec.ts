@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Goodbyes } from '../../lib/accept/goodbyes.ts'
+import { RefusalReplies } from '../../lib/accept/admission.ts'
 import { deadline } from '../support/deadline.ts'
 
 const goodbyes = suite('accept/goodbyes')
@@ -11,7 +11,7 @@ const goodbyes = suite('accept/goodbyes')
 goodbyes('answers at once whom another worker has heard already', async () => {
   const request = Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   const server = createServer({ pauseOnConnect: true }, (socket) =>
-    new Goodbyes().say(socket, 'no room', request),
+    new RefusalReplies().send(socket, 'no room', request),
   ).listen(0, '127.0.0.1')
   await deadline(once(server, 'listening'), 30_000, 'a server')
   // It sends nothing: what it had to say is with the gateway.

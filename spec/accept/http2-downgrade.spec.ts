@@ -5,8 +5,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
-import { END_HEADERS, END_STREAM, PREFACE } from '../support/http2-frames.ts'
-import { fieldLines, frame, framesOf } from '../support/http2-frames.ts'
+import {
+  END_HEADERS,
+  END_STREAM,
+  fieldLines,
+  frame,
+  framesOf,
+  PREFACE,
+} from '../support/http2-frames.ts'
 import { Recorder } from '../support/smuggling/recorder.ts'
 
 const downgrade = suite('accept/http2 downgrade')

@@ -7,8 +7,15 @@ import { freePort } from '../../conformance/gateway-process.ts'
 import { askingAt } from '../support/admin.ts'
 import type { Asking } from '../support/admin.ts'
 import { Backend } from '../support/backend.ts'
-import { END_HEADERS, END_STREAM, PADDED, PREFACE } from '../support/http2-frames.ts'
-import { fieldLines, frame, framesOf } from '../support/http2-frames.ts'
+import {
+  END_HEADERS,
+  END_STREAM,
+  fieldLines,
+  frame,
+  framesOf,
+  PADDED,
+  PREFACE,
+} from '../support/http2-frames.ts'
 import { Program } from '../support/program.ts'
 import { RawClient } from '../support/raw-client.ts'
 

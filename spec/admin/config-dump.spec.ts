@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { configDump } from '../../lib/admin/config-dump.ts'
-import type { DumpSource } from '../../lib/admin/config-dump.ts'
-import type { AdminAddress } from '../../lib/base/config/types.ts'
+import { buildConfigDump } from '../../lib/admin/config-dump.ts'
+import type { ConfigDumpSource } from '../../lib/admin/config-dump.ts'
+import type { AdminAddress } from '../../lib/config/config-types.ts'
 import { ADDRESSES, at, dumpOf, sourceOf } from '../support/dump.ts'
 import type { Shown } from '../support/dump.ts'
 import { Folder } from '../support/folder.ts'
@@ -50,7 +50,10 @@ dumping('shows where the web UI is, and who may see it', () => {
 dumping('tells why another one was refused', () => {
   const at = new Date('2026-11-15T05:00:00Z')
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
-  const dump = configDump({ ...source, refusal: { at, problems: ['c.yaml:1:1: a', 'b'] } }) as Shown
+  const dump = buildConfigDump({
+    ...source,
+    refusal: { at, problems: ['c.yaml:1:1: a', 'b'] },
+  }) as Shown
   assert.equal(dump['lastRefusedReload'], {
     at: '2026-11-15T05:00:00.000Z',
     problems: ['c.yaml:1:1: a', 'b'],
@@ -109,10 +112,10 @@ dumping('shows binds with their listeners and routes, and backends apart', () =>
 })
 
 dumping('tells how each backend has done', () => {
-  const statusOf: DumpSource['statusOf'] = (key) =>
+  const statusOf: ConfigDumpSource['statusOf'] = (key) =>
     key.endsWith('backend0') ? { requests: 3, health: 2 / 3, latencyMs: 1.23456 } : null
   const text = 'routes: [{ backends: [{ host: a:1 }, { host: b:2 }] }]'
-  const dump = configDump({ ...sourceOf(`${GATEWAY}${text}`), statusOf })
+  const dump = buildConfigDump({ ...sourceOf(`${GATEWAY}${text}`), statusOf })
   const { backend: _backend, inlinePolicies: _none, ...status } = at(dump, 'backends', 0) as Shown
   assert.equal(status, { requests: 3, health: 0.667, latencyMs: 1.235 })
 })
@@ -183,7 +186,7 @@ frontendPolicies: { http: { http1IdleTimeout: 1m, http2MaxStreams: 9 }, tls: { h
 ${GATEWAY}routes: [{ ${BACKENDS} }]
 `
   const admin: AdminAddress = { kind: 'unix', path: '/run/a.sock' }
-  const dump = configDump({ ...sourceOf(text), addresses: { ...ADDRESSES, admin } }) as Shown
+  const dump = buildConfigDump({ ...sourceOf(text), addresses: { ...ADDRESSES, admin } }) as Shown
   assert.equal(dump['config'], {
     file: 'c.yaml',
     workers: 1,
@@ -228,7 +231,7 @@ ${GATEWAY}routes: [{ ${BACKENDS} }]
 dumping('shows every form of the admin address', () => {
   const source = sourceOf(`${GATEWAY}routes: [{ ${BACKENDS} }]\n`)
   const shown = (admin: AdminAddress): unknown =>
-    at(configDump({ ...source, addresses: { ...ADDRESSES, admin } }), 'config', 'adminAddr')
+    at(buildConfigDump({ ...source, addresses: { ...ADDRESSES, admin } }), 'config', 'adminAddr')
   assert.is(shown(ADDRESSES.admin), 'localhost:15000')
   assert.is(shown({ kind: 'off' }), 'off')
   assert.is(shown({ kind: 'tcp', host: '127.0.0.1', port: 1 }), '127.0.0.1:1')
@@ -262,7 +265,7 @@ dumping('tells a certificate by its name and fingerprint', () => {
     const text = `gateways: { default: { port: 3000, tls: { cert: cert.pem, key: key.pem } } }
 routes: [{ ${BACKENDS} }]
 `
-    const dump = configDump(sourceOf(text, {}, folder.at('c.yaml')))
+    const dump = buildConfigDump(sourceOf(text, {}, folder.at('c.yaml')))
     assert.is(at(dump, 'binds', 0, 'protocol'), 'tls')
     const tls = at(dump, 'binds', 0, 'listeners', 'gateway/default', 'protocol', 'HTTPS') as Shown
     assert.is(at(tls, 'cert', 'subject'), 'CN=localhost')
@@ -304,7 +307,7 @@ routes:
   policies: { directResponse: { status: 200, headers: { Cookie: ${secret('direct')}, x-mine: ${secret('mine')} } } }
 `
     const source = sourceOf(text, { TOKEN: secret('variable') }, folder.at('c.yaml'))
-    const json = JSON.stringify(configDump(source))
+    const json = JSON.stringify(buildConfigDump(source))
     assert.not.match(json, /s3cret/)
     assert.not.match(json, /PRIVATE KEY/)
     for (const line of (KEY + OTHER_KEY).split('\n').filter((each) => each.length > 20))

@@ -2,20 +2,20 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { refusalOf } from '../../lib/admin/guard.ts'
-import type { Exposure } from '../../lib/admin/guard.ts'
-import { isLoopback } from '../../lib/base/places/loopback.ts'
+import { checkAdminRequest } from '../../lib/admin/admin-server.ts'
+import type { AdminExposure } from '../../lib/admin/admin-server.ts'
+import { isLoopback } from '../../lib/core/addresses.ts'
 
 const guard = suite('admin/guard')
 
 type Fields = Record<string, string>
 
-function refusal(headers: Fields, exposure: Exposure = 'loopback', line = 'GET /memory') {
+function refusal(headers: Fields, exposure: AdminExposure = 'loopback', line = 'GET /memory') {
   const [method = '', path = ''] = line.split(' ')
-  return refusalOf({ method, path, headers }, exposure)
+  return checkAdminRequest({ method, path, headers }, exposure)
 }
 
-function isAnswered(headers: Fields, exposure?: Exposure, line?: string): boolean {
+function isAnswered(headers: Fields, exposure?: AdminExposure, line?: string): boolean {
   return refusal(headers, exposure, line) === null
 }
 

@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { configDump } from '../../lib/admin/config-dump.ts'
-import { compile } from '../../lib/base/cel/compile.ts'
+import { buildConfigDump } from '../../lib/admin/config-dump.ts'
+import { compileExpression } from '../../lib/expressions/compile.ts'
 import { at, dumpOf, sourceOf } from '../support/dump.ts'
 import type { Shown } from '../support/dump.ts'
 
@@ -174,7 +174,7 @@ function limitDump(key: string, tightest: { key: string; remaining: number }[]):
   const status = {
     id: 'x',
     decisions: { allow: 1, deny: 2, failed: 3 },
-    key: key === '' ? null : compile(key, 'requestLimitKey'),
+    key: key === '' ? null : compileExpression(key, 'requestLimitKey'),
     name: NAME,
     owner: 'route/route0',
     counts: 'requests',
@@ -185,7 +185,7 @@ function limitDump(key: string, tightest: { key: string; remaining: number }[]):
     shared: { limit: 5, remaining: 3, reset: 42 },
     tightest,
   } as const
-  return at(configDump({ ...source, limits: [status] }), 'limits', 0)
+  return at(buildConfigDump({ ...source, limits: [status] }), 'limits', 0)
 }
 
 dumping('values of a key are hidden where the name of a header is put together', () => {
@@ -272,7 +272,7 @@ llm:
     requestHeaders: { set: { authorization: Bearer ${secret('header')}, x-goog-api-key: ${secret('google')} } }
     responseHeaders: { add: { set-cookie: a=${secret('cookie')} } }
 `
-  const json = JSON.stringify(configDump(sourceOf(text, { KEY: secret('variable') })))
+  const json = JSON.stringify(buildConfigDump(sourceOf(text, { KEY: secret('variable') })))
   assert.not.match(json, /s3cret/)
   assert.ok(json.includes('"x-goog-api-key":"<redacted>"'))
   assert.ok(json.includes('https://<redacted>@h/?token=<redacted>'))

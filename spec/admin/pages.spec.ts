@@ -2,9 +2,12 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { pageEndpoints, quitEndpoints } from '../../lib/admin/pages.ts'
-import { readinessEndpoints } from '../../lib/admin/readiness.ts'
-import type { Readiness } from '../../lib/admin/readiness.ts'
+import {
+  createIndexEndpoints,
+  createQuitEndpoints,
+  createReadinessEndpoints,
+} from '../../lib/admin/admin-endpoints.ts'
+import type { Readiness } from '../../lib/admin/admin-endpoints.ts'
 import { adminWith } from '../support/admin.ts'
 import { Stage } from '../support/gateway.ts'
 
@@ -15,7 +18,7 @@ pages.after.each(() => stage.clear())
 const DUMP = { '/config_dump': { GET: () => {} } }
 
 pages('the index links what is there, and no more', async () => {
-  const ask = await adminWith(stage, pageEndpoints(DUMP))
+  const ask = await adminWith(stage, createIndexEndpoints(DUMP))
   const { status, headers, text } = await ask('GET /')
   assert.is(status, 200)
   assert.is(headers.get('content-type'), 'text/html; charset=utf-8')
@@ -25,7 +28,7 @@ pages('the index links what is there, and no more', async () => {
 })
 
 pages('the index may run no script, load nothing, and be framed by nobody', async () => {
-  const ask = await adminWith(stage, pageEndpoints(DUMP))
+  const ask = await adminWith(stage, createIndexEndpoints(DUMP))
   const { headers, text } = await ask('GET /')
   const policy = headers.get('content-security-policy') ?? ''
   assert.match(policy, /^default-src 'none';/)
@@ -38,7 +41,7 @@ pages('quits once its answer is out; a GET quits nothing', async () => {
   let quits = 0
   const ask = await adminWith(
     stage,
-    quitEndpoints(() => quits++),
+    createQuitEndpoints(() => quits++),
   )
   const wrong = await ask('GET /quitquitquit')
   assert.is(wrong.status, 405)
@@ -54,7 +57,7 @@ pages('no page can quit it', async () => {
   let quits = 0
   const ask = await adminWith(
     stage,
-    quitEndpoints(() => quits++),
+    createQuitEndpoints(() => quits++),
   )
   const browsers: Record<string, string>[] = [
     { origin: 'http://evil.example' },
@@ -72,7 +75,7 @@ pages('readiness follows the gateway', async () => {
   let state: Readiness = 'starting'
   const ask = await adminWith(
     stage,
-    readinessEndpoints(() => state),
+    createReadinessEndpoints(() => state),
   )
   const told = async () => {
     const { status, text } = await ask('GET /healthz/ready')

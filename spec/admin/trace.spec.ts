@@ -4,11 +4,11 @@ import type { NetConnectOpts } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { AdminServer } from '../../lib/admin/server.ts'
-import { traceEndpoints } from '../../lib/admin/trace.ts'
-import { MAX_WATCHERS } from '../../lib/base/bounds/limits.ts'
-import type { TraceEvent } from '../../lib/base/trace/events.ts'
-import { watching } from '../../lib/base/trace/watching.ts'
+import { AdminServer } from '../../lib/admin/admin-server.ts'
+import { createTraceEndpoints } from '../../lib/admin/admin-endpoints.ts'
+import { MAX_TRACE_WATCHERS } from '../../lib/core/bounds.ts'
+import type { TraceEvent } from '../../lib/core/trace-events.ts'
+import { decideWatch } from '../../lib/trace/trace-watchers.ts'
 import { deadline } from '../support/deadline.ts'
 import { Stage } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
@@ -29,7 +29,7 @@ interface Scene {
 
 async function open(): Promise<Scene> {
   const gateway = await stage.gateway(DIRECT)
-  const endpoints = traceEndpoints((source) => watching(gateway.watchers, source))
+  const endpoints = createTraceEndpoints((source) => decideWatch(gateway.watchers, source))
   const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()
   const address = { kind: 'tcp', host: '127.0.0.1', port } as const
@@ -137,10 +137,14 @@ admin('whoever closes the connection does not wait any more', async () => {
 
 admin('503 when too many wait', async () => {
   const scene = await open()
-  for (let count = 0; count < MAX_WATCHERS; count++) await (await watch(scene)).until(/: ready/)
+  for (let count = 0; count < MAX_TRACE_WATCHERS; count++)
+    await (await watch(scene)).until(/: ready/)
   const text = await (await watch(scene)).untilClosed()
   assert.match(text, /^HTTP\/1\.1 503 /)
-  assert.match(text, `too many watchers: ${MAX_WATCHERS} wait already (config.trace.maxWatchers)\n`)
+  assert.match(
+    text,
+    `too many watchers: ${MAX_TRACE_WATCHERS} wait already (config.trace.maxWatchers)\n`,
+  )
 })
 
 admin.run()

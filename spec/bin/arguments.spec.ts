@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VERSION } from '../../lib/base/version.ts'
+import { VERSION } from '../../lib/core/version.ts'
 import { runProgram } from '../support/program.ts'
 import { ROOT } from '../support/root.ts'
 

@@ -9,8 +9,8 @@ import { Script } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { readPlaces } from '../../lib/base/bundle-places.ts'
-import { VERSION } from '../../lib/base/version.ts'
+import { readSourceLookup } from '../../lib/core/source-positions.ts'
+import { VERSION } from '../../lib/core/version.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
@@ -67,10 +67,10 @@ bundled('starts also where what was kept is spoilt or cut short', async () => {
 
 bundled('knows where its lines are from', () => {
   const lines = readFileSync(FILE, 'latin1').split('\n')
-  const found = readPlaces(FILE)
+  const found = readSourceLookup(FILE)
   const version = lines.findIndex((line) => line.includes('metaOf("lib/base/version.js")'))
   const source = readFileSync(join(ROOT, 'lib/base/version.ts'), 'utf8').split('\n')
-  const { file = '', line = 0 } = found?.positionOf(version + 1) ?? {}
+  const { file = '', line = 0 } = found?.findPosition(version + 1) ?? {}
   assert.is(file, 'lib/base/version.ts')
   assert.match(source[line - 1]!, /import\.meta/)
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { quickstartHints } from '../../lib/base/config/quickstart.ts'
+import { formatQuickstartHints } from '../../lib/config/quickstart.ts'
 import { Backend } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Program } from '../support/program.ts'
@@ -84,7 +84,7 @@ running('the quickstart answers what it tells to try', async () => {
     return void process.stderr.write(`skipped: port ${QUICKSTART_PORT} is in use\n`)
   await withProgram(new Program('gateway', []), async (program) => {
     await program.prints(/then: gateway -f config\.yaml\n/)
-    assert.ok(program.stdout.includes(quickstartHints({ kind: 'off' })))
+    assert.ok(program.stdout.includes(formatQuickstartHints({ kind: 'off' })))
     const urls = [...program.stdout.matchAll(/curl(?: -L)? (http\S+)/g)].map(([, url]) => url!)
     assert.is(urls.length, 3)
     for (const url of urls) assert.is((await fetch(url)).status, 200)

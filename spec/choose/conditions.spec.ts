@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { queryValue } from '../../lib/choose/conditions.ts'
+import { findQueryValue } from '../../lib/choose/route-table.ts'
 
 const conditions = suite('query parameters')
 
@@ -22,7 +22,8 @@ conditions('are read as a form would read them', () => {
     ['a=%C3%A9', 'a', 'é'],
     ['', 'a', undefined],
   ]
-  for (const [query, name, expected] of table) assert.is(queryValue(query, name), expected, query)
+  for (const [query, name, expected] of table)
+    assert.is(findQueryValue(query, name), expected, query)
 })
 
 conditions.run()

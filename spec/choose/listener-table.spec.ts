@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ListenerTable } from '../../lib/choose/listener-table.ts'
+import { ListenerTable } from '../../lib/choose/host-table.ts'
 
 const listeners = suite('listener by hostname')
 

@@ -1,13 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Weighted } from '../../lib/choose/weighted.ts'
+import { WeightedPicker } from '../../lib/choose/route-table.ts'
 
 const weighted = suite('weighted choice')
 
 function picks(weights: number[], randoms: number[]): (number | undefined)[] {
   let at = 0
   const entries = weights.map((weight, value) => ({ value, weight }))
-  const choice = new Weighted(entries, () => randoms[at++]!)
+  const choice = new WeightedPicker(entries, () => randoms[at++]!)
   return randoms.map(() => choice.pick())
 }
 
@@ -21,8 +21,8 @@ weighted('never chooses an entry of weight zero', () => {
 })
 
 weighted('finds nothing when no entry has any weight', () => {
-  assert.is(new Weighted([]).pick(), undefined)
-  assert.is(new Weighted([{ value: 'a', weight: 0 }]).pick(), undefined)
+  assert.is(new WeightedPicker([]).pick(), undefined)
+  assert.is(new WeightedPicker([{ value: 'a', weight: 0 }]).pick(), undefined)
 })
 
 weighted('asks for no random number when there is only one choice', () => {
@@ -33,11 +33,11 @@ weighted('asks for no random number when there is only one choice', () => {
     { value: 'a', weight: 0 },
     { value: 'b', weight: 5 },
   ]
-  assert.is(new Weighted(entries, never).pick(), 'b')
+  assert.is(new WeightedPicker(entries, never).pick(), 'b')
 })
 
 weighted('spreads with real randomness', () => {
-  const choice = new Weighted([
+  const choice = new WeightedPicker([
     { value: 'a', weight: 9 },
     { value: 'b', weight: 1 },
   ])

@@ -1,8 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { headOf } from '../../lib/base/reply.ts'
-import { cors } from '../../lib/enforce/cors.ts'
-import { Origins } from '../../lib/enforce/origins.ts'
+import { buildResponseHead } from '../../lib/core/replies.ts'
+import { AllowedOrigins, createCorsPolicy } from '../../lib/enforce/cors.ts'
 import { wordOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
@@ -15,7 +14,7 @@ const STARS = `allowOrigins: ["*"], allowMethods: ["*"], allowHeaders: ["*"], ex
 
 function policyOf(fields: string) {
   const text = `backends: [{ host: "a:1" }], policies: { cors: { ${fields} } }`
-  return cors(routeOf(text).policies.cors!)
+  return createCorsPolicy(routeOf(text).policies.cors!)
 }
 
 type Outcome = Record<string, string | number | undefined>
@@ -26,7 +25,7 @@ function outcome(policyText: string, method: string, ...fields: string[]): Outco
   const exchange = exchangeOf(requestOf(`${method} / HTTP/1.1`, 'Host: h', ...fields))
   const reply = wordOf(policy, exchange)
   if (reply !== undefined) assert.is(contentOf(reply), '')
-  const head = reply?.head ?? headOf(200, [])
+  const head = reply?.head ?? buildResponseHead(200, [])
   policy.response!(exchange, head)
   const shown = [...head.entries()].filter(([name]) => !/^(?:date|content-length)$/.test(name))
   return { status: reply?.head.status, ...Object.fromEntries(shown) }
@@ -106,17 +105,17 @@ sharing("replaces the backend's own permission, and keeps its vary", () => {
   const policy = policyOf(LISTS)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', 'Origin: https://a.com'))
   wordOf(policy, exchange)
-  const head = headOf(200, [
+  const head = buildResponseHead(200, [
     ['access-control-allow-origin', '*'],
     ['vary', 'accept-encoding'],
   ])
   policy.response!(exchange, head)
-  assert.equal(head.all('access-control-allow-origin'), ['https://a.com'])
-  assert.equal(head.all('vary'), ['accept-encoding', 'origin'])
+  assert.equal(head.getAll('access-control-allow-origin'), ['https://a.com'])
+  assert.equal(head.getAll('vary'), ['accept-encoding', 'origin'])
   for (const vary of ['*', 'Origin', 'accept, origin']) {
-    const said = headOf(200, [['vary', vary]])
+    const said = buildResponseHead(200, [['vary', vary]])
     policy.response!(exchange, said)
-    assert.equal(said.all('vary'), [vary])
+    assert.equal(said.getAll('vary'), [vary])
   }
 })
 
@@ -125,14 +124,14 @@ sharing('remembers the origin when a later policy takes the header away', () => 
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', 'Origin: https://a.com'))
   wordOf(policy, exchange)
   exchange.request.remove('origin')
-  const head = headOf(502, [])
+  const head = buildResponseHead(502, [])
   policy.response!(exchange, head)
   assert.is(head.get('access-control-allow-origin'), 'https://a.com')
 })
 
 sharing('compares origins by scheme, host and port', () => {
   const listed = ['https://a.com', 'http://b.com:80', 'https://*.c.com', 'https://d-*.com:8443']
-  const origins = new Origins(listed)
+  const origins = new AllowedOrigins(listed)
   const allowed = ['https://a.com', 'HTTPS://A.com', 'https://a.com:443', 'http://b.com']
   allowed.push('https://x.c.com', 'https://x.y.c.com:443', 'https://d-1.com:8443')
   for (const origin of allowed) assert.ok(origins.allows(origin), origin)
@@ -140,8 +139,8 @@ sharing('compares origins by scheme, host and port', () => {
   refused.push('https://c.com', 'https://.c.com', 'https://evil.com/.c.com', 'https://x@y.c.com')
   refused.push('https://evil.com:1.c.com', 'https://xc.com', 'https://d-1.com', 'https://xac.com')
   for (const origin of refused) assert.not.ok(origins.allows(origin), origin)
-  assert.ok(new Origins(['*']).allows('null'))
-  assert.not.ok(new Origins(['https://a.com']).allows('https://axcom'))
+  assert.ok(new AllowedOrigins(['*']).allows('null'))
+  assert.not.ok(new AllowedOrigins(['https://a.com']).allows('https://axcom'))
 })
 
 sharing.run()

@@ -1,8 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { headOf } from '../../lib/base/reply.ts'
-import { directResponse } from '../../lib/enforce/direct-response.ts'
-import { requestHeaderModifier, responseHeaderModifier } from '../../lib/enforce/header-modifier.ts'
+import { buildResponseHead } from '../../lib/core/replies.ts'
+import { createDirectResponsePolicy } from '../../lib/enforce/direct-response.ts'
+import {
+  createRequestHeaderPolicy,
+  createResponseHeaderPolicy,
+} from '../../lib/enforce/header-changes.ts'
 import { answerOf, wordOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
@@ -28,7 +31,7 @@ policies('add, replace and remove request headers', () => {
     'X-Remove: b',
     'x-keep: kept',
   )
-  assert.is(wordOf(requestHeaderModifier(config), exchangeOf(request)), undefined)
+  assert.is(wordOf(createRequestHeaderPolicy(config), exchangeOf(request)), undefined)
   assert.is(
     request.fieldsText(),
     'Host: a\r\nx-add: old\r\nx-keep: kept\r\nx-set: new\r\nx-fresh: new\r\nx-add: new\r\n',
@@ -38,12 +41,15 @@ policies('add, replace and remove request headers', () => {
 policies('change response headers in the same way', () => {
   const written = '{ add: { x-a: new }, set: { x-b: new }, remove: [server] }'
   const config = configOf(`responseHeaderModifier: ${written}`).responseHeaderModifier!
-  const head = headOf(200, [
+  const head = buildResponseHead(200, [
     ['server', 'x'],
     ['x-a', 'old'],
     ['x-b', 'old'],
   ])
-  responseHeaderModifier(config).response!(exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a')), head)
+  createResponseHeaderPolicy(config).response!(
+    exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a')),
+    head,
+  )
   assert.equal(
     [...head.entries()],
     [
@@ -57,14 +63,14 @@ policies('change response headers in the same way', () => {
 function answer(fields: string) {
   const config = configOf(`directResponse: { ${fields} }`).directResponse!
   const request = requestOf('POST / HTTP/1.1', 'Host: a', 'Content-Length: 6')
-  return answerOf(directResponse(config), exchangeOf(request))
+  return answerOf(createDirectResponsePolicy(config), exchangeOf(request))
 }
 
 policies('answer directly with status, headers and body, without reading the request', () => {
   const reply = answer('status: 418, body: "grüße\\n", headers: { X-A: b, Content-Type: text/x }')
   assert.is(reply.head.status, 418)
   assert.is(reply.head.get('x-a'), 'b')
-  assert.equal(reply.head.all('content-type'), ['text/x'])
+  assert.equal(reply.head.getAll('content-type'), ['text/x'])
   assert.is(reply.head.get('content-length'), '8')
   assert.is(Buffer.from(contentOf(reply), 'latin1').toString(), 'grüße\n')
 })
@@ -77,12 +83,12 @@ policies('answer with plain text unless a type is set, and with no type for no b
 })
 
 policies('answer with one date even when one is set', () => {
-  assert.equal(answer('status: 200, headers: { date: now }').head.all('date'), ['now'])
+  assert.equal(answer('status: 200, headers: { date: now }').head.getAll('date'), ['now'])
 })
 
 policies('answer every request afresh', () => {
   const config = configOf('directResponse: { status: 200, body: x }').directResponse!
-  const policy = directResponse(config)
+  const policy = createDirectResponsePolicy(config)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a'))
   const first = answerOf(policy, exchange)
   first.head.add('x-a', 'b')

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { requestRedirect } from '../../lib/enforce/redirect.ts'
+import { createRedirectPolicy } from '../../lib/enforce/direct-response.ts'
 import { answerOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../support/exchange-of.ts'
@@ -16,8 +16,8 @@ function replyTo(fields: string, url: string, prefix = '') {
     requestOf(`GET ${target} HTTP/1.1`, `Host: ${host}`),
     scheme as 'http',
   )
-  exchange.matchedPrefix = prefix
-  return answerOf(requestRedirect(config!), exchange)
+  exchange.choice.matchedPrefix = prefix
+  return answerOf(createRedirectPolicy(config!), exchange)
 }
 
 redirect('leads where scheme, authority and path say', () => {
@@ -58,7 +58,7 @@ redirect('never leads to another host when the client named none', () => {
   const config = routeOf('policies: { requestRedirect: { scheme: https } }').policies
     .requestRedirect!
   const exchange = exchangeOf(requestOf('GET //evil.com/x HTTP/1.0'))
-  const reply = answerOf(requestRedirect(config), exchange)
+  const reply = answerOf(createRedirectPolicy(config), exchange)
   assert.is(reply.head.get('location'), '/evil.com/x')
 })
 

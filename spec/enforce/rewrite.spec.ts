@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { rewriteTarget } from '../../lib/enforce/rewrite-target.ts'
-import { urlRewrite } from '../../lib/enforce/url-rewrite.ts'
+import { createUrlRewritePolicy, rewriteTarget } from '../../lib/enforce/url-rewrite.ts'
 import { wordOf } from '../support/at-once.ts'
 import { routeOf } from '../support/config.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
@@ -11,7 +10,7 @@ const rewrite = suite('urlRewrite')
 /** The policy as a user writes it. */
 function policyOf(fields: string) {
   const text = `backends: [{ host: "a:1" }], policies: { urlRewrite: { ${fields} } }`
-  return urlRewrite(routeOf(text).policies.urlRewrite!)
+  return createUrlRewritePolicy(routeOf(text).policies.urlRewrite!)
 }
 
 rewrite('replaces a prefix and keeps what follows it', () => {
@@ -31,7 +30,7 @@ rewrite('replaces a prefix and keeps what follows it', () => {
   ]
   for (const [target, prefix, written, expected] of table) {
     const exchange = exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a'))
-    exchange.matchedPrefix = prefix
+    exchange.choice.matchedPrefix = prefix
     assert.is(wordOf(policyOf(`path: { prefix: "${written}" }`), exchange), undefined)
     assert.is(exchange.request.target, expected, `${target} ${prefix} → ${written}`)
   }
@@ -58,7 +57,7 @@ rewrite('says which Host the backend gets', () => {
   for (const [written, authority, expected] of table) {
     const exchange = exchangeOf(requestOf('GET / HTTP/1.1', `Host: ${authority}`))
     wordOf(policyOf(written), exchange)
-    assert.is(exchange.hostRewrite, expected, `${written} for ${authority}`)
+    assert.is(exchange.enforcement.hostRewrite, expected, `${written} for ${authority}`)
     assert.is(exchange.request.authority, authority)
   }
 })

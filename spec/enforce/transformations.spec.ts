@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readJson } from '../../lib/base/cel/json.ts'
-import { headOf } from '../../lib/base/reply.ts'
-import { transformations } from '../../lib/enforce/transformations.ts'
+import { parseCelJson } from '../../lib/expressions/json-values.ts'
+import { buildResponseHead } from '../../lib/core/replies.ts'
+import { createTransformationPolicy } from '../../lib/enforce/header-changes.ts'
 import { ask } from '../support/ask.ts'
 import { wordOf } from '../support/at-once.ts'
 import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
@@ -10,7 +10,7 @@ import { cpuMs } from '../support/cpu-time.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
-import type { Claims } from '../../lib/base/cel/facts.ts'
+import type { Claims } from '../../lib/core/facts.ts'
 
 const changing = suite('transformations')
 const stage = new Stage()
@@ -20,13 +20,15 @@ function policyOf(written: string) {
   const text = routeText(
     `backends: [{ host: "a:1" }], policies: { transformations: { ${written} } }`,
   )
-  return transformations(firstListener(ungatedConfig(text)).routes[0]!.policies.transformations!)
+  return createTransformationPolicy(
+    firstListener(ungatedConfig(text)).routes[0]!.policies.transformations!,
+  )
 }
 
 /** The fields of a request, lines joined by bars, once it was transformed. */
 function sent(written: string, claims = '{}', ...fields: string[]): string {
   const exchange = exchangeOf(requestOf('GET /a?b HTTP/1.1', 'Host: h', ...fields))
-  exchange.facts = { jwt: readJson(claims) as Claims }
+  exchange.facts = { jwt: parseCelJson(claims) as Claims }
   assert.is(wordOf(policyOf(`request: { ${written} }`), exchange), undefined)
   return exchange.request.fieldsText().replaceAll('\r\n', '|')
 }
@@ -118,11 +120,11 @@ changing('change an answer by what it is, and who asked', () => {
   assert.not('request' in policy)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h'))
   exchange.facts = { jwt: new Map([['sub', 'u']]) }
-  const head = headOf(404, [
+  const head = buildResponseHead(404, [
     ['server', 's'],
     ['content-type', 'text/x'],
   ])
-  exchange.reply = { head, body: exchange.body, tunnel: null }
+  exchange.response.reply = { head, body: exchange.body, tunnel: null }
   policy.response!(exchange, head)
   assert.equal(
     [...head.entries()],

@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { textReply } from '../../lib/base/reply.ts'
-import type { Policy, Verdict } from '../../lib/base/types.ts'
+import { buildTextReply } from '../../lib/core/replies.ts'
+import type { Policy, Verdict } from '../../lib/core/types.ts'
 import { ask } from '../support/ask.ts'
 import type { Step } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
@@ -35,7 +35,7 @@ function insert(gateway: RunningGateway, level: Level, request: () => Verdict): 
 
 /** Holds every request until it is let go. */
 class Gate {
-  held: ((reply?: ReturnType<typeof textReply>) => void)[] = []
+  held: ((reply?: ReturnType<typeof buildTextReply>) => void)[] = []
   #wake: () => void = () => {}
 
   readonly request = (): Verdict =>
@@ -73,7 +73,7 @@ waiting('hold a request back until they have decided', async () => {
     client.take(client.text.length)
     client.send(GET)
     await gate.holds(2)
-    gate.held[1]!(textReply(401, 'no'))
+    gate.held[1]!(buildTextReply(401, 'no'))
     assert.match(await client.until(/no$/), '401')
     assert.is(backend.received, GET)
   }
@@ -102,9 +102,9 @@ waiting('keep the order of a pipeline', async () => {
   const { gate, client } = await gated('route')
   client.send(`${GET}${GET}`)
   await gate.holds(1)
-  gate.held[0]!(textReply(401, 'first'))
+  gate.held[0]!(buildTextReply(401, 'first'))
   await gate.holds(2)
-  gate.held[1]!(textReply(403, 'second'))
+  gate.held[1]!(buildTextReply(403, 'second'))
   assert.match(await client.until(/second$/), /401[^]*first[^]*403[^]*second/)
 })
 

@@ -2,8 +2,8 @@
 
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../lib/base/bounds/in-flight.ts'
-import type { Live } from '../../lib/base/live/views.ts'
+import { bytesInFlight } from '../../lib/core/byte-budgets.ts'
+import type { LiveSnapshot } from '../../lib/core/runtime-views.ts'
 import { deadline } from '../support/deadline.ts'
 import type { Line, RunningGateway, Stage } from '../support/gateway.ts'
 import { Http2Client } from '../support/http2-client.ts'
@@ -126,7 +126,7 @@ const NOTHING: Leftovers = {
   inFlight: 0,
 }
 
-function leftovers({ live }: { live: Live }): Leftovers {
+function leftovers({ live }: { live: LiveSnapshot }): Leftovers {
   const { listeners, requests, pools, groups, children, held } = live
   const idle = sum(pools.map((pool) => pool.idle + pool.sessions))
   return {
@@ -138,13 +138,13 @@ function leftovers({ live }: { live: Live }): Leftovers {
     sessions: sum(groups.map(({ open }) => open)),
     children: children.length,
     held: held.llm.used + held.mcp.used,
-    inFlight: inFlight.bytes,
+    inFlight: bytesInFlight.total,
   }
 }
 
 /** Waits until nothing is left but this, and holds the gateway to it. */
 export async function leaves(
-  gateway: { live: Live },
+  gateway: { live: LiveSnapshot },
   kept: Partial<Leftovers> = {},
 ): Promise<void> {
   const wanted = { ...NOTHING, ...kept }

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Exchange } from '../../lib/base/exchange.ts'
-import type { Attempt, Policy } from '../../lib/base/types.ts'
-import { PolicedBackend } from '../../lib/forward/policed.ts'
+import type { Exchange } from '../../lib/core/exchange.ts'
+import type { Attempt, Policy } from '../../lib/core/types.ts'
+import { BackendWithPolicies } from '../../lib/forward/backend-attempt.ts'
 import { ask } from '../support/ask.ts'
 import type { Backend, Step } from '../support/backend.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
@@ -113,15 +113,15 @@ policed('adds its policies to those with a say in the answer', () => {
   const called: Exchange[] = []
   const plain = { endpoint: 'h:1', call: (exchange: Exchange) => void called.push(exchange) }
   let go: () => void = () => {}
-  const backend = new PolicedBackend(plain, [policy], (_exchange, policies, pass) => {
+  const backend = new BackendWithPolicies(plain, [policy], (_exchange, policies, pass) => {
     assert.equal(policies, [policy])
     go = pass
   })
   assert.is(backend.endpoint, 'h:1')
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'host: a'))
-  exchange.policies = [outer]
+  exchange.enforcement.responsePolicies = [outer]
   backend.call(exchange, {} as Attempt)
-  assert.equal(exchange.policies, [outer, policy])
+  assert.equal(exchange.enforcement.responsePolicies, [outer, policy])
   assert.equal(called, [])
   go()
   assert.equal(called, [exchange])

@@ -2,12 +2,12 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../lib/base/bounds/in-flight.ts'
-import { REPLAY_BYTES } from '../../lib/base/bounds/limits.ts'
-import { GatewayError } from '../../lib/base/errors.ts'
-import { EMPTY_BODY, headOf } from '../../lib/base/reply.ts'
-import type { Body, Sink } from '../../lib/base/types.ts'
-import { HttpCall } from '../../lib/forward/http/call.ts'
+import { bytesInFlight } from '../../lib/core/byte-budgets.ts'
+import { MAX_REPLAY_BYTES } from '../../lib/core/bounds.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { EMPTY_BODY, buildResponseHead } from '../../lib/core/replies.ts'
+import type { Body, Sink } from '../../lib/core/types.ts'
+import { HttpCall } from '../../lib/forward/http/backend-call.ts'
 import { ReplayBody } from '../../lib/forward/replay-body.ts'
 import { requestOf } from '../support/exchange-of.ts'
 
@@ -36,47 +36,48 @@ class Taker implements Sink {
 }
 
 function callOf(body: Body): HttpCall {
-  const client = { inform() {} }
+  const client = { sendInterim() {} }
   const attempt = { body, answer() {}, fail() {} }
   return new HttpCall({ request: requestOf('POST / HTTP/1.1', 'host: a'), client }, attempt, null)
 }
 
 const ENDS: Record<string, (call: HttpCall) => void> = {
-  answered: (call) => call.answered({ head: headOf(200, []), body: EMPTY_BODY, tunnel: null }),
+  answered: (call) =>
+    call.answered({ head: buildResponseHead(200, []), body: EMPTY_BODY, tunnel: null }),
   cancelled: (call) => call.cancel(),
   failed: (call) => call.failed(new GatewayError('BACKEND_CLOSED', 'gone')),
 }
 
 for (const [name, end] of Object.entries(ENDS))
   replay(`is counted until its call is ${name}, and passes on behind that`, () => {
-    const before = inFlight.kept
+    const before = bytesInFlight.retained
     const source = new Source()
     const call = callOf(source)
-    call.keep()
+    call.keepForResend()
     const taker = new Taker()
     call.body.start(taker, 'content')
     source.sink!.write(Buffer.alloc(1_000), 0, 1_000)
-    assert.is(inFlight.kept - before, 1_000)
+    assert.is(bytesInFlight.retained - before, 1_000)
     end(call)
-    assert.is(inFlight.kept, before)
+    assert.is(bytesInFlight.retained, before)
     source.sink!.write(Buffer.alloc(500), 0, 500)
-    assert.is(inFlight.kept, before)
+    assert.is(bytesInFlight.retained, before)
     assert.is(taker.taken, 1_500)
   })
 
 replay('is not kept above the bound, nor when its client breaks off', () => {
-  const before = inFlight.kept
+  const before = bytesInFlight.retained
   for (const end of [
-    (sink: Sink) => void sink.write(Buffer.alloc(REPLAY_BYTES), 0, REPLAY_BYTES),
+    (sink: Sink) => void sink.write(Buffer.alloc(MAX_REPLAY_BYTES), 0, MAX_REPLAY_BYTES),
     (sink: Sink) => sink.cut('client_closed'),
   ]) {
     const source = new Source()
     const body = new ReplayBody(source)
     body.start(new Taker(), 'content')
     source.sink!.write(Buffer.alloc(10), 0, 10)
-    assert.is(inFlight.kept - before, 10)
+    assert.is(bytesInFlight.retained - before, 10)
     end(source.sink!)
-    assert.is(inFlight.kept, before)
+    assert.is(bytesInFlight.retained, before)
     assert.not.ok(body.isReplayable)
   }
 })

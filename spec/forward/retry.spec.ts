@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../lib/base/bounds/in-flight.ts'
+import { bytesInFlight } from '../../lib/core/byte-budgets.ts'
 import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 
@@ -9,11 +9,11 @@ const stage = new Stage()
 /** Others that run in this process may have kept something before. */
 let kept = 0
 retry.before.each(() => {
-  kept = inFlight.kept
+  kept = bytesInFlight.retained
 })
 retry.after.each(async () => {
   await stage.clear()
-  assert.is(inFlight.kept, kept, 'nothing is kept for another try when there is none')
+  assert.is(bytesInFlight.retained, kept, 'nothing is kept for another try when there is none')
 })
 
 const HEAD = /\r\n\r\n/

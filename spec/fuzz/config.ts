@@ -4,20 +4,20 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { CelError } from '../../lib/base/cel/errors.ts'
-import { compile } from '../../lib/base/cel/compile.ts'
-import { fromJson } from '../../lib/base/cel/json.ts'
-import { View } from '../../lib/base/cel/view.ts'
-import { ConfigError } from '../../lib/base/config/error.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
-import type { Config } from '../../lib/base/config/types.ts'
+import { CelError } from '../../lib/expressions/expression-errors.ts'
+import { compileExpression } from '../../lib/expressions/compile.ts'
+import { jsonToCel } from '../../lib/expressions/json-values.ts'
+import { ExpressionView } from '../../lib/expressions/exchange-view.ts'
+import { ConfigError } from '../../lib/config/config-error.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { Config } from '../../lib/config/config-types.ts'
 import { cpuMs } from '../support/cpu-time.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { RICH_CONFIG } from '../support/rich-config.ts'
 import { ROOT } from '../support/root.ts'
 import { changed, changes } from './mutate.ts'
 import { target } from './target.ts'
-import type { Claims } from '../../lib/base/cel/facts.ts'
+import type { Claims } from '../../lib/core/facts.ts'
 
 /** Far above what any of them takes, far below what a search without end does. */
 const MOST_MS = 10_000
@@ -197,14 +197,14 @@ const CLAIMS = { sub: 'abc', roles: ['admin', 'b'], list: [1, 'é', null], deep:
 const rules = target(
   'compiles an expression or refuses it, and runs it within its budget',
   async () => {
-    const view = new View(exchangeOf(requestOf('GET /a HTTP/1.1', 'Host: a')), {
-      jwt: fromJson(CLAIMS) as Claims,
+    const view = new ExpressionView(exchangeOf(requestOf('GET /a HTTP/1.1', 'Host: a')), {
+      jwt: jsonToCel(CLAIMS) as Claims,
     })
     const pieces = changes(CEL_PIECES, 6)
     return fc.asyncProperty(fc.constantFrom(...EXPRESSIONS, ''), pieces, async (text, made) => {
       soon(() => {
         try {
-          compile(changed(text, made), 'log').evaluate(view)
+          compileExpression(changed(text, made), 'log').evaluate(view)
         } catch (error) {
           if (!(error instanceof CelError)) throw error
         }

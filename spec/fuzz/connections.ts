@@ -6,8 +6,14 @@ import * as assert from 'uvu/assert'
 import { leaves } from '../faults/scene.ts'
 import { routeTo } from '../support/gateway.ts'
 import type { RunningGateway, Stage } from '../support/gateway.ts'
-import { END_HEADERS, END_STREAM, PADDED, PREFACE } from '../support/http2-frames.ts'
-import { fieldLines, frame } from '../support/http2-frames.ts'
+import {
+  END_HEADERS,
+  END_STREAM,
+  fieldLines,
+  frame,
+  PADDED,
+  PREFACE,
+} from '../support/http2-frames.ts'
 import { RawClient } from '../support/raw-client.ts'
 import { Recorder } from '../support/smuggling/recorder.ts'
 import { CUTS, changed, changes, cutAt } from './mutate.ts'

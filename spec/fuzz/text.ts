@@ -3,9 +3,9 @@
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { Peek } from '../../lib/base/json/peek.ts'
-import { MAX_JSON_DEPTH, valueOf } from '../../lib/base/json/scan.ts'
-import { EventReader } from '../../lib/base/sse/reader.ts'
+import { JsonPeek } from '../../lib/text/json-peek.ts'
+import { MAX_JSON_DEPTH, findJsonValue } from '../../lib/text/json-scan.ts'
+import { EventReader } from '../../lib/text/sse-reader.ts'
 import { CUTS, changed, changes, cutAt } from './mutate.ts'
 import { target } from './target.ts'
 
@@ -70,13 +70,13 @@ function depthOf(bytes: Buffer): number {
 const scanned = target('takes for JSON what JSON.parse takes, of any bytes', async () =>
   fc.asyncProperty(fc.constantFrom(...JSON_TEXTS), changes(JSON_PIECES), async (text, made) => {
     const bytes = Buffer.from(changed(text, made), 'latin1')
-    assert.is(valueOf(bytes) !== null, isJson(bytes))
+    assert.is(findJsonValue(bytes) !== null, isJson(bytes))
   }),
 )
 
 function peeked(chunks: readonly Buffer[]): unknown[] {
   const told: unknown[] = []
-  const peek = new Peek({
+  const peek = new JsonPeek({
     begin: (name, from) => {
       told.push([name, from])
       return name === 'model' ? 10 : 0

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { TokenVerifier } from '../../lib/enforce/token/token-verifier.ts'
-import { CountedSource, RULES, StillClock, claimsOf } from '../enforce/token/verifying.ts'
+import { TokenVerifier } from '../../lib/enforce/auth/token-verifier.ts'
+import { CountedSource, RULES, StillClock, claimsOf } from '../enforce/auth/verifying.ts'
 import { deadline } from '../support/deadline.ts'
 import { Signer, base64 } from '../support/signer.ts'
 import { changed, changes } from './mutate.ts'

@@ -5,10 +5,10 @@ import type { IncomingMessage } from 'node:http'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { GatewayError } from '../../lib/base/errors.ts'
-import type { RequestHead, ResponseHead } from '../../lib/base/wire/head.ts'
-import { Framer } from '../../lib/base/wire/framer.ts'
-import { parseRequestHead, parseResponseHead } from '../../lib/base/wire/parse-head.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import type { RequestHead, ResponseHead } from '../../lib/core/head.ts'
+import { BodyFramer } from '../../lib/http/framer.ts'
+import { parseRequestHead, parseResponseHead } from '../../lib/http/parse-head.ts'
 import { deadline } from '../support/deadline.ts'
 import { CUTS, changed, changes, cutAt } from './mutate.ts'
 import { target } from './target.ts'
@@ -123,14 +123,14 @@ const agreed = target('takes no request that node:http refuses or reads as anoth
 
 /** Content, trailers and the bytes behind it; or what is wrong with it. */
 function unchunked(chunks: readonly Buffer[]): unknown {
-  const framer = new Framer()
+  const framer = new BodyFramer()
   framer.start('chunked', 0)
   let content = ''
   let rest = ''
   framer.onContent = (bytes, from, to) => (content += bytes.latin1Slice(from, to))
   for (const chunk of chunks) {
     try {
-      const end = framer.eat(chunk, 0, chunk.length)
+      const end = framer.consume(chunk, 0, chunk.length)
       rest += chunk.latin1Slice(end, chunk.length)
     } catch (error) {
       if (error instanceof GatewayError) return error.code

@@ -14,7 +14,7 @@ work('takes one request a time', () => {
   requests.once()
   requests.once()
   assert.is(spentBy(requests), 2)
-  assert.is(requests.exchange.allowance?.remaining, PLENTY - 2)
+  assert.is(requests.exchange.enforcement.allowance?.remaining, PLENTY - 2)
 })
 
 work('settles what an answer cost, not what was guessed', () => {
@@ -22,7 +22,7 @@ work('settles what an answer cost, not what was guessed', () => {
   tokens.once()
   tokens.once()
   assert.is(spentBy(tokens), 2 * 580)
-  assert.is(tokens.exchange.charges.length, 1)
+  assert.is(tokens.exchange.enforcement.charges.length, 1)
 })
 
 work('gives everybody a turn before anybody has another', () => {

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Descriptors } from '../../lib/base/bounds/descriptors.ts'
+import { FileDescriptors } from '../../lib/core/descriptors.ts'
 import { manyStreams } from '../../perf/many-streams.ts'
 
 const many = suite('perf/many-streams')
@@ -17,7 +17,7 @@ many('as many as are asked for, where that is not too many', () => {
 many('the gateway refuses none of them for want of descriptors', () => {
   for (const limit of [1_024, 4_096, 20_000, 65_536]) {
     const last = manyStreams(limit) * 2 + 100
-    assert.not(new Descriptors(limit).isShort(last), String(limit))
+    assert.not(new FileDescriptors(limit).leavesTooFew(last), String(limit))
   }
 })
 

@@ -6,15 +6,19 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAllDocuments } from 'yaml'
-import { QUICKSTART } from '../../lib/base/config/quickstart.ts'
-import { configSchema, definitions, schemaText } from '../../lib/base/config/schema.ts'
+import { QUICKSTART } from '../../lib/config/quickstart.ts'
+import {
+  buildConfigSchema,
+  buildSchemaDefinitions,
+  formatConfigSchema,
+} from '../../lib/config/json-schema.ts'
 import { withTables } from '../../schema/tables.ts'
 import { ROOT } from '../support/root.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(
-  configSchema(),
+  buildConfigSchema(),
 )
 
 /** Paths of what the schema refuses in the documents of a text; variables stand as they are. */
@@ -29,13 +33,13 @@ function refused(text: string): string[] {
 const schema = suite('schema')
 
 schema('config.json is what the shapes say (npm run schema)', () => {
-  assert.is(read('schema/config.json'), schemaText())
+  assert.is(read('schema/config.json'), formatConfigSchema())
 })
 
 schema('the tables of docs/configuration.md are what the shapes say (npm run schema)', () => {
   const docs = read('docs/configuration.md')
   assert.ok(docs.includes('<!-- fields of gateways.* -->'))
-  assert.is(docs, withTables(docs, definitions()))
+  assert.is(docs, withTables(docs, buildSchemaDefinitions()))
 })
 
 schema('every field in a table tells what it is for', () => {
@@ -100,8 +104,8 @@ schema('refuses what the gateway refuses, at the same place', () => {
 })
 
 schema('names every definition it refers to', () => {
-  const text = schemaText()
-  const names = Object.keys(configSchema().$defs ?? {})
+  const text = formatConfigSchema()
+  const names = Object.keys(buildConfigSchema().$defs ?? {})
   for (const [, name] of text.matchAll(/#\/\$defs\/([^"]+)/g))
     assert.ok(names.includes(name!), name)
 })

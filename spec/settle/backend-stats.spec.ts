@@ -2,22 +2,23 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Exchange } from '../../lib/base/exchange.ts'
+import type { Exchange } from '../../lib/core/exchange.ts'
 import { BackendStats } from '../../lib/settle/backend-stats.ts'
-import { exchangeOf, requestOf } from '../support/exchange-of.ts'
+import { exchangeOf, requestOf, withFields } from '../support/exchange-of.ts'
+import type { ExchangeFields } from '../support/exchange-of.ts'
 
 const stats = suite('settle/backend-stats')
 
-function settled(fields: Partial<Exchange>): Exchange {
+function settled(fields: ExchangeFields): Exchange {
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'host: a'))
   const backend = { name: 'b', type: 'static', protocol: 'http' } as const
-  return Object.assign(exchange, { backend, asked: 100, answered: 110, status: 200 }, fields)
+  return withFields(exchange, { backend, calledAt: 100, receivedAt: 110, status: 200, ...fields })
 }
 
-function after(...all: Partial<Exchange>[]): ReturnType<BackendStats['of']> {
+function after(...all: ExchangeFields[]): ReturnType<BackendStats['get']> {
   const told = new BackendStats()
   for (const fields of all) told.count(settled(fields))
-  return told.of('b')
+  return told.get('b')
 }
 
 stats('one that nobody has asked is unknown', () => {
@@ -27,7 +28,11 @@ stats('one that nobody has asked is unknown', () => {
 
 stats('counts requests, and mixes the latest into what was before', () => {
   assert.equal({ ...after({}) }, { requests: 1, health: 1, latencyMs: 10 })
-  const told = after({}, { status: 503, answered: 120 }, { outcome: 'backend_reset', answered: 0 })
+  const told = after(
+    {},
+    { status: 503, receivedAt: 120 },
+    { outcome: 'backend_reset', receivedAt: 0 },
+  )
   assert.is(told?.requests, 3)
   assert.is(told?.health?.toFixed(2), '0.81')
   assert.is(told?.latencyMs, 11)
@@ -37,7 +42,7 @@ stats(
   'a time-out, a reset and an answer of 5xx are its faults; what clients ask for is not',
   () => {
     for (const fields of [
-      { outcome: 'backend_timeout', answered: 0 },
+      { outcome: 'backend_timeout', receivedAt: 0 },
       { outcome: 'backend_reset' },
       { status: 500 },
     ] as const)
@@ -49,22 +54,22 @@ stats(
 stats('clients that leave, and a gateway that stops, say nothing about it', () => {
   for (const outcome of ['client_closed', 'client_error', 'idle', 'shutdown'] as const)
     assert.equal(
-      { ...after({ outcome, answered: 0 }) },
+      { ...after({ outcome, receivedAt: 0 }) },
       { requests: 1, health: null, latencyMs: null },
     )
 })
 
 stats('an answer of a policy in its place is not its own', () => {
-  assert.is(after({ answeredBy: 'authorization', status: 403 }), null)
+  assert.is(after({ answeringPolicy: 'authorization', status: 403 }), null)
 })
 
 stats('forgets those that are no longer configured', () => {
   const told = new BackendStats()
   told.count(settled({}))
   told.retain(new Set(['b']))
-  assert.is(told.of('b')?.requests, 1)
+  assert.is(told.get('b')?.requests, 1)
   told.retain(new Set())
-  assert.is(told.of('b'), null)
+  assert.is(told.get('b'), null)
 })
 
 stats.run()

@@ -1,8 +1,8 @@
 // An admin interface on a port of its own, with the endpoints a spec asks.
 
 import { freePort } from '../../conformance/gateway-process.ts'
-import { AdminServer } from '../../lib/admin/server.ts'
-import type { Endpoints } from '../../lib/base/endpoints.ts'
+import { AdminServer } from '../../lib/admin/admin-server.ts'
+import type { EndpointTable } from '../../lib/admin/endpoint-types.ts'
 import { deadline } from './deadline.ts'
 import type { Stage } from './gateway.ts'
 
@@ -17,12 +17,12 @@ export interface Answered {
 /** Asks it: `GET /path`, or with another method in front; with headers, as a browser could send them. */
 export type Asking = (line: string, headers?: Record<string, string>) => Promise<Answered>
 
-export async function adminWith(stage: Stage, endpoints: Endpoints): Promise<Asking> {
+export async function adminWith(stage: Stage, endpoints: EndpointTable): Promise<Asking> {
   return askingAt((await adminOn(stage, endpoints)).port)
 }
 
 /** The same for one that is asked by hand. */
-export async function adminOn(stage: Stage, endpoints: Endpoints): Promise<{ port: number }> {
+export async function adminOn(stage: Stage, endpoints: EndpointTable): Promise<{ port: number }> {
   const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()
   await deadline(server.listen({ kind: 'tcp', host: '127.0.0.1', port }), WAIT_MS, 'the interface')

@@ -1,8 +1,8 @@
 // A policy's word on a request, where it must come without a wait.
 
 import * as assert from 'uvu/assert'
-import type { Exchange } from '../../lib/base/exchange.ts'
-import type { Policy, Reply } from '../../lib/base/types.ts'
+import type { Exchange } from '../../lib/core/exchange.ts'
+import type { Policy, Reply } from '../../lib/core/types.ts'
 
 /** Undefined when it lets the request pass. */
 export function wordOf(policy: Policy, exchange: Exchange): Reply | undefined {

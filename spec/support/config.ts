@@ -1,8 +1,8 @@
 // What a configuration text becomes, or why it is refused.
 
-import { ConfigError } from '../../lib/base/config/error.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
-import type { Config, ListenerConfig, RouteConfig } from '../../lib/base/config/types.ts'
+import { ConfigError } from '../../lib/config/config-error.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { Config, ListenerConfig, RouteConfig } from '../../lib/config/config-types.ts'
 
 type Env = Record<string, string>
 

@@ -4,17 +4,17 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { Refusals } from '../../lib/base/bounds/refusals.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
-import { Sockets } from '../../lib/base/processes/sockets.ts'
-import { Turn } from '../../lib/base/turn.ts'
-import { Front } from '../../lib/front/front.ts'
-import type { FrontOptions } from '../../lib/front/front.ts'
+import { RefusalCounter } from '../../lib/core/refusal-counter.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import { ListeningSockets } from '../../lib/core/listening-sockets.ts'
+import { Mutex } from '../../lib/core/scheduling.ts'
+import { AggregatedAdmin } from '../../lib/processes/aggregated/aggregated-admin.ts'
+import type { AggregatedAdminOptions } from '../../lib/processes/aggregated/aggregated-admin.ts'
 import { Gateway } from '../../lib/gateway.ts'
-import { Beside } from '../../lib/process/beside.ts'
-import { Reloader } from '../../lib/process/reload.ts'
-import { frontSocket } from '../../lib/workers/seat.ts'
-import type { WorkerDoor } from '../../lib/workers/types.ts'
+import { AdminServers } from '../../lib/processes/admin-servers.ts'
+import { Reloader } from '../../lib/processes/reload.ts'
+import { supervisorSocketIn } from '../../lib/processes/worker-context.ts'
+import type { WorkerEndpoints } from '../../lib/processes/worker-messages.ts'
 import { askingAt } from './admin.ts'
 import type { Asking } from './admin.ts'
 import { ask } from './ask.ts'
@@ -29,7 +29,7 @@ const WAIT_MS = 30_000
 const GATEWAYS = 'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n'
 
 export interface Worker {
-  readonly door: WorkerDoor
+  readonly door: WorkerEndpoints
   readonly gateway: Gateway
   readonly log: Ear
   readonly port: number
@@ -58,7 +58,7 @@ export class CrewStage {
     const config = parseConfig(this.#text, { file: 'c.yaml', env: { PORT: String(port) } })
     const log = new Ear(() => {})
     const gateway = new Gateway(config, log)
-    const reloader = new Reloader(gateway, log, { load: () => config, turn: new Turn() })
+    const reloader = new Reloader(gateway, log, { load: () => config, mutex: new Mutex() })
     const door = this.#door(slot, epoch)
     const env = {
       ADMIN_ADDR: `unix:${door.admin}`,
@@ -66,7 +66,7 @@ export class CrewStage {
       READINESS_ADDR: 'off',
     }
     const role = 'worker'
-    const beside = new Beside({ config, env, gateway, reloader, log, quit: () => {}, role })
+    const beside = new AdminServers({ config, env, gateway, reloader, log, quit: () => {}, role })
     await deadline(beside.open(), WAIT_MS, 'the private sockets')
     await deadline(gateway.start(), WAIT_MS, 'the worker to listen')
     this.#stage.add({ close: () => gateway.stop() })
@@ -77,7 +77,7 @@ export class CrewStage {
   }
 
   /** One that answers whatever it is asked, on both sockets, as it is told to. */
-  async scripted(slot: number, serve: Serve): Promise<WorkerDoor> {
+  async scripted(slot: number, serve: Serve): Promise<WorkerEndpoints> {
     const door = this.#door(slot, 1)
     for (const path of [door.admin, door.stats]) {
       const server = createServer(serve)
@@ -92,7 +92,10 @@ export class CrewStage {
     return door
   }
 
-  async front(inForce: FrontOptions['inForce'], more: Partial<FrontOptions> = {}): Promise<Asked> {
+  async front(
+    inForce: AggregatedAdminOptions['inForce'],
+    more: Partial<AggregatedAdminOptions> = {},
+  ): Promise<Asked> {
     const ports = { admin: await freePort(), stats: await freePort(), readiness: await freePort() }
     const lines: Line[] = []
     const log = new Ear((line) => lines.push(line))
@@ -102,7 +105,7 @@ export class CrewStage {
       STATS_ADDR: `127.0.0.1:${ports.stats}`,
       READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
     }
-    const options: FrontOptions = {
+    const options: AggregatedAdminOptions = {
       config: inForce().config,
       env,
       log,
@@ -111,26 +114,26 @@ export class CrewStage {
       refusal: () => null,
       readiness: () => 'ready',
       restarts: () => 0,
-      limitCounts: () => ({ rules: 0, buckets: 0, forgotten: 0 }),
-      refusals: new Refusals(),
+      limitCounts: () => ({ rules: 0, buckets: 0, evicted: 0 }),
+      refusals: new RefusalCounter(),
       quit: () => {},
-      pages: { path: frontSocket(this.#folder.path), sockets: new Sockets() },
+      pages: { path: supervisorSocketIn(this.#folder.path), sockets: new ListeningSockets() },
       ...more,
     }
-    const front = this.#stage.add(new Front(options, timer.every))
+    const front = this.#stage.add(new AggregatedAdmin(options, timer.every))
     await deadline(front.open(), WAIT_MS, 'the front')
     const [admin, stats, readiness] = Object.values(ports).map(askingAt) as [Asking, Asking, Asking]
     return { front, admin, stats, readiness, port: ports.admin, log, timer }
   }
 
-  #door(slot: number, epoch: number): WorkerDoor {
+  #door(slot: number, epoch: number): WorkerEndpoints {
     const at = (what: string): string => this.#folder.at(`${slot}.${epoch}.${what}`)
     return { slot, epoch, pid: process.pid, admin: at('admin'), stats: at('stats') }
   }
 }
 
 export interface Asked {
-  readonly front: Front
+  readonly front: AggregatedAdmin
   readonly admin: Asking
   readonly stats: Asking
   readonly readiness: Asking
@@ -143,7 +146,7 @@ export interface Asked {
 /** A front of these, all of which have joined. */
 export async function frontOf(crew: CrewStage, ...workers: Worker[]): Promise<Asked> {
   const asked = await crew.front(() => workers[0]!.gateway.plan)
-  for (const { door } of workers) asked.front.joined(door)
+  for (const { door } of workers) asked.front.workerReady(door)
   return asked
 }
 

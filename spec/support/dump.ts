@@ -1,12 +1,12 @@
 // What /config_dump shows of a configuration text.
 
-import { configDump } from '../../lib/admin/config-dump.ts'
-import type { DumpSource } from '../../lib/admin/config-dump.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
+import { buildConfigDump } from '../../lib/admin/config-dump.ts'
+import type { ConfigDumpSource } from '../../lib/admin/config-dump.ts'
+import { parseConfig } from '../../lib/config/load.ts'
 
 export type Shown = Record<string, unknown>
 
-export const ADDRESSES: DumpSource['addresses'] = {
+export const ADDRESSES: ConfigDumpSource['addresses'] = {
   admin: { kind: 'localhost', port: 15000 },
   stats: { kind: 'localhost', port: 15020 },
   readiness: { kind: 'off' },
@@ -16,7 +16,7 @@ export function sourceOf(
   text: string,
   env: Record<string, string> = {},
   file = 'c.yaml',
-): DumpSource {
+): ConfigDumpSource {
   const config = parseConfig(text, { file, env })
   const loadedAt = new Date('2026-11-15T04:00:00Z')
   const nothing = { keySets: [], limits: [], statusOf: () => null, refusal: null }
@@ -25,7 +25,7 @@ export function sourceOf(
 
 /** As a client reads it. */
 export function dumpOf(text: string): Shown {
-  return JSON.parse(JSON.stringify(configDump(sourceOf(text)))) as Shown
+  return JSON.parse(JSON.stringify(buildConfigDump(sourceOf(text)))) as Shown
 }
 
 /** By names and indexes. */

@@ -1,11 +1,10 @@
 // An exchange around a request written as bytes, for policies that are asked alone.
 
-import { Exchange } from '../../lib/base/exchange.ts'
-import { BytesBody } from '../../lib/base/reply.ts'
-import type { Client, Sink, Steps } from '../../lib/base/types.ts'
-import type { Reply } from '../../lib/base/types.ts'
-import type { RequestHead } from '../../lib/base/wire/head.ts'
-import { parseRequestHead } from '../../lib/base/wire/parse-head.ts'
+import { Exchange } from '../../lib/core/exchange.ts'
+import { BytesBody } from '../../lib/core/replies.ts'
+import type { ExchangeClient, ExchangeHandler, Reply, Sink } from '../../lib/core/types.ts'
+import type { RequestHead } from '../../lib/core/head.ts'
+import { parseRequestHead } from '../../lib/http/parse-head.ts'
 
 const LIMITS = { maxHeadBytes: 65_536, maxHeaders: 128 }
 
@@ -32,8 +31,8 @@ class UnreadBody extends BytesBody {
   }
 }
 
-const CLIENT: Client = { written: 0, inform: never, respond: never, cut: never }
-const STEPS = { answer: never, fail: never, settle: never } as unknown as Steps
+const CLIENT: ExchangeClient = { bytesWritten: 0, sendInterim: never, respond: never, cut: never }
+const STEPS = { answer: never, fail: never, settle: never } as unknown as ExchangeHandler
 
 export function exchangeOf(request: RequestHead, scheme: 'http' | 'https' = 'http'): Exchange {
   const source = { address: '127.0.0.1', port: 1, label: '127.0.0.1:1', secure: scheme === 'https' }
@@ -53,4 +52,21 @@ export function contentOf({ body }: Reply): string {
   }
   body.start(sink, 'content')
   return content
+}
+
+type GroupFields = Exchange['choice'] &
+  Exchange['enforcement'] &
+  Exchange['forwarding'] &
+  Exchange['response']
+
+/** Fields of an exchange and of its groups, by their own names. */
+export type ExchangeFields = Partial<Exchange & GroupFields>
+
+/** Sets each field on the exchange or on the group that has it. */
+export function withFields(exchange: Exchange, fields: ExchangeFields): Exchange {
+  const { choice, enforcement, forwarding, response } = exchange
+  const groups: object[] = [choice, enforcement, forwarding, response]
+  for (const [name, value] of Object.entries(fields))
+    Object.assign(groups.find((group) => name in group) ?? exchange, { [name]: value })
+  return exchange
 }

@@ -2,16 +2,16 @@
 
 import type { NetConnectOpts } from 'node:net'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { parseConfig } from '../../lib/base/config/load.ts'
-import type { Every } from '../../lib/base/every.ts'
-import type { Family } from '../../lib/base/live/metrics.ts'
-import type { Live } from '../../lib/base/live/views.ts'
-import { Log } from '../../lib/base/log/log.ts'
-import type { Level, Module, Opening, Value } from '../../lib/base/log/log.ts'
-import type { Watchers } from '../../lib/base/trace/watchers.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { StartInterval } from '../../lib/core/scheduling.ts'
+import type { MetricFamily } from '../../lib/core/metric-families.ts'
+import type { LiveSnapshot } from '../../lib/core/runtime-views.ts'
+import { Log } from '../../lib/core/log.ts'
+import type { LoggingLevel, LogModule, LogLinePrefix, LogValue } from '../../lib/core/log.ts'
+import type { TraceWatchers } from '../../lib/trace/trace-watchers.ts'
 import { Gateway } from '../../lib/gateway.ts'
-import type { Plan } from '../../lib/plan/plan.ts'
-import type { ReadApi } from '../../lib/ui/read-api.ts'
+import type { Plan } from '../../lib/config/live/plan.ts'
+import type { ReadApi } from '../../lib/admin/page-api/read-api.ts'
 import { Backend } from './backend.ts'
 import type { Step } from './backend.ts'
 import { deadline } from './deadline.ts'
@@ -20,7 +20,7 @@ import { RawClient } from './raw-client.ts'
 const WAIT_MS = 30_000
 
 /** One line of the log, with its level and message. */
-export type Line = Record<string, Value>
+export type Line = Record<string, LogValue>
 
 /** Takes lines as they come, before they are gathered and written. */
 export class Ear extends Log {
@@ -31,13 +31,18 @@ export class Ear extends Log {
     this.#hear = hear
   }
 
-  override line(level: Level, module: Module, message: string, fields: readonly Value[]): void {
-    this.lineOf(this.opening(level, module, message, fields), [])
+  override write(
+    level: LoggingLevel,
+    module: LogModule,
+    message: string,
+    fields: readonly LogValue[],
+  ): void {
+    this.writeWithPrefix(this.buildPrefix(level, module, message, fields), [])
   }
 
-  override lineOf(opening: Opening, more: readonly Value[]): void {
+  override writeWithPrefix(opening: LogLinePrefix, more: readonly LogValue[]): void {
     const { level, module, message } = opening
-    if (this.allows(level, module)) super.lineOf(opening, more)
+    if (this.allows(level, module)) super.writeWithPrefix(opening, more)
     const line: Line = { level, message }
     const fields = [...opening.fields, ...more]
     for (let i = 0; i < fields.length; i += 2)
@@ -53,14 +58,14 @@ export class RunningGateway {
   #stopped: Promise<void> | null = null
   #wake: (() => void)[] = []
 
-  private constructor(text: string, port: number, timer?: Every) {
+  private constructor(text: string, port: number, timer?: StartInterval) {
     this.port = port
     const config = parseConfig(text, { file: 'c.yaml', env: { PORT: String(port) } })
     this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)), timer)
   }
 
   /** `${PORT}` in the text stands for a free port; without `gateways` there is a plain one there. */
-  static async start(text: string, timer?: Every): Promise<RunningGateway> {
+  static async start(text: string, timer?: StartInterval): Promise<RunningGateway> {
     const whole = /^gateways:/m.test(text) ? text : GATEWAYS + text
     for (let left = 5; ; left--) {
       const running = new RunningGateway(whole, await freePort(), timer)
@@ -78,12 +83,12 @@ export class RunningGateway {
     return this.#gateway.plan
   }
 
-  get live(): Live {
-    return this.#gateway.live
+  get live(): LiveSnapshot {
+    return this.#gateway.liveSnapshot
   }
 
-  get measures(): Family[] {
-    return this.#gateway.measures
+  get measures(): MetricFamily[] {
+    return this.#gateway.metricFamilies
   }
 
   /** What the web UI is told; nothing is remembered before `start`. */
@@ -91,7 +96,7 @@ export class RunningGateway {
     return this.#gateway.readApi
   }
 
-  get watchers(): Watchers {
+  get watchers(): TraceWatchers {
     return this.#gateway.watchers
   }
 
@@ -152,7 +157,7 @@ export class Stage {
     return this.add(await Backend.start(...scripts))
   }
 
-  async gateway(text: string, timer?: Every): Promise<RunningGateway> {
+  async gateway(text: string, timer?: StartInterval): Promise<RunningGateway> {
     const gateway = await RunningGateway.start(text, timer)
     this.#gateways.push(gateway)
     return gateway

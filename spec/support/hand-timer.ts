@@ -1,11 +1,11 @@
 // A timer that is turned by hand, for what is done every second.
 
-import type { Every } from '../../lib/base/every.ts'
+import type { StartInterval } from '../../lib/core/scheduling.ts'
 
 export class HandTimer {
   readonly #acts = new Set<() => void>()
 
-  readonly every: Every = (_ms, act) => {
+  readonly every: StartInterval = (_ms, act) => {
     this.#acts.add(act)
     return () => this.#acts.delete(act)
   }

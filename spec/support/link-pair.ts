@@ -1,24 +1,24 @@
 // Two ends of a link in one process, each message through JSON as on a channel of Node.
 
-import { Link } from '../../lib/base/processes/link.ts'
+import { ProcessLink } from '../../lib/core/process-link.ts'
 
 export interface LinkPair {
-  readonly here: Link
-  readonly there: Link
+  readonly here: ProcessLink
+  readonly there: ProcessLink
   /** What `here` has said so far. */
   readonly said: readonly unknown[]
 }
 
 export function linkPair(): LinkPair {
   const said: unknown[] = []
-  const here: Link = new Link((message, handle) => {
+  const here: ProcessLink = new ProcessLink((message, handle) => {
     const copy: unknown = JSON.parse(JSON.stringify(message))
     said.push(copy)
-    queueMicrotask(() => there.hear(copy, handle))
+    queueMicrotask(() => there.receive(copy, handle))
   })
-  const there: Link = new Link((message, handle) => {
+  const there: ProcessLink = new ProcessLink((message, handle) => {
     const copy: unknown = JSON.parse(JSON.stringify(message))
-    queueMicrotask(() => here.hear(copy, handle))
+    queueMicrotask(() => here.receive(copy, handle))
   })
   return { here, there, said }
 }

@@ -1,11 +1,11 @@
 // A gateway in this process that follows its configuration file.
 
 import { freePort } from '../../conformance/gateway-process.ts'
-import { loadConfig } from '../../lib/base/config/load.ts'
-import type { Config } from '../../lib/base/config/types.ts'
-import { Turn } from '../../lib/base/turn.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import type { Config } from '../../lib/config/config-types.ts'
+import { Mutex } from '../../lib/core/scheduling.ts'
 import { Gateway } from '../../lib/gateway.ts'
-import { Reloader } from '../../lib/process/reload.ts'
+import { Reloader } from '../../lib/processes/reload.ts'
 import { deadline } from './deadline.ts'
 import { Folder } from './folder.ts'
 import { Ear } from './gateway.ts'
@@ -43,7 +43,7 @@ export class Reloading {
       this.whileLoading()
       return config
     }
-    this.reloader = new Reloader(this.gateway, log, { load, turn: new Turn(), interval: LOOK_MS })
+    this.reloader = new Reloader(this.gateway, log, { load, mutex: new Mutex(), interval: LOOK_MS })
     const refusal = () => this.reloader.refusal
     this.gateway.readApi.start({ addresses: NOWHERE, refusal })
   }

@@ -1,9 +1,9 @@
 // A reader of an event stream that takes nothing until it is told to.
 
 import { EventEmitter } from 'node:events'
-import type { EventOut } from '../../lib/base/sse/event-out.ts'
+import type { EventWriter } from '../../lib/text/sse-output.ts'
 
-export class StuckOut extends EventEmitter implements EventOut {
+export class StuckOut extends EventEmitter implements EventWriter {
   readonly written: string[] = []
   isFull = true
   state: 'open' | 'ended' | 'destroyed' = 'open'
@@ -16,7 +16,7 @@ export class StuckOut extends EventEmitter implements EventOut {
     this.written.push(text)
   }
 
-  onRoom(act: () => void): void {
+  onDrain(act: () => void): void {
     this.on('room', act)
   }
 

@@ -1,34 +1,34 @@
 // Sources of the page's server that say where they were asked, and streams that a spec speaks on.
 
-import type { EventOut } from '../../lib/base/sse/event-out.ts'
-import { Watchers } from '../../lib/base/trace/watchers.ts'
-import { watching } from '../../lib/base/trace/watching.ts'
-import { problem } from '../../lib/ui/answers.ts'
-import type { Place } from '../../lib/ui/api.ts'
-import type { Ask } from '../../lib/ui/ask.ts'
-import type { UiSources } from '../../lib/ui/service.ts'
-import { traceAnswer } from '../../lib/ui/trace.ts'
+import type { EventWriter } from '../../lib/text/sse-output.ts'
+import { decideWatch, TraceWatchers } from '../../lib/trace/trace-watchers.ts'
+import { createErrorResponse } from '../../lib/admin/page-api/page-request.ts'
+import type { UiPlace } from '../../lib/admin/page-api/page-api-types.ts'
+import type { UiRequest } from '../../lib/admin/page-api/page-request.ts'
+import type { UiSources } from '../../lib/admin/page-api/page-service.ts'
+import { createTraceResponse } from '../../lib/admin/page-api/read-api.ts'
 
 /** Everybody who reads /api/live. */
 export class Readers {
-  readonly open: EventOut[] = []
+  readonly open: EventWriter[] = []
   left = 0
 
   get sources(): UiSources {
-    const watchers = new Watchers(() => {
+    const watchers = new TraceWatchers(() => {
       throw new Error('no request passes here')
     })
     return {
       ...parts(),
-      trace: (ask) => traceAnswer(ask, (source) => watching(watchers, source)),
-      live: (ask) => (ask.query.has('topics') ? this.#stream() : problem(400, 'no topics')),
+      trace: (ask) => createTraceResponse(ask, (source) => decideWatch(watchers, source)),
+      live: (ask) =>
+        ask.query.has('topics') ? this.#stream() : createErrorResponse(400, 'no topics'),
     }
   }
 
   #stream() {
     return {
       kind: 'events' as const,
-      open: (out: EventOut) => {
+      open: (out: EventWriter) => {
         this.open.push(out)
         out.write('event: config\ndata: {}\n\n')
         return () => {
@@ -41,7 +41,7 @@ export class Readers {
 
 /** Each part says what it was asked; the shapes are none of the server's business. */
 function parts(): Omit<UiSources, 'trace' | 'live'> {
-  const part = (name: string) => (ask: Ask, place: Place) =>
+  const part = (name: string) => (ask: UiRequest, place: UiPlace) =>
     ({ part: name, place, query: ask.query.toString() }) as never
   let generation = 0
   return {

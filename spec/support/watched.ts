@@ -1,10 +1,10 @@
 // Somebody who watches a request: its events as a reader of the stream sees them, and the end.
 
-import type { Expression } from '../../lib/base/cel/compile.ts'
-import { eventText } from '../../lib/base/trace/event-text.ts'
-import type { TraceEvent } from '../../lib/base/trace/events.ts'
-import type { TraceReader } from '../../lib/base/trace/trace.ts'
-import type { Watchers } from '../../lib/base/trace/watchers.ts'
+import type { Expression } from '../../lib/expressions/compile.ts'
+import { formatTraceEvent } from '../../lib/core/trace-events.ts'
+import type { TraceEvent } from '../../lib/core/trace-events.ts'
+import type { TraceReader } from '../../lib/trace/trace-recorder.ts'
+import type { TraceWatchers } from '../../lib/trace/trace-watchers.ts'
 import { deadline } from './deadline.ts'
 
 const WAIT_MS = 30_000
@@ -30,17 +30,17 @@ export class Watched implements TraceReader {
   }
 
   /** Waits for the next request there. */
-  static at({ watchers }: { watchers: Watchers }, wanted: Expression | null = null): Watched {
+  static at({ watchers }: { watchers: TraceWatchers }, wanted: Expression | null = null): Watched {
     const watched = new Watched()
     if (watchers.add(watched, wanted) === null) throw new Error('too many watchers')
     return watched
   }
 
-  event(event: TraceEvent): void {
-    this.events.push(JSON.parse(eventText(event)) as Read)
+  onEvent(event: TraceEvent): void {
+    this.events.push(JSON.parse(formatTraceEvent(event)) as Read)
   }
 
-  finished(): void {
+  onFinished(): void {
     this.#end()
   }
 

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_REASON } from '../../lib/base/redact/lines.ts'
+import { MAX_REASON_LENGTH } from '../../lib/text/redaction.ts'
 import {
   begin,
   beginOpenly,
@@ -139,7 +139,7 @@ trace('why a client cancels is told in part, and without its credentials', async
   await Promise.all([call.all(), word.all()])
   const [[, told] = []] = callsTo(call, 'one')
   assert.match(String(told), /^authorization: <redacted> x+…$/)
-  assert.is(String(told).length, MAX_REASON)
+  assert.is(String(told).length, MAX_REASON_LENGTH)
 })
 
 trace('a client that leaves', async () => {

@@ -3,7 +3,7 @@
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { freePort } from '../../conformance/gateway-process.ts'
-import { partPath, UI_PARTS } from '../../lib/base/places/ui-paths.ts'
+import { uiApiPath, UI_API_NAMES } from '../../lib/core/well-known-paths.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { post } from '../support/llm/asking.ts'
@@ -15,7 +15,7 @@ const WAIT_MS = 30_000
 /** What the admin interface and the statistics show without being asked for anything. */
 const SHOWN = [
   ...['/config_dump', '/debug/tasks', '/memory', '/logging', '/'],
-  ...UI_PARTS.filter((part) => part !== 'trace' && part !== 'live').map(partPath),
+  ...UI_API_NAMES.filter((part) => part !== 'trace' && part !== 'live').map(uiApiPath),
 ]
 
 /** What the page hears: each topic has come once when there are as many events. */
@@ -87,7 +87,7 @@ export class Planted {
 
   /** All that the page hears at first. */
   async #listen(): Promise<string> {
-    const path = `${partPath('live')}?topics=${TOPICS.join()}`
+    const path = `${uiApiPath('live')}?topics=${TOPICS.join()}`
     const events = await open({ port: this.#admin, path, method: 'GET' })
     let text = ''
     const heard = new Promise<void>((resolve) => {

@@ -3,11 +3,10 @@
 
 import { Session } from 'node:inspector/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { cpuPprof } from './cpu-profile.ts'
-import { heapPprof } from './heap-profile.ts'
-import type { Job } from './profiler.ts'
+import { convertCpuProfile, convertHeapProfile } from './v8-profiles.ts'
+import type { ProfileJob } from './profiler.ts'
 
-async function cpu({ seconds, frequency }: Extract<Job, { kind: 'cpu' }>): Promise<Buffer> {
+async function cpu({ seconds, frequency }: Extract<ProfileJob, { kind: 'cpu' }>): Promise<Buffer> {
   const session = new Session()
   session.connectToMainThread()
   await session.post('Profiler.enable')
@@ -19,7 +18,7 @@ async function cpu({ seconds, frequency }: Extract<Job, { kind: 'cpu' }>): Promi
   const { profile } = await session.post('Profiler.stop')
   session.disconnect()
   const duration = (profile.endTime - profile.startTime) / 1000
-  return cpuPprof(profile, frequency, { startedAt, duration })
+  return convertCpuProfile(profile, frequency, { startedAt, duration })
 }
 
 /** So long, or until nobody waits for it any more. */
@@ -34,7 +33,7 @@ async function elapsed(ms: number): Promise<void> {
 const enough = new Promise((resolve) => parentPort?.on('message', resolve))
 
 // Whoever starts this thread gives it a job.
-const job = workerData as Job
-const made = job.kind === 'cpu' ? cpu(job) : heapPprof(job.heap, job.interval, job.span)
+const job = workerData as ProfileJob
+const made = job.kind === 'cpu' ? cpu(job) : convertHeapProfile(job.heap, job.interval, job.span)
 parentPort?.postMessage(await made)
 parentPort?.close()

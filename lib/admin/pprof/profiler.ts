@@ -3,8 +3,8 @@
 import { Session } from 'node:inspector/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Span } from './builder.ts'
-import type { SampledHeap } from './heap-profile.ts'
+import type { ProfileSpan } from './pprof-file.ts'
+import type { SampledHeap } from './v8-profiles.ts'
 
 /**
  * One allocation in so many bytes is looked at. At 512 KiB no cost can be measured, so that it runs from the start and a
@@ -21,17 +21,17 @@ export interface CpuOptions {
 }
 
 /** What the other thread is to do. */
-export type Job =
+export type ProfileJob =
   | { readonly kind: 'cpu'; readonly seconds: number; readonly frequency: number }
   | {
       readonly kind: 'heap'
       /** Null where allocations are not sampled. */
       readonly heap: SampledHeap | null
       readonly interval: number
-      readonly span: Span
+      readonly span: ProfileSpan
     }
 
-export class Profilers {
+export class V8Profilers {
   readonly #session = new Session()
   #worker: Worker | null = null
   #state: 'idle' | 'busy' = 'idle'
@@ -42,7 +42,7 @@ export class Profilers {
   }
 
   /** From now on allocations are sampled; what is older is in no profile. */
-  async watchHeap(): Promise<void> {
+  async startHeapSampling(): Promise<void> {
     if (this.#heap === 'sampling') return
     this.#heap = 'sampling'
     await this.#session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL })
@@ -50,15 +50,15 @@ export class Profilers {
 
   /** The profile, compressed; null when another one is being taken. */
   async cpu({ seconds, frequency, signal }: CpuOptions): Promise<Buffer | null> {
-    return this.#alone(() => this.#made({ kind: 'cpu', seconds, frequency }, signal))
+    return this.#runExclusively(() => this.#runJob({ kind: 'cpu', seconds, frequency }, signal))
   }
 
   /** What is alive now; garbage is collected first. Empty where allocations are not sampled. */
   async heap(): Promise<Buffer | null> {
-    return this.#alone(async () => {
+    return this.#runExclusively(async () => {
       const span = { startedAt: Date.now(), duration: 0 }
-      const heap = await this.#sampled()
-      return this.#made({ kind: 'heap', heap, interval: HEAP_INTERVAL, span })
+      const heap = await this.#takeHeapSample()
+      return this.#runJob({ kind: 'heap', heap, interval: HEAP_INTERVAL, span })
     })
   }
 
@@ -67,14 +67,14 @@ export class Profilers {
     void this.#worker?.terminate()
   }
 
-  async #sampled(): Promise<SampledHeap | null> {
+  async #takeHeapSample(): Promise<SampledHeap | null> {
     if (this.#heap === 'off') return null
     const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile')
     // Node's types are behind: they know neither the samples nor the nodes' ids.
     return profile as unknown as SampledHeap
   }
 
-  #made(job: Job, signal?: AbortSignal): Promise<Buffer> {
+  #runJob(job: ProfileJob, signal?: AbortSignal): Promise<Buffer> {
     const worker = new Worker(join(import.meta.dirname, 'profile-worker.js'), { workerData: job })
     this.#worker = worker
     const enough = (): void => worker.postMessage('enough')
@@ -92,7 +92,7 @@ export class Profilers {
     })
   }
 
-  async #alone(take: () => Promise<Buffer>): Promise<Buffer | null> {
+  async #runExclusively(take: () => Promise<Buffer>): Promise<Buffer | null> {
     if (this.#state === 'busy') return null
     this.#state = 'busy'
     try {

@@ -1,15 +1,19 @@
 // Client registration (RFC 7591): handed to the provider, or answered with the client that the operator registered.
 
-import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import type { Exchange } from '../../base/exchange.ts'
-import { objectIn } from '../../base/json/object-in.ts'
-import { readWhole } from '../../base/read-whole.ts'
-import type { Reply } from '../../base/types.ts'
-import type { Documents } from './documents.ts'
-import type { ProviderCalls } from './provider-calls.ts'
-import { isRedirectUri } from './redirect-uri.ts'
-import { downReply, errorReply, jsonReply } from './replies.ts'
-import type { Provider } from './types.ts'
+import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
+import { hostOfAuthority, isLoopback } from '../../core/addresses.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import type { Reply } from '../../core/types.ts'
+import { readWholeBody } from '../../http/read-whole-body.ts'
+import { parseJsonObject } from '../../text/json-edit.ts'
+import type { DiscoveryDocuments } from './discovery.ts'
+import {
+  createOAuthErrorReply,
+  createProviderDownReply,
+  createPublicJsonReply,
+} from './provider-requests.ts'
+import type { ProviderCalls } from './provider-requests.ts'
+import type { IdentityProvider } from './providers.ts'
 
 /** Names, redirect URIs, perhaps a logo. */
 const MAX_REGISTRATION_BYTES = 65_536
@@ -17,30 +21,30 @@ const MAX_REGISTRATION_BYTES = 65_536
 const GRANT_TYPES = ['authorization_code', 'refresh_token']
 const RESPONSE_TYPES = ['code']
 
-export interface Registrars {
-  readonly provider: Provider
-  readonly documents: Documents
+export interface RegistrationContext {
+  readonly provider: IdentityProvider
+  readonly documents: DiscoveryDocuments
   readonly calls: ProviderCalls
   /** Where this is. */
   readonly url: string
 }
 
-export async function register(
+export async function registerClient(
   exchange: Exchange,
   config: McpAuthenticationConfig,
-  { provider, documents, calls, url: own }: Registrars,
+  { provider, documents, calls, url: own }: RegistrationContext,
 ): Promise<Reply> {
-  const bytes = await readWhole(exchange, MAX_REGISTRATION_BYTES)
+  const bytes = await readWholeBody(exchange, MAX_REGISTRATION_BYTES)
   if (bytes === null) {
     const bound = `the registration has more than ${MAX_REGISTRATION_BYTES} bytes`
-    return errorReply(413, 'invalid_client_metadata', bound)
+    return createOAuthErrorReply(413, 'invalid_client_metadata', bound)
   }
-  if (config.clientId !== null) return answered(bytes.toString(), config, own)
-  const found = await documents.first(provider.discoveryUrls(config.issuer))
-  if (typeof found === 'string') return downReply(found)
+  if (config.clientId !== null) return answerWithOperatorClient(bytes.toString(), config, own)
+  const found = await documents.findFirst(provider.discoveryUrls(config.issuer))
+  if (typeof found === 'string') return createProviderDownReply(found)
   const url = provider.registrationUrl(found, config.issuer)
   if (url === null)
-    return errorReply(
+    return createOAuthErrorReply(
       400,
       'invalid_request',
       'the identity provider registers no clients: set clientId in mcpAuthentication',
@@ -50,38 +54,46 @@ export async function register(
 }
 
 /** What can be read again of the operator's client; null where a path names another. */
-export function clientReply(
+export function createClientReply(
   path: string,
   config: McpAuthenticationConfig,
   own: string,
 ): Reply | null {
   const { clientId } = config
   if (clientId === null || !path.endsWith(`/${encodeURIComponent(clientId)}`)) return null
-  return jsonReply(200, clientOf(config, {}, own))
+  return createPublicJsonReply(200, describeOperatorClient(config, {}, own))
 }
 
 /** The operator's own client for everybody: its id, and never its secret. */
-function answered(text: string, config: McpAuthenticationConfig, own: string): Reply {
-  const asked = objectIn(text)
+function answerWithOperatorClient(
+  text: string,
+  config: McpAuthenticationConfig,
+  own: string,
+): Reply {
+  const asked = parseJsonObject(text)
   if (asked === null)
-    return errorReply(400, 'invalid_client_metadata', 'the registration is no JSON object')
+    return createOAuthErrorReply(
+      400,
+      'invalid_client_metadata',
+      'the registration is no JSON object',
+    )
   const { redirect_uris: uris, grant_types: grants, response_types: types } = asked
-  if (![uris, grants, types].every((one) => one === undefined || isTexts(one)))
-    return errorReply(
+  if (![uris, grants, types].every((one) => one === undefined || isTextList(one)))
+    return createOAuthErrorReply(
       400,
       'invalid_client_metadata',
       'redirect_uris, grant_types and response_types are lists of texts',
     )
-  if (isTexts(uris) && !uris.every(isRedirectUri))
-    return errorReply(
+  if (isTextList(uris) && !uris.every(isAllowedRedirectUri))
+    return createOAuthErrorReply(
       400,
       'invalid_redirect_uri',
       'a redirect URI is neither https, loopback nor of an app',
     )
-  return jsonReply(201, clientOf(config, asked, own))
+  return createPublicJsonReply(201, describeOperatorClient(config, asked, own))
 }
 
-function clientOf(
+function describeOperatorClient(
   config: McpAuthenticationConfig,
   asked: Readonly<Record<string, unknown>>,
   own: string,
@@ -102,6 +114,40 @@ function clientOf(
   }
 }
 
-function isTexts(value: unknown): value is string[] {
+function isTextList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string')
+}
+
+// Where a client may ask a login to end: on a page over TLS, on this machine, or in an app.
+
+/** Schemes that browsers run, show or fetch themselves: no app's own. */
+const BROWSER_SCHEMES = new Set([
+  'about:',
+  'blob:',
+  'chrome:',
+  'data:',
+  'file:',
+  'filesystem:',
+  'ftp:',
+  'intent:',
+  'javascript:',
+  'resource:',
+  'vbscript:',
+  'view-source:',
+  'ws:',
+  'wss:',
+])
+
+/** As it was written: parsers drop what is not printable, and would see another URI than its reader. */
+const PRINTABLE_URI = /^[!-"$-~]+$/
+
+/** An app's scheme has two slashes behind it, or is a name that somebody owns (RFC 8252 7.1). */
+const APP_URI = /^(?:[a-z][a-z\d+.-]*:\/\/|[a-z][a-z\d-]*(?:\.[a-z\d-]+)+:)/i
+
+export function isAllowedRedirectUri(uri: string): boolean {
+  if (!PRINTABLE_URI.test(uri) || !URL.canParse(uri)) return false
+  const { protocol, host, username, password } = new URL(uri)
+  if (username !== '' || password !== '' || BROWSER_SCHEMES.has(protocol)) return false
+  if (protocol === 'https:') return true
+  return protocol === 'http:' ? isLoopback(hostOfAuthority(host)) : APP_URI.test(uri)
 }

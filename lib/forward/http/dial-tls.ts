@@ -3,14 +3,13 @@
 import { isIP } from 'node:net'
 import { connect, createSecureContext } from 'node:tls'
 import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls'
-import type { BackendTlsConfig } from '../../base/config/types.ts'
-import type { ErrorCode } from '../../base/errors.ts'
-import type { Carrier, HttpCall } from './call.ts'
-import { backendFault, LATE, reasonOf } from './fault.ts'
-import type { What } from './fault.ts'
-import type { Origin } from './origin.ts'
+import type { BackendTlsConfig } from '../../config/config-types.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { CallHolder, FaultCause, HttpCall } from './backend-call.ts'
+import { createBackendFault, CONNECT_TIMED_OUT, describeFaultCause } from './backend-call.ts'
+import type { Origin } from './pools.ts'
 
-export interface Dial {
+export interface TlsDialOptions {
   readonly origin: Origin
   readonly context: SecureContext
   readonly call: HttpCall
@@ -21,24 +20,24 @@ export interface Dial {
   failed(reason: string | null): void
 }
 
-export class TlsDial implements Carrier {
-  readonly #dial: Dial
+export class TlsDial implements CallHolder {
+  readonly #dial: TlsDialOptions
   readonly #socket: TLSSocket
   readonly #timer: NodeJS.Timeout
   #state: 'dialling' | 'over' = 'dialling'
 
-  constructor(dial: Dial) {
+  constructor(dial: TlsDialOptions) {
     const { call } = dial
     this.#dial = dial
-    call.carriedBy(this)
-    const socket = connect(optionsOf(dial))
+    call.setHolder(this)
+    const socket = connect(tlsConnectionOptionsOf(dial))
     this.#socket = socket
     socket.setNoDelay(true)
     const failed = (error: Error): void => this.#fail('BACKEND_CONNECT', error)
     const closed = (): void => this.#fail('BACKEND_CONNECT', null)
     socket.on('error', failed).on('close', closed)
     this.#timer = setTimeout(() => {
-      this.#fail('CONNECT_TIMEOUT', LATE)
+      this.#fail('CONNECT_TIMEOUT', CONNECT_TIMED_OUT)
       socket.destroy()
     }, dial.timeout)
     socket.once('secureConnect', () => {
@@ -54,8 +53,8 @@ export class TlsDial implements Carrier {
     this.#socket.destroy()
   }
 
-  #fail(code: ErrorCode, what: What): void {
-    if (this.#stop(reasonOf(what))) this.#dial.call.failed(backendFault(code, what))
+  #fail(code: ErrorCode, what: FaultCause): void {
+    if (this.#stop(describeFaultCause(what))) this.#dial.call.failed(createBackendFault(code, what))
   }
 
   #stop(reason: string | null): boolean {
@@ -67,7 +66,7 @@ export class TlsDial implements Carrier {
   }
 }
 
-function optionsOf(dial: Dial): ConnectionOptions {
+function tlsConnectionOptionsOf(dial: TlsDialOptions): ConnectionOptions {
   const { origin, alpn, context } = dial
   const tls: BackendTlsConfig = origin.tls!
   const name = tls.hostname ?? origin.name
@@ -82,7 +81,7 @@ function optionsOf(dial: Dial): ConnectionOptions {
 }
 
 /** Certificates and keys read once: an origin's connections share them. */
-export function contextOf(tls: BackendTlsConfig): SecureContext {
+export function createBackendTlsContext(tls: BackendTlsConfig): SecureContext {
   return createSecureContext({
     ...(tls.root !== null && { ca: tls.root }),
     ...(tls.cert !== null && { cert: tls.cert }),

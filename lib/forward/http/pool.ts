@@ -2,55 +2,55 @@
 // A connection that does not come about fails the one call it was for and holds up nobody else.
 
 import type { SecureContext, TLSSocket } from 'node:tls'
-import type { BackendLimits } from '../../base/bounds/limits.ts'
-import { GatewayError } from '../../base/errors.ts'
-import type { Histogram } from '../../base/live/metrics.ts'
-import type { PoolView } from '../../base/live/views.ts'
-import type { Level, Log } from '../../base/log/log.ts'
-import type { Clock, Sweeper, Swept } from '../../base/sweeper.ts'
-import { Wire } from '../../base/wire/socket.ts'
-import type { Carrier, HttpCall } from './call.ts'
-import { TlsDial, contextOf } from './dial-tls.ts'
-import { LATE, reasonOf } from './fault.ts'
-import { Http1Backend } from './http1.ts'
-import type { Home } from './http1.ts'
-import { Http2Backend } from './http2.ts'
-import type { SessionHome } from './http2.ts'
-import type { Origin } from './origin.ts'
+import type { BackendLimits } from '../../core/bounds.ts'
+import { GatewayError } from '../../core/errors.ts'
+import type { Histogram } from '../../core/metric-families.ts'
+import type { PoolView } from '../../core/runtime-views.ts'
+import type { LoggingLevel, Log } from '../../core/log.ts'
+import type { CoarseClock, Sweeper, Sweepable } from '../../core/sweeper.ts'
+import { TransportSocket } from '../../http/transport-socket.ts'
+import type { CallHolder, HttpCall } from './backend-call.ts'
+import { TlsDial, createBackendTlsContext } from './dial-tls.ts'
+import { CONNECT_TIMED_OUT, describeFaultCause } from './backend-call.ts'
+import { Http1BackendConnection } from './http1-backend.ts'
+import type { Http1ConnectionOwner } from './http1-backend.ts'
+import { Http2BackendSession } from './http2-backend.ts'
+import type { Http2SessionOwner } from './http2-backend.ts'
+import type { Origin } from './pools.ts'
 
 /** What pools share. */
-export interface PoolSurroundings {
+export interface PoolContext {
   readonly limits: BackendLimits
-  readonly sweeper: Sweeper<Swept>
+  readonly sweeper: Sweeper<Sweepable>
   readonly log: Log | null
   /** Seconds until connections of this kind stood; for those that never did, nothing. */
-  readonly connects: Histogram
+  readonly connectDurations: Histogram
 }
 
-export class Pool implements Home, SessionHome, Carrier {
+export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, CallHolder {
   readonly limits: BackendLimits
   readonly origin: Origin
-  readonly clock: Clock
-  readonly #sweeper: Sweeper<Swept>
+  readonly clock: CoarseClock
+  readonly #sweeper: Sweeper<Sweepable>
   readonly #log: Log | null
-  readonly #connects: Histogram
+  readonly #connectDurations: Histogram
   /** The one used last is used next, so that the others can grow old and go. */
-  readonly #idle: Http1Backend[] = []
+  readonly #idle: Http1BackendConnection[] = []
   /** Those that negotiated HTTP/2. */
-  readonly #sessions: Http2Backend[] = []
+  readonly #sessions: Http2BackendSession[] = []
   readonly #waiting: HttpCall[] = []
   /** Connections of either kind, and those under way. */
   #open = 0
   #state: 'open' | 'closed' = 'open'
   /** Plain connections that are not there yet. */
-  readonly #dialling = new Set<Http1Backend>()
+  readonly #dialling = new Set<Http1BackendConnection>()
   /** Why the last connection did not come about; '' since it did, or since another was answered on. */
   #fault = ''
   #context: SecureContext | null = null
 
-  constructor(origin: Origin, { limits, sweeper, log, connects }: PoolSurroundings) {
+  constructor(origin: Origin, { limits, sweeper, log, connectDurations }: PoolContext) {
     this.#log = log
-    this.#connects = connects
+    this.#connectDurations = connectDurations
     this.origin = origin
     this.limits = limits
     this.clock = sweeper
@@ -73,26 +73,28 @@ export class Pool implements Home, SessionHome, Carrier {
   }
 
   /** Sends a call now or, with every connection busy, when one is free. */
-  take(call: HttpCall): void {
+  submit(call: HttpCall): void {
     let connection = this.#idle.pop()
     // One that was ended is `gone` only when its socket has closed.
     while (connection?.isOver === true) connection = this.#idle.pop()
     const session = connection === undefined ? this.#sessionFor(call) : undefined
     const free = connection ?? session
     if (free !== undefined) {
-      if (this.#log?.allows('trace', 'forward') === true) this.#tell('trace', 'reusing connection')
+      if (this.#log?.allows('trace', 'forward') === true)
+        this.#logEvent('trace', 'reusing connection')
       return free.send(call)
     }
     if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
     const { poolMaxWaiting } = this.limits
-    if (this.#waiting.length >= poolMaxWaiting) return call.failed(exhausted(poolMaxWaiting))
-    this.#tell('debug', 'waiting for a connection')
-    call.carriedBy(this)
+    if (this.#waiting.length >= poolMaxWaiting)
+      return call.failed(createPoolExhaustedError(poolMaxWaiting))
+    this.#logEvent('debug', 'waiting for a connection')
+    call.setHolder(this)
     this.#waiting.push(call)
   }
 
-  #tell(level: Level, message: string): void {
-    this.#log?.line(level, 'forward', message, ['endpoint', this.origin.label, 'open', this.#open])
+  #logEvent(level: LoggingLevel, message: string): void {
+    this.#log?.write(level, 'forward', message, ['endpoint', this.origin.label, 'open', this.#open])
   }
 
   /** A call that waits here was cancelled. */
@@ -101,14 +103,14 @@ export class Pool implements Home, SessionHome, Carrier {
     if (at >= 0) this.#waiting.splice(at, 1)
   }
 
-  again(call: HttpCall, parts: readonly (string | Buffer)[]): void {
+  resend(call: HttpCall, parts: readonly (string | Buffer)[]): void {
     // Not from the idle ones: what ended this connection may have ended them too.
     if (this.origin.tls === null) return this.#connect().sendAgain(call, parts)
     const secured = (socket: TLSSocket): void => this.#secure(socket).sendAgain(call, parts)
     this.#dialTls(call, ['http/1.1'], secured)
   }
 
-  free(connection: Http1Backend): void {
+  connectionIdle(connection: Http1BackendConnection): void {
     const call = this.#waiting.shift()
     if (call !== undefined) connection.send(call)
     else if (this.#state === 'closed') connection.abort()
@@ -120,16 +122,16 @@ export class Pool implements Home, SessionHome, Carrier {
     this.#fault = ''
   }
 
-  gone(connection: Http1Backend, error: Error | null): void {
+  connectionClosed(connection: Http1BackendConnection, error: Error | null): void {
     this.#sweeper.delete(connection)
     if (this.#dialling.delete(connection)) {
       // For whoever looks at it; the call hears by itself.
-      if (error !== null) this.#fault = reasonOf(error)
-      else if (connection.isLate) this.#fault = LATE
+      if (error !== null) this.#fault = describeFaultCause(error)
+      else if (connection.hasTimedOut) this.#fault = CONNECT_TIMED_OUT
     }
     const at = this.#idle.lastIndexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
-    this.#left()
+    this.#connectionEnded()
   }
 
   trim(): void {
@@ -145,7 +147,7 @@ export class Pool implements Home, SessionHome, Carrier {
   }
 
   /** A session can carry more: those who wait come first. */
-  roomIn(session: Http2Backend): void {
+  sessionHasRoom(session: Http2BackendSession): void {
     while (this.#waiting.length > 0 && session.hasRoom) {
       const at = this.#waiting.findIndex((call) => !needsHttp1(call))
       if (at < 0) return
@@ -153,16 +155,16 @@ export class Pool implements Home, SessionHome, Carrier {
     }
   }
 
-  sessionGone(session: Http2Backend): void {
+  sessionClosed(session: Http2BackendSession): void {
     const at = this.#sessions.indexOf(session)
     if (at < 0) return
     this.#sessions.splice(at, 1)
     this.#sweeper.delete(session)
-    this.#left()
+    this.#connectionEnded()
   }
 
   #dial(call: HttpCall): void {
-    this.#tell('debug', 'connecting')
+    this.#logEvent('debug', 'connecting')
     const { tls } = this.origin
     if (tls === null) return this.#connect().send(call)
     this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {
@@ -171,18 +173,18 @@ export class Pool implements Home, SessionHome, Carrier {
     })
   }
 
-  #sessionFor(call: HttpCall): Http2Backend | undefined {
+  #sessionFor(call: HttpCall): Http2BackendSession | undefined {
     if (needsHttp1(call)) return undefined
     return this.#sessions.find((candidate) => candidate.hasRoom)
   }
 
   #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
     const { origin } = this
-    const context = (this.#context ??= contextOf(origin.tls!))
+    const context = (this.#context ??= createBackendTlsContext(origin.tls!))
     this.#open++
     const failed = (reason: string | null): void => {
       if (reason !== null) this.#fault = reason
-      this.#left()
+      this.#connectionEnded()
     }
     const timeout = this.limits.connectTimeout
     const since = performance.now()
@@ -194,30 +196,30 @@ export class Pool implements Home, SessionHome, Carrier {
   }
 
   #session(socket: TLSSocket, call: HttpCall): void {
-    const session = new Http2Backend(this, socket)
+    const session = new Http2BackendSession(this, socket)
     this.#sessions.push(session)
     this.#sweeper.add(session)
     session.send(call)
-    this.roomIn(session)
+    this.sessionHasRoom(session)
   }
 
-  #secure(socket: TLSSocket): Http1Backend {
-    const connection = new Http1Backend(this)
+  #secure(socket: TLSSocket): Http1BackendConnection {
+    const connection = new Http1BackendConnection(this)
     this.#sweeper.add(connection)
-    connection.attach(Wire.secured(socket, connection))
+    connection.attach(TransportSocket.fromSecured(socket, connection))
     connection.connected()
     return connection
   }
 
-  #left(): void {
+  #connectionEnded(): void {
     this.#open--
     if (this.#open >= this.limits.poolMaxSize) return
     const call = this.#waiting.shift()
-    if (call !== undefined) this.take(call)
+    if (call !== undefined) this.submit(call)
   }
 
-  #connect(): Http1Backend {
-    const connection = new Http1Backend(this)
+  #connect(): Http1BackendConnection {
+    const connection = new Http1BackendConnection(this)
     this.#open++
     this.#sweeper.add(connection)
     this.#dialling.add(connection)
@@ -227,16 +229,16 @@ export class Pool implements Home, SessionHome, Carrier {
       this.#connected(since)
       connection.connected()
     }
-    return connection.attach(Wire.dial(this.origin.connect, connection, connected))
+    return connection.attach(TransportSocket.dial(this.origin.connect, connection, connected))
   }
 
   #connected(since: number): void {
     this.#fault = ''
-    this.#connects.add((performance.now() - since) / 1000)
+    this.#connectDurations.add((performance.now() - since) / 1000)
   }
 }
 
-function exhausted(most: number): GatewayError {
+function createPoolExhaustedError(most: number): GatewayError {
   return new GatewayError(
     'POOL_EXHAUSTED',
     `upstream call failed: too many requests are waiting, at most ${most} (config.backend.poolMaxWaiting)`,

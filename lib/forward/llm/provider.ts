@@ -1,18 +1,20 @@
 // What differs between providers: where they are, what their paths look like, and how they want a key.
 
-import type { AiEntry, AiProvider, LlmFormat } from '../../base/config/llm-types.ts'
-import type { BackendAuthConfig, Endpoint } from '../../base/config/types.ts'
-import { GatewayError } from '../../base/errors.ts'
-import type { RequestHead } from '../../base/wire/head.ts'
-import { tailOf } from './formats.ts'
+import type { AiEntry, AiProvider, LlmFormat } from '../../config/backend-types.ts'
+import type { BackendAuthConfig, EndpointAddress } from '../../config/config-types.ts'
+import { GatewayError } from '../../core/errors.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import type { RequestHead } from '../../core/head.ts'
+import type { Attempt, Backend } from '../../core/types.ts'
+import { pathTailOf } from './llm-formats.ts'
 
 /** The provider's own host, reached by TLS; null for those that have none. */
-export function ownHost(provider: AiProvider): Endpoint | null {
-  const host = hostOf(provider)
+export function providerEndpointOf(provider: AiProvider): EndpointAddress | null {
+  const host = providerHostOf(provider)
   return host === null ? null : { kind: 'tcp', host, port: 443 }
 }
 
-function hostOf(provider: AiProvider): string | null {
+function providerHostOf(provider: AiProvider): string | null {
   switch (provider.kind) {
     case 'openAI':
       return 'api.openai.com'
@@ -37,7 +39,7 @@ const AZURE_DOMAINS = {
 } as const
 
 /** What a request asks for. */
-export interface Asked {
+export interface LlmRequestTarget {
   readonly format: LlmFormat
   /** The one the provider is to use; null when the request names none. */
   readonly model: string | null
@@ -47,24 +49,24 @@ export interface Asked {
 }
 
 /** Path and query for the provider. */
-export function targetOf(entry: AiEntry, asked: Asked): string {
-  const { path, query } = pathOf(entry, asked)
+export function buildProviderTarget(entry: AiEntry, asked: LlmRequestTarget): string {
+  const { path, query } = buildProviderPath(entry, asked)
   const all = [asked.query, query].filter((part) => part !== '').join('&')
   return all === '' ? path : `${path}?${all}`
 }
 
-interface Place {
+interface ProviderPath {
   readonly path: string
   readonly query: string
 }
 
-function pathOf(entry: AiEntry, asked: Asked): Place {
+function buildProviderPath(entry: AiEntry, asked: LlmRequestTarget): ProviderPath {
   const { provider, pathOverride, pathPrefix } = entry
   const { format, path } = asked
   if (pathOverride !== null) return { path: pathOverride, query: '' }
-  const tail = tailOf(format, path)
+  const tail = pathTailOf(format, path)
   if (provider.kind === 'custom') {
-    if (!speaks(provider, format))
+    if (!supportsFormat(provider, format))
       throw new GatewayError(
         'LLM_REQUEST',
         `failed to process LLM request: provider '${entry.name}' does not speak '${format}'`,
@@ -75,32 +77,36 @@ function pathOf(entry: AiEntry, asked: Asked): Place {
   if (pathPrefix !== null) return { path: pathPrefix + tail, query: '' }
   // Whoever names a host knows its paths.
   if (entry.endpoint !== null) return { path, query: '' }
-  return ownPath(provider, asked, tail)
+  return buildNativePath(provider, asked, tail)
 }
 
 /** Whether a provider has a path for it, as far as the configuration says. */
-export function speaks(provider: AiProvider, format: LlmFormat): boolean {
+export function supportsFormat(provider: AiProvider, format: LlmFormat): boolean {
   if (provider.kind !== 'custom') return true
   return provider.formats.some(({ type }) => type === format || type === 'detect')
 }
 
-function ownPath(provider: AiProvider, { format, path, model }: Asked, tail: string): Place {
+function buildNativePath(
+  provider: AiProvider,
+  { format, path, model }: LlmRequestTarget,
+  tail: string,
+): ProviderPath {
   switch (provider.kind) {
     case 'openAI':
     case 'anthropic':
       return { path: `/v1${tail}`, query: '' }
     case 'gemini':
-      return { path: isNative(format) ? path : `/v1beta/openai${tail}`, query: '' }
+      return { path: isNativeFormat(format) ? path : `/v1beta/openai${tail}`, query: '' }
     case 'bedrock':
       return { path: format === 'completions' ? `/openai/v1${tail}` : path, query: '' }
     case 'azure':
-      return azurePath(provider, tail.replace(DEPLOYMENT, ''), model)
+      return buildAzurePath(provider, tail.replace(DEPLOYMENT, ''), model)
     default:
       return { path, query: '' }
   }
 }
 
-function isNative(format: LlmFormat): boolean {
+function isNativeFormat(format: LlmFormat): boolean {
   return format === 'generateContent' || format === 'geminiCountTokens'
 }
 
@@ -108,11 +114,11 @@ function isNative(format: LlmFormat): boolean {
 const DEPLOYMENT = /^.*\/deployments\/[^/]+(?=\/)/i
 
 /** With a version by date, the model is part of the path. */
-function azurePath(
+function buildAzurePath(
   { apiVersion }: Extract<AiProvider, { kind: 'azure' }>,
   tail: string,
   model: string | null,
-): Place {
+): ProviderPath {
   if (apiVersion === null || apiVersion === 'v1') return { path: `/openai/v1${tail}`, query: '' }
   if (model === null)
     throw new GatewayError('MODEL_MISSING', 'failed to process LLM request: the model is missing')
@@ -153,13 +159,13 @@ const ANTHROPIC_VERSION = '2023-06-01'
 const ANTHROPIC_LOGIN = 'sk-ant-oat'
 
 /** The head as the provider wants it: one key, under its own name, and the fields it insists on; `auth` has been added. */
-export function dress(
+function applyProviderHeaders(
   head: RequestHead,
   { kind }: AiProvider,
   auth: BackendAuthConfig | null,
 ): void {
   const isOurs = auth !== null && auth.kind !== 'passthrough'
-  if (isOurs) keepOnly(head, auth)
+  if (isOurs) keepOnlyCredential(head, auth)
   if (kind === 'anthropic') {
     for (const name of PAGE_HEADERS) head.remove(name)
     if (!head.has('anthropic-version')) head.add('anthropic-version', ANTHROPIC_VERSION)
@@ -169,7 +175,7 @@ export function dress(
 }
 
 /** A client's placeholder, or the key for another provider, must not stand beside the one that counts. */
-function keepOnly(
+function keepOnlyCredential(
   head: RequestHead,
   { kind, name }: Exclude<BackendAuthConfig, { kind: 'passthrough' }>,
 ): void {
@@ -185,7 +191,7 @@ function removeKeyParameters(head: RequestHead, except: string | null): void {
   if (query === '') return
   const parts = query.split('&')
   const kept = parts.filter((part) => {
-    const name = parameterOf(part)
+    const name = parameterNameOf(part)
     return name === except || !KEY_PARAMETERS.has(name.toLowerCase())
   })
   if (kept.length === parts.length) return
@@ -193,7 +199,7 @@ function removeKeyParameters(head: RequestHead, except: string | null): void {
 }
 
 /** The name of one, as servers read it. */
-function parameterOf(part: string): string {
+function parameterNameOf(part: string): string {
   const at = part.indexOf('=')
   const name = at < 0 ? part : part.slice(0, at)
   if (!/[%+?]/.test(name)) return name
@@ -205,12 +211,33 @@ const BEARER = /^bearer +(\S+)$/i
 
 function moveKey(head: RequestHead, name: string): void {
   const key = BEARER.exec(head.get('authorization') ?? '')?.[1]
-  if (key === undefined || head.has(name) || isToken(key)) return
+  if (key === undefined || head.has(name) || isLoginToken(key)) return
   head.remove('authorization')
   head.add(name, key)
 }
 
 /** A login's token, which stays where it is. */
-function isToken(key: string): boolean {
+function isLoginToken(key: string): boolean {
   return key.startsWith(ANTHROPIC_LOGIN) || key.split('.').length === 3
+}
+
+// The last step before a provider: behind every policy, its key under its own name and the fields it insists on.
+
+export class ProviderBackend implements Backend {
+  readonly endpoint: string
+  readonly #backend: Backend
+  readonly #provider: AiProvider
+  readonly #auth: BackendAuthConfig | null
+
+  constructor(backend: Backend, provider: AiProvider, auth: BackendAuthConfig | null) {
+    this.endpoint = backend.endpoint
+    this.#backend = backend
+    this.#provider = provider
+    this.#auth = auth
+  }
+
+  call(exchange: Exchange, attempt: Attempt): void {
+    applyProviderHeaders(exchange.request, this.#provider, this.#auth)
+    this.#backend.call(exchange, attempt)
+  }
 }

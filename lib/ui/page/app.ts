@@ -7,7 +7,7 @@ import { PAGES } from './pages.ts'
 import { useKept, useLive, useLoaded } from './use.ts'
 import type { LinkState } from './live.ts'
 import { RUNTIME } from './api.ts'
-import type { Runtime } from '../api.ts'
+import type { RuntimeView } from '../../admin/page-api/page-api-types.ts'
 
 export function App(): VNode {
   const place = usePlace()
@@ -81,7 +81,7 @@ const WORDS: Readonly<Record<LinkState, string>> = {
 
 /** Whether what is shown is live, and whether the last reload was refused. */
 function Status(): VNode {
-  const [runtime, again] = useLoaded<Runtime>(RUNTIME)
+  const [runtime, again] = useLoaded<RuntimeView>(RUNTIME)
   const [refused, setRefused] = useState(false)
   const known = useRef(0)
   const link = useLive('config', ({ generation, isRefused }) => {

@@ -1,11 +1,11 @@
 // One event stream for the whole page, whatever its parts want to hear: browsers open only six connections to one server.
 
-import type { LiveEvents, Topic } from '../api.ts'
+import type { LiveEvents, LiveTopic } from '../../admin/page-api/page-api-types.ts'
 
 /** `lost`: it does not come just now, and is tried again. */
 export type LinkState = 'opening' | 'open' | 'lost'
 
-export interface Listener<T extends Topic = Topic> {
+export interface Listener<T extends LiveTopic = LiveTopic> {
   readonly topic: T
   hear(event: LiveEvents[T]): void
   told(state: LinkState): void
@@ -42,7 +42,7 @@ export class Live {
   }
 
   /** Until what it returns is called. */
-  add<T extends Topic>(listener: Listener<T>): () => void {
+  add<T extends LiveTopic>(listener: Listener<T>): () => void {
     const one = listener as Listener
     this.#listeners.add(one)
     one.told(this.#state)
@@ -79,7 +79,7 @@ export class Live {
     })
     for (const topic of wanted)
       source.addEventListener(topic, ({ data }) => {
-        const event = JSON.parse(data) as LiveEvents[Topic]
+        const event = JSON.parse(data) as LiveEvents[LiveTopic]
         for (const one of this.#listeners)
           if (one.topic === topic) (one.hear as (event: unknown) => void)(event)
       })

@@ -12,7 +12,7 @@ import {
 import { get, Refused } from './api.ts'
 import { Live } from './live.ts'
 import type { LinkState } from './live.ts'
-import type { LiveEvents, Topic } from '../api.ts'
+import type { LiveEvents, LiveTopic } from '../../admin/page-api/page-api-types.ts'
 
 export type Loaded<T> =
   | { readonly state: 'loading' }
@@ -60,7 +60,7 @@ const LiveContext = createContext(
 )
 
 /** Hears one topic as long as the page shows it. All share one connection. */
-export function useLive<T extends Topic>(
+export function useLive<T extends LiveTopic>(
   topic: T,
   hear: (event: LiveEvents[T]) => void,
 ): LinkState {

@@ -2,8 +2,8 @@
 // traces and logs see what they see of any client.
 
 import { isIP } from 'node:net'
-import { RESOURCE, SERVER } from '../../base/places/well-known.ts'
-import type { McpPlace } from '../mcp-places.ts'
+import { RESOURCE_METADATA_PATH, SERVER_METADATA_PATH } from '../../core/well-known-paths.ts'
+import type { McpLocation } from '../../admin/page-api/mcp-locations.ts'
 
 export interface Destination {
   readonly protocol: 'http:' | 'https:'
@@ -18,13 +18,13 @@ export interface Destination {
 /** More than any route needs, and within the texts that a regex of the configuration may be run on. */
 const MAX_PATH = 1_024
 
-const DOCUMENTS = [RESOURCE, SERVER]
+const DOCUMENTS = [RESOURCE_METADATA_PATH, SERVER_METADATA_PATH]
 
 /** No query, no fragment, nothing to be decoded into a way up or out. */
 const PLAIN_PATH = /^\/(?!\/)[\w\-.~!$&'()*+,;=:@/]*$/
 const GOES_UP = /(?:^|\/)\.{1,2}(?:\/|$)/
 
-export function destinationOf({ gateway, listener, hostname }: McpPlace): Destination {
+export function destinationOf({ gateway, listener, hostname }: McpLocation): Destination {
   const { port, address } = gateway
   const protocol = listener.protocol === 'HTTPS' ? 'https:' : 'http:'
   const name = hostname === '' ? 'localhost' : hostname
@@ -42,7 +42,7 @@ function isPlainPath(path: string): boolean {
 }
 
 /** Where clients find the backend, and nothing else: below it there may be other routes. */
-export function mayAsk(place: McpPlace, path: string): boolean {
+export function mayAsk(place: McpLocation, path: string): boolean {
   return isPlainPath(path) && path === place.path
 }
 

@@ -3,14 +3,14 @@
 
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { AdminAddress } from '../../base/config/types.ts'
-import type { Endpoints, Handler } from '../../base/endpoints.ts'
-import { fetcher } from '../../base/fetch-text.ts'
-import { objectIn } from '../../base/json/object-in.ts'
-import { hostOf, isLoopback } from '../../base/places/loopback.ts'
-import { SIGNED_IN_PATH } from '../../base/places/ui-paths.ts'
-import type { OAuthFinish, OAuthStart } from '../api.ts'
-import type { McpPlace } from '../mcp-places.ts'
+import type { AdminAddress } from '../../config/config-types.ts'
+import type { EndpointTable, EndpointHandler } from '../../admin/endpoint-types.ts'
+import { createFetcher } from '../../http/fetch-document.ts'
+import { parseJsonObject } from '../../text/json-edit.ts'
+import { hostOfAuthority, isLoopback } from '../../core/addresses.ts'
+import { SIGNED_IN_PATH } from '../../core/well-known-paths.ts'
+import type { OAuthFinish, OAuthStart } from '../../admin/page-api/page-api-types.ts'
+import type { McpLocation } from '../../admin/page-api/mcp-locations.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { ProblemKind } from './login-problem.ts'
 import { Logins } from './logins.ts'
@@ -19,7 +19,7 @@ import { isJson, refuse, reply } from './replies.ts'
 import type { Members } from './web.ts'
 
 export interface Playground {
-  readonly endpoints: Endpoints
+  readonly endpoints: EndpointTable
   readonly close: () => void
 }
 
@@ -31,17 +31,17 @@ const MAX_UNDER_WAY = 4
 
 const STATUSES: Readonly<Record<ProblemKind, number>> = { provider: 502, request: 400, client: 422 }
 
-type Places = () => readonly McpPlace[]
+type Places = () => readonly McpLocation[]
 
 /** `places`: those of the configuration in force. `operators`: addresses of this process where no login may lead. */
 export function playground(places: Places, operators: readonly AdminAddress[] = []): Playground {
-  const theirs = fetcher()
-  const ours = fetcher('ours')
-  const strangers = fetcher('strangers')
+  const theirs = createFetcher()
+  const ours = createFetcher('ours')
+  const strangers = createFetcher('strangers')
   const fetches = { theirs: theirs.fetch, ours: ours.fetch, strangers: strangers.fetch }
   const logins = new Logins(fetches, operators)
   const relay = new Relay(places)
-  const hand: Handler = (request, response, url) => relay.serve(request, response, url)
+  const hand: EndpointHandler = (request, response, url) => relay.serve(request, response, url)
   const oauth = oauthHandlers(logins, places)
   return {
     endpoints: {
@@ -55,10 +55,13 @@ export function playground(places: Places, operators: readonly AdminAddress[] = 
   }
 }
 
-function oauthHandlers(logins: Logins, places: Places): Record<'start' | 'finish', Handler> {
+function oauthHandlers(
+  logins: Logins,
+  places: Places,
+): Record<'start' | 'finish', EndpointHandler> {
   let underWay = 0
   const answering =
-    (work: (asked: Members, request: IncomingMessage) => Promise<unknown>): Handler =>
+    (work: (asked: Members, request: IncomingMessage) => Promise<unknown>): EndpointHandler =>
     async (request, response) => {
       if (underWay >= MAX_UNDER_WAY) return refuse(response, 503, 'too many logins at once')
       underWay++
@@ -86,7 +89,7 @@ function oauthHandlers(logins: Logins, places: Places): Record<'start' | 'finish
 function startOf({ backend, redirectUri, clientId }: Members, host: string): OAuthStart {
   if (typeof backend !== 'string' || typeof redirectUri !== 'string')
     throw new LoginProblem('backend and redirectUri are texts', 'request')
-  if (!isLoopback(hostOf(host)))
+  if (!isLoopback(hostOfAuthority(host)))
     throw new LoginProblem(
       'open this page by a loopback name to sign in, or paste a token',
       'request',
@@ -108,7 +111,7 @@ async function askedIn(request: IncomingMessage): Promise<Members> {
   const length = Number(headers['content-length'] ?? NaN)
   if (!isJson(headers) || !(length <= MAX_ASKED_BYTES))
     throw new LoginProblem('expected a small JSON body of known length', 'request')
-  const asked = objectIn((await buffer(request)).toString())
+  const asked = parseJsonObject((await buffer(request)).toString())
   if (asked === null) throw new LoginProblem('expected a JSON object', 'request')
   return asked
 }

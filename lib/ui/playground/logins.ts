@@ -3,10 +3,15 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { LRUMapWithDelete } from 'mnemonist'
-import type { AdminAddress } from '../../base/config/types.ts'
-import { objectIn } from '../../base/json/object-in.ts'
-import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../api.ts'
-import type { McpPlace } from '../mcp-places.ts'
+import type { AdminAddress } from '../../config/config-types.ts'
+import { parseJsonObject } from '../../text/json-edit.ts'
+import type {
+  OAuthFinish,
+  OAuthFinished,
+  OAuthStart,
+  OAuthStarted,
+} from '../../admin/page-api/page-api-types.ts'
+import type { McpLocation } from '../../admin/page-api/mcp-locations.ts'
 import { destinationOf } from './destination.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { ProblemKind } from './login-problem.ts'
@@ -54,7 +59,7 @@ export class Logins {
   }
 
   /** Throws a LoginProblem. `redirectUri` is one of the page's own. */
-  async start(place: McpPlace, { redirectUri, clientId }: OAuthStart): Promise<OAuthStarted> {
+  async start(place: McpLocation, { redirectUri, clientId }: OAuthStart): Promise<OAuthStarted> {
     const config = place.route.policies.mcpAuthentication
     if (config === null) throw new LoginProblem('this backend has no mcpAuthentication', 'request')
     const { resource } = config.resourceMetadata
@@ -156,7 +161,7 @@ function membersOf(
   kind: ProblemKind,
   secrets: readonly string[] = [],
 ): Members {
-  const members = objectIn(text) ?? {}
+  const members = parseJsonObject(text) ?? {}
   if (status === 200 || status === 201) return members
   const words = [members['error'], members['error_description']].filter(
     (one) => typeof one === 'string',

@@ -1,8 +1,12 @@
 // What a login at an MCP backend's provider needs to know, found the way any MCP client finds it: the resource's document
 // first, then that of the authorization server it names (RFC 9728, RFC 8414, OpenID Connect).
 
-import type { McpAuthenticationConfig } from '../../base/config/auth-types.ts'
-import { OPENID, RESOURCE, SERVER } from '../../base/places/well-known.ts'
+import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
+import {
+  OPENID_CONFIGURATION_PATH,
+  RESOURCE_METADATA_PATH,
+  SERVER_METADATA_PATH,
+} from '../../core/well-known-paths.ts'
 import { LoginProblem } from './login-problem.ts'
 import type { Web } from './web.ts'
 
@@ -26,7 +30,7 @@ export async function metadataOf(
   web: Web,
 ): Promise<ServerMetadata> {
   const { origin, path } = partsOf(config.resourceMetadata.resource)
-  const resource = await web.document([`${origin}${RESOURCE}${path}`])
+  const resource = await web.document([`${origin}${RESOURCE_METADATA_PATH}${path}`])
   const [server] = Array.isArray(resource['authorization_servers'])
     ? (resource['authorization_servers'] as unknown[])
     : []
@@ -52,8 +56,8 @@ export async function metadataOf(
 /** RFC 8414 puts the well-known part before the path, OpenID Connect behind it; the gateway has the former. */
 function documentsOf(server: string, { issuer }: McpAuthenticationConfig): string[] {
   const { origin, path } = partsOf(server)
-  if (server !== issuer) return [`${origin}${SERVER}${path}`]
-  return [`${origin}${SERVER}${path}`, `${origin}${path}${OPENID}`]
+  if (server !== issuer) return [`${origin}${SERVER_METADATA_PATH}${path}`]
+  return [`${origin}${SERVER_METADATA_PATH}${path}`, `${origin}${path}${OPENID_CONFIGURATION_PATH}`]
 }
 
 /** Throws for one that leads to neighbours of this process. */

@@ -2,8 +2,8 @@
 // TLS to a host of the world outside. Whoever writes such a document must not make this process ask its neighbours.
 
 import { isIP } from 'node:net'
-import type { AdminAddress } from '../../base/config/types.ts'
-import { isLoopback } from '../../base/places/loopback.ts'
+import type { AdminAddress } from '../../config/config-types.ts'
+import { isLoopback } from '../../core/addresses.ts'
 import { isDocument } from './destination.ts'
 
 /** Whom an address belongs to; `nobody` is not to be asked. */

@@ -5,9 +5,9 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { request as askHttps } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { messageOf } from '../../base/errors.ts'
-import { isEventStream } from '../../base/sse/media-type.ts'
-import type { McpPlace } from '../mcp-places.ts'
+import { errorMessageOf } from '../../core/errors.ts'
+import { isEventStream } from '../../text/sse-reader.ts'
+import type { McpLocation } from '../../admin/page-api/mcp-locations.ts'
 import { destinationOf, mayAsk } from './destination.ts'
 import type { Destination } from './destination.ts'
 import { isJson, refuse } from './replies.ts'
@@ -34,7 +34,7 @@ const GUARDS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 }
 
-type Places = () => readonly McpPlace[]
+type Places = () => readonly McpLocation[]
 
 export class Relay {
   readonly #places: Places
@@ -105,7 +105,7 @@ async function hand(
   } catch (error) {
     outgoing.destroy()
     if (response.headersSent) return void response.destroy()
-    refuse(response, 502, `the listener does not answer: ${messageOf(error)}`)
+    refuse(response, 502, `the listener does not answer: ${errorMessageOf(error)}`)
   }
 }
 

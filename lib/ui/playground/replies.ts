@@ -1,7 +1,7 @@
 // What the playground's endpoints say themselves.
 
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Problem } from '../api.ts'
+import type { ApiProblem } from '../../admin/page-api/page-api-types.ts'
 
 export function reply(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value)
@@ -15,7 +15,7 @@ export function reply(response: ServerResponse, status: number, value: unknown):
 }
 
 export function refuse(response: ServerResponse, status: number, error: string): void {
-  reply(response, status, { error } satisfies Problem)
+  reply(response, status, { error } satisfies ApiProblem)
 }
 
 export function isJson(headers: IncomingHttpHeaders): boolean {

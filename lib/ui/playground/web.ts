@@ -1,18 +1,18 @@
 // How a login asks the gateway and its provider, and nobody else that a document names. What is the gateway's own goes over
 // loopback to its listener: its public name need not lead there from here.
 
-import type { Fetch, FetchOptions } from '../../base/fetch-text.ts'
-import { objectIn } from '../../base/json/object-in.ts'
-import { InnerAddress } from '../../base/places/outside.ts'
+import type { FetchDocument, DocumentFetchOptions } from '../../http/fetch-document.ts'
+import { parseJsonObject } from '../../text/json-edit.ts'
+import { InternalAddressError } from '../../http/fetch-document.ts'
 import type { Destination } from './destination.ts'
 import { LoginProblem } from './login-problem.ts'
 import { reachOf } from './reach.ts'
 import type { Homes, Reach } from './reach.ts'
 
 export interface Fetches {
-  readonly theirs: Fetch
-  readonly ours: Fetch
-  readonly strangers: Fetch
+  readonly theirs: FetchDocument
+  readonly ours: FetchDocument
+  readonly strangers: FetchDocument
 }
 
 export interface Fetched {
@@ -42,7 +42,7 @@ export class Web {
     let reason = ''
     for (const url of urls) {
       const { status, text } = await this.ask(url, { headers: { accept: 'application/json' } })
-      const found = status === 200 ? objectIn(text) : null
+      const found = status === 200 ? parseJsonObject(text) : null
       if (found !== null) return found
       const what = status === 200 ? 'no JSON object' : `status ${status}`
       reason = `${new URL(url).host} answers with ${what}`
@@ -51,7 +51,7 @@ export class Web {
   }
 
   /** Never follows a redirect. */
-  async ask(url: string, options: FetchOptions): Promise<Fetched> {
+  async ask(url: string, options: DocumentFetchOptions): Promise<Fetched> {
     const { host } = new URL(url)
     const reach = this.reachOf(url)
     if (reach === 'nobody') throw new LoginProblem(`${host} is not asked for a login`)
@@ -60,7 +60,7 @@ export class Web {
       const { status, text } = await ask(url, options)
       return { status, text: text() }
     } catch (error) {
-      if (error instanceof InnerAddress)
+      if (error instanceof InternalAddressError)
         throw new LoginProblem(
           `${host} is not asked: it is inside this network, and not the issuer`,
         )
@@ -68,7 +68,7 @@ export class Web {
     }
   }
 
-  readonly #fetchOurs: Fetch = (url, options) => {
+  readonly #fetchOurs: FetchDocument = (url, options) => {
     const { protocol, address, port, authority } = this.#own
     const host = address.includes(':') ? `[${address}]` : address
     const { pathname } = new URL(url)

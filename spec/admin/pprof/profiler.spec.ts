@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Profilers } from '../../../lib/admin/pprof/profiler.ts'
+import { V8Profilers } from '../../../lib/admin/pprof/profiler.ts'
 import { deadline } from '../../support/deadline.ts'
 import { readProfile } from '../../support/pprof.ts'
 import type { Read } from '../../support/pprof.ts'
@@ -11,9 +11,9 @@ const WAIT_MS = 60_000
 const HERE = 'spec/admin/pprof/profiler.spec.ts'
 
 const profiling = suite('admin/pprof')
-let profilers = new Profilers()
+let profilers = new V8Profilers()
 profiling.before.each(() => {
-  profilers = new Profilers()
+  profilers = new V8Profilers()
 })
 profiling.after.each(() => profilers.close())
 
@@ -116,7 +116,7 @@ function keepMuch(): void {
 }
 
 profiling('a heap profile has who allocated what is alive', async () => {
-  await deadline(profilers.watchHeap(), WAIT_MS, 'the sampler')
+  await deadline(profilers.startHeapSampling(), WAIT_MS, 'the sampler')
   keepMuch()
   const bytes = await deadline(profilers.heap(), WAIT_MS, 'a heap profile')
   const { types, stacks, period } = readProfile(bytes!)

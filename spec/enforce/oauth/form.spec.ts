@@ -1,10 +1,15 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { onlyValue, partsOf, textOf, without } from '../../../lib/enforce/oauth/form.ts'
+import {
+  singleFormValue,
+  parseForm,
+  formatForm,
+  removeFormParts,
+} from '../../../lib/enforce/oauth/tenant-endpoints.ts'
 
 const form = suite('form')
 
-const left = (text: string): string => textOf(without(partsOf(text), 'resource'))
+const left = (text: string): string => formatForm(removeFormParts(parseForm(text), 'resource'))
 
 form('takes out a parameter however often and however it is written', () => {
   assert.is(left('resource=a&b=1&resource=c&resource'), 'b=1')
@@ -28,11 +33,11 @@ form('keeps all else byte for byte', () => {
 })
 
 form('gives the value of a parameter that stands there once', () => {
-  assert.is(onlyValue(partsOf('a=1&client_id=x'), 'client_id'), 'x')
-  assert.is(onlyValue(partsOf('client%5Fid=x%2By+z'), 'client_id'), 'x+y z')
-  assert.is(onlyValue(partsOf('client_id'), 'client_id'), '')
-  assert.is(onlyValue(partsOf('client_id=a=b'), 'client_id'), 'a=b')
-  assert.is(onlyValue(partsOf('client_id=%zz'), 'client_id'), '%zz')
+  assert.is(singleFormValue(parseForm('a=1&client_id=x'), 'client_id'), 'x')
+  assert.is(singleFormValue(parseForm('client%5Fid=x%2By+z'), 'client_id'), 'x+y z')
+  assert.is(singleFormValue(parseForm('client_id'), 'client_id'), '')
+  assert.is(singleFormValue(parseForm('client_id=a=b'), 'client_id'), 'a=b')
+  assert.is(singleFormValue(parseForm('client_id=%zz'), 'client_id'), '%zz')
 })
 
 form('gives nothing where the parameter could mean two things', () => {
@@ -47,7 +52,7 @@ form('gives nothing where the parameter could mean two things', () => {
     'Client_Id=x',
     'client_id%20=x',
   ])
-    assert.is(onlyValue(partsOf(text), 'client_id'), null, text)
+    assert.is(singleFormValue(parseForm(text), 'client_id'), null, text)
 })
 
 form.run()

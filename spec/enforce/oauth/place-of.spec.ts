@@ -1,13 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { placeOf } from '../../../lib/enforce/oauth/place-of.ts'
+import { parseOAuthPath } from '../../../lib/enforce/oauth/public-urls.ts'
 import { OPENID, RESOURCE, SERVER } from './asking.ts'
 
 const places = suite('place of')
 
 /** `kind form`, or what else came. */
 function placed(path: string, own = '/mcp'): string | null {
-  const place = placeOf(path, own)
+  const place = parseOAuthPath(path, own)
   return place === null ? null : `${place.kind} ${place.form}`
 }
 

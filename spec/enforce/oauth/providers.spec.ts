@@ -1,19 +1,24 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { auth0 } from '../../../lib/enforce/oauth/providers/auth0.ts'
-import { plain } from '../../../lib/enforce/oauth/providers/plain.ts'
-import { realm } from '../../../lib/enforce/oauth/providers/realm.ts'
-import { tenant } from '../../../lib/enforce/oauth/providers/tenant.ts'
+import {
+  auth0Provider,
+  genericProvider,
+  realmProvider,
+  tenantProvider,
+} from '../../../lib/enforce/oauth/providers.ts'
 
 const providers = suite('providers')
 
 providers('a realm has everything below its issuer, with a slash at its end or without', () => {
   for (const issuer of ['http://idp:8080/realms/r', 'http://idp:8080/realms/r/']) {
-    assert.is(realm.keysUrl(issuer), 'http://idp:8080/realms/r/protocol/openid-connect/certs')
-    assert.equal(realm.discoveryUrls(issuer), [
+    assert.is(
+      realmProvider.keysUrl(issuer),
+      'http://idp:8080/realms/r/protocol/openid-connect/certs',
+    )
+    assert.equal(realmProvider.discoveryUrls(issuer), [
       'http://idp:8080/realms/r/.well-known/openid-configuration',
     ])
-    assert.is(realm.endpoints(issuer), null)
+    assert.is(realmProvider.endpoints(issuer), null)
   }
 })
 
@@ -21,7 +26,7 @@ providers('a realm says where clients are registered, but only at home', () => {
   const issuer = 'https://idp.example/realms/r'
   const usual = `${issuer}/clients-registrations/openid-connect`
   const to = (written: unknown): string | null =>
-    realm.registrationUrl({ registration_endpoint: written }, issuer)
+    realmProvider.registrationUrl({ registration_endpoint: written }, issuer)
   assert.is(to('https://idp.example/other/register'), 'https://idp.example/other/register')
   for (const written of [
     undefined,
@@ -44,28 +49,36 @@ providers('a tenant is the first part of the path of either issuer', () => {
     ['http://127.0.0.1:8080/t1/v2.0', 'http://127.0.0.1:8080/t1'],
     ['https://mirror.example:8443//t1/', 'https://mirror.example:8443/t1'],
   ] as const) {
-    assert.is(tenant.keysUrl(issuer), `${base}/discovery/v2.0/keys`)
-    assert.equal(tenant.discoveryUrls(issuer), [`${base}/v2.0/.well-known/openid-configuration`])
-    assert.equal(tenant.endpoints(issuer), {
+    assert.is(tenantProvider.keysUrl(issuer), `${base}/discovery/v2.0/keys`)
+    assert.equal(tenantProvider.discoveryUrls(issuer), [
+      `${base}/v2.0/.well-known/openid-configuration`,
+    ])
+    assert.equal(tenantProvider.endpoints(issuer), {
       authorize: `${base}/oauth2/v2.0/authorize`,
       token: `${base}/oauth2/v2.0/token`,
     })
-    assert.is(tenant.registrationUrl({ registration_endpoint: `${base}/register` }, issuer), null)
+    assert.is(
+      tenantProvider.registrationUrl({ registration_endpoint: `${base}/register` }, issuer),
+      null,
+    )
   }
 })
 
 providers('nobody in particular is asked at the usual places', () => {
-  assert.is(plain.keysUrl('https://idp.example/'), 'https://idp.example/.well-known/jwks.json')
-  assert.equal(plain.discoveryUrls('https://idp.example/a/'), [
+  assert.is(
+    genericProvider.keysUrl('https://idp.example/'),
+    'https://idp.example/.well-known/jwks.json',
+  )
+  assert.equal(genericProvider.discoveryUrls('https://idp.example/a/'), [
     'https://idp.example/.well-known/oauth-authorization-server/a',
     'https://idp.example/a/.well-known/openid-configuration',
   ])
-  assert.equal(plain.discoveryUrls('https://idp.example'), [
+  assert.equal(genericProvider.discoveryUrls('https://idp.example'), [
     'https://idp.example/.well-known/oauth-authorization-server',
     'https://idp.example/.well-known/openid-configuration',
   ])
   assert.is(
-    auth0.keysUrl('https://t.auth0.example/'),
+    auth0Provider.keysUrl('https://t.auth0.example/'),
     'https://t.auth0.example/.well-known/jwks.json',
   )
 })

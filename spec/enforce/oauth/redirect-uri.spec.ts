@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isRedirectUri } from '../../../lib/enforce/oauth/redirect-uri.ts'
+import { isAllowedRedirectUri } from '../../../lib/enforce/oauth/registration.ts'
 
 const uris = suite('redirect uri')
 
@@ -16,7 +16,7 @@ uris('lets pages over TLS, this machine and apps in', () => {
     'vscode://vscode.github-authentication/did-authenticate',
     'com.example.app:/oauth2redirect',
   ])
-    assert.ok(isRedirectUri(uri), uri)
+    assert.ok(isAllowedRedirectUri(uri), uri)
 })
 
 uris('refuses what runs, what is not here, and what reads two ways', () => {
@@ -51,7 +51,7 @@ uris('refuses what runs, what is not here, and what reads two ways', () => {
     'https://a.example/\u00e9',
     'https://',
   ])
-    assert.not.ok(isRedirectUri(uri), JSON.stringify(uri))
+    assert.not.ok(isAllowedRedirectUri(uri), JSON.stringify(uri))
 })
 
 uris.run()

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFlight } from '../../../lib/base/bounds/in-flight.ts'
+import { bytesInFlight } from '../../../lib/core/byte-budgets.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { Stage } from '../../support/gateway.ts'
 import { ask, BASE, protectedBy, SERVER } from './asking.ts'
@@ -198,15 +198,15 @@ registration(
   'that is not whole yet counts among what is held, until the client leaves',
   async () => {
     const gateway = await tenant()
-    const before = inFlight.kept
+    const before = bytesInFlight.retained
     const client = await stage.client(gateway)
     client.send(
       `POST ${PATH} HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n${'x'.repeat(30_000)}`,
     )
-    await until('it to be held', () => inFlight.kept - before === 30_000)
+    await until('it to be held', () => bytesInFlight.retained - before === 30_000)
     client.destroy()
     await gateway.logged(1)
-    assert.is(inFlight.kept, before)
+    assert.is(bytesInFlight.retained, before)
   },
 )
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Identity } from '../../../lib/enforce/identity.ts'
-import { OAuthPaths } from '../../../lib/enforce/oauth/oauth-paths.ts'
-import type { Reply } from '../../../lib/base/types.ts'
+import { IdentityStore } from '../../../lib/enforce/auth/identity.ts'
+import { OAuthPathHandler } from '../../../lib/enforce/oauth/oauth-paths.ts'
+import type { Reply } from '../../../lib/core/types.ts'
 import { ungatedConfig, firstListener } from '../../support/config.ts'
 import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { Ear, Stage } from '../../support/gateway.ts'
@@ -141,8 +141,8 @@ resources('has no root form where several resources share the host', () => {
   const [route] = firstListener(
     ungatedConfig(`gateways: { default: { port: 3000 } }\n${protectedBy(REALM)}`),
   ).routes
-  const identity = stage.add(new Identity(new Ear(() => {})))
-  const paths = new OAuthPaths(route!.policies.mcpAuthentication!, identity, {
+  const identity = stage.add(new IdentityStore(new Ear(() => {})))
+  const paths = new OAuthPathHandler(route!.policies.mcpAuthentication!, identity, {
     resource: 'ambiguous',
     server: 'ambiguous',
   })

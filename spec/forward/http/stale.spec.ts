@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { STALE_MS } from '../../../lib/base/bounds/limits.ts'
+import { STALE_CONNECTION_MS } from '../../../lib/core/bounds.ts'
 import { Backend } from '../../support/backend.ts'
 import type { Step } from '../../support/backend.ts'
 import { Stage, routeTo } from '../../support/gateway.ts'
@@ -184,7 +184,7 @@ stale('takes no connection that is on its way out, as for an upload under way', 
 // A JSON-RPC call ran twice: its backend died half a minute into it, on a connection that had been used before.
 stale('sends nothing again that the backend has had for a while', async () => {
   const backend = await stage.backend(
-    answersOnce({ wait: HEAD }, { sleep: STALE_MS + 2_000 }, { reset: true }),
+    answersOnce({ wait: HEAD }, { sleep: STALE_CONNECTION_MS + 2_000 }, { reset: true }),
     SERVE,
   )
   const gateway = await stage.gateway(routeTo(backend))

@@ -1,9 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { BACKEND_LIMITS } from '../../../lib/base/bounds/limits.ts'
-import { ask, requestHead } from '../../../lib/forward/http/ask.ts'
-import { originOf } from '../../../lib/forward/http/origin.ts'
-import { Pools } from '../../../lib/forward/http/pools.ts'
+import { BACKEND_LIMITS } from '../../../lib/core/bounds.ts'
+import {
+  sendInternalRequest,
+  createRequestHead,
+} from '../../../lib/forward/http/internal-request.ts'
+import { ConnectionPools, createOrigin } from '../../../lib/forward/http/pools.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 
@@ -20,14 +22,16 @@ trim('ends half of the idle connections', async () => {
     { send: OK },
     { again: true },
   ])
-  const pools = stage.add(new Pools(BACKEND_LIMITS))
-  const pool = pools.of(originOf({ kind: 'tcp', host: '127.0.0.1', port: backend.port }, null))
+  const pools = stage.add(new ConnectionPools(BACKEND_LIMITS))
+  const pool = pools.poolFor(
+    createOrigin({ kind: 'tcp', host: '127.0.0.1', port: backend.port }, null),
+  )
   const answers = [1, 2, 3].map(
     (number) =>
       new Promise<void>((resolve, reject) => {
-        const head = requestHead('GET', `/${number}`, [])
+        const head = createRequestHead('GET', `/${number}`, [])
         const question = { head, body: null, deadline: 0, sending: 'once' } as const
-        ask(pool, question, { answered: () => resolve(), failed: reject })
+        sendInternalRequest(pool, question, { answered: () => resolve(), failed: reject })
       }),
   )
   await backend.until((text) => text.includes('/1') && text.includes('/2') && text.includes('/3'))

@@ -4,7 +4,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LlmFormat } from '../../../lib/base/config/llm-types.ts'
+import type { LlmFormat } from '../../../lib/config/backend-types.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answers } from '../../support/llm-backend.ts'
 import { chatAsking, estimateOf, left, post, staged, tokens } from '../../support/llm/asking.ts'

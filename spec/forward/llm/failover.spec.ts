@@ -2,9 +2,11 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inOrder } from '../../../lib/forward/llm/candidate.ts'
-import type { Candidate, Level } from '../../../lib/forward/llm/candidate.ts'
-import { Health } from '../../../lib/forward/llm/health.ts'
+import { orderCandidates, ProviderHealth } from '../../../lib/forward/llm/provider-catalogue.ts'
+import type {
+  ProviderCandidate,
+  CandidateLevel,
+} from '../../../lib/forward/llm/provider-catalogue.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend, LlmStream } from '../../support/llm-backend.ts'
@@ -143,14 +145,14 @@ failover('passes over who does not speak the dialect', async () => {
   assert.is(one.requests.length, 0)
 })
 
-function candidates(weights: readonly number[], now = () => 0): Level {
+function candidates(weights: readonly number[], now = () => 0): CandidateLevel {
   return weights.map((weight, at) => {
-    const candidate = { entry: { name: String(at) }, health: new Health(now) }
-    return { candidate: candidate as unknown as Candidate, weight }
+    const candidate = { entry: { name: String(at) }, health: new ProviderHealth(now) }
+    return { candidate: candidate as unknown as ProviderCandidate, weight }
   })
 }
 
-const namesOf = (order: readonly Candidate[]): string =>
+const namesOf = (order: readonly ProviderCandidate[]): string =>
   order.map(({ entry }) => entry.name).join('')
 
 failover('divides a level by weight', () => {
@@ -158,7 +160,7 @@ failover('divides a level by weight', () => {
   const counts = { first: 0, never: 0 }
   for (let at = 0; at < 400; at++) {
     // Every fourth of the range is as likely as any other.
-    const names = namesOf(inOrder([level], () => ((at * 7919) % 400) / 400))
+    const names = namesOf(orderCandidates([level], () => ((at * 7919) % 400) / 400))
     if (names.startsWith('0')) counts.first++
     if (names.includes('2')) counts.never++
   }
@@ -171,28 +173,28 @@ failover('puts those at rest behind all others, the shortest rest first', () => 
   levels.forEach(([one], at) => Object.assign(one!.candidate.entry, { name: String(at) }))
   levels[0]![0]!.candidate.health.failed(30_000)
   levels[1]![0]!.candidate.health.failed(0)
-  assert.is(namesOf(inOrder(levels)), '210')
+  assert.is(namesOf(orderCandidates(levels)), '210')
   now = 1_000
-  assert.is(namesOf(inOrder(levels)), '120')
+  assert.is(namesOf(orderCandidates(levels)), '120')
   now = 30_000
-  assert.is(namesOf(inOrder(levels)), '012')
+  assert.is(namesOf(orderCandidates(levels)), '012')
 })
 
 failover('rests longer with every failure, and not at all after a success', () => {
   let now = 0
-  const health = new Health(() => now)
+  const health = new ProviderHealth(() => now)
   const rests: number[] = []
   for (let times = 8; times > 0; times--) {
     health.failed(0)
-    rests.push(health.restsFor)
+    rests.push(health.cooldownLeft)
   }
   assert.equal(rests, [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
   now = 59_999
-  assert.is(health.restsFor, 1)
+  assert.is(health.cooldownLeft, 1)
   health.failed(3_600_000)
-  assert.is(health.restsFor, 60_000)
+  assert.is(health.cooldownLeft, 60_000)
   health.succeeded()
-  assert.is(health.restsFor, 0)
+  assert.is(health.cooldownLeft, 0)
 })
 
 failover.run()

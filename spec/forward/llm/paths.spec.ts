@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { AiEntry, AiProvider } from '../../../lib/base/config/llm-types.ts'
-import { FormatTable } from '../../../lib/forward/llm/formats.ts'
-import { ownHost, targetOf } from '../../../lib/forward/llm/provider.ts'
+import type { AiEntry, AiProvider } from '../../../lib/config/backend-types.ts'
+import { FormatTable } from '../../../lib/forward/llm/llm-formats.ts'
+import { providerEndpointOf, buildProviderTarget } from '../../../lib/forward/llm/provider.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import { aiRoute, chatAsking, post } from '../../support/llm/asking.ts'
@@ -25,7 +25,12 @@ function target(provider: AiProvider, asked: string, more: Partial<AiEntry> = {}
     tls: null,
     ...more,
   }
-  return targetOf(entry, { format: new FormatTable().of(path), model: 'm/1', path, query })
+  return buildProviderTarget(entry, {
+    format: new FormatTable().formatOf(path),
+    model: 'm/1',
+    path,
+    query,
+  })
 }
 
 const OPENAI: AiProvider = { kind: 'openAI', model: null }
@@ -94,7 +99,7 @@ paths('lead to hosts of the providers', () => {
   const hosts = [OPENAI, ANTHROPIC, GEMINI, azure(null), { kind: 'mock', model: null } as const]
   assert.equal(
     hosts.map((provider) => {
-      const where = ownHost(provider)
+      const where = providerEndpointOf(provider)
       return where?.kind === 'tcp' ? `${where.host}:${where.port}` : null
     }),
     [

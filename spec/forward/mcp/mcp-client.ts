@@ -1,8 +1,8 @@
 // An MCP client of few words: it sends what it is given, each request on a connection of its own, and keeps what comes.
 
 import { StringDecoder } from 'node:string_decoder'
-import type { Group } from '../../../lib/forward/mcp/group.ts'
-import type { Session } from '../../../lib/forward/mcp/session/session.ts'
+import type { McpGroup } from '../../../lib/forward/mcp/mcp-group.ts'
+import type { McpSession } from '../../../lib/forward/mcp/session/session.ts'
 import { childFile } from '../../support/children/child-file.ts'
 import type { RunningGateway, Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
@@ -318,12 +318,12 @@ export async function beginOpenly(
 }
 
 /** Of all MCP backends that are in force. */
-export function groupOf({ gateway }: Reloading): Group {
+export function groupOf({ gateway }: Reloading): McpGroup {
   const [group] = gateway.plan.groups
   if (group === undefined) throw new Error('no MCP backend')
   return group
 }
 
-export function sessionsOf(reloading: Reloading): Session[] {
+export function sessionsOf(reloading: Reloading): McpSession[] {
   return [...groupOf(reloading).sessions]
 }

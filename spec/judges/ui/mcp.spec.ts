@@ -1,7 +1,7 @@
 // MCP in a browser: servers, sessions and children, and a playground that calls a tool with a form made from its schema.
 
 import * as assert from 'uvu/assert'
-import type { McpView } from '../../../lib/ui/api.ts'
+import type { McpView } from '../../../lib/admin/page-api/page-api-types.ts'
 import { until } from '../../support/idp/until.ts'
 import { judgeOf } from '../../support/ui/judge.ts'
 import type { Visit } from '../../support/ui/visit.ts'

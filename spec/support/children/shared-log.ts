@@ -1,7 +1,7 @@
 // Logs more than a pipe takes, while another process has had the same standard output, and ends.
 
 import { spawnSync } from 'node:child_process'
-import { Log } from '../../../lib/base/log/log.ts'
+import { Log } from '../../../lib/core/log.ts'
 
 const LINES = 2_000
 const ROUNDS = 3
@@ -10,7 +10,7 @@ const log = new Log({ level: 'info', format: 'text' })
 for (let round = 0; round < ROUNDS; round++) {
   spawnSync('true', { stdio: 'inherit' })
   for (let line = 0; line < LINES; line++)
-    log.line('info', 'gateway', 'x'.repeat(100), ['line', line])
+    log.write('info', 'gateway', 'x'.repeat(100), ['line', line])
   await new Promise((resolve) => setTimeout(resolve, 50))
 }
 spawnSync('true', { stdio: 'inherit' })

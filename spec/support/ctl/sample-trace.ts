@@ -1,6 +1,6 @@
 // A trace of one request, as a gateway sends it: what specs of gwctl show, search and save.
 
-import type { TraceEvent } from '../../../lib/base/trace/events.ts'
+import type { TraceEvent } from '../../../lib/core/trace-events.ts'
 
 type Sent = Omit<TraceEvent, 'message'> & { readonly message: object }
 

@@ -3,8 +3,8 @@
 import {
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
+  UnauthorizedError as UnauthorizedV2,
 } from '@modelcontextprotocol/client'
-import { UnauthorizedError as UnauthorizedV2 } from '@modelcontextprotocol/client'
 import { UnauthorizedError as UnauthorizedV1 } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import type { Rule } from '../../../lib/base/limit/rule.ts'
+import type { RateLimitRule } from '../../../lib/enforce/limit/limit-rule.ts'
 import { deadline } from '../deadline.ts'
 import type { RunningGateway, Stage } from '../gateway.ts'
 import { LlmBackend } from '../llm-backend.ts'
@@ -109,6 +109,6 @@ export async function staged(
 
 /** What is left in the bucket that all share, of the limits in the order of their making. */
 export function left({ plan }: RunningGateway, at = 0): number {
-  const { shared, now } = [...plan.rules][at] as Rule
+  const { shared, now } = [...plan.rules][at] as RateLimitRule
   return shared.remaining(now())
 }

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LlmFacts } from '../../../lib/base/cel/facts.ts'
-import type { Cost } from '../../../lib/base/types.ts'
-import type { LlmFormat, RawUsage } from '../../../lib/forward/llm/types.ts'
+import type { LlmFacts } from '../../../lib/core/facts.ts'
+import type { TokenCost } from '../../../lib/core/types.ts'
+import type { LlmFormat, RawUsage } from '../../../lib/forward/llm/llm-call-types.ts'
 import { ROOT } from '../root.ts'
 
 export interface Fixture {
@@ -12,7 +12,7 @@ export interface Fixture {
   readonly format: LlmFormat
   readonly usage: RawUsage | null
   /** With a prompt taken for 7 tokens. */
-  readonly cost: Cost
+  readonly cost: TokenCost
   readonly facts: Partial<LlmFacts>
 }
 
@@ -26,7 +26,7 @@ export function typeOf(file: string): string {
   return file.endsWith('.sse') ? 'text/event-stream' : 'application/json'
 }
 
-export function counted(input: number, output: number): Cost {
+export function counted(input: number, output: number): TokenCost {
   return { input, output, basis: 'counted' }
 }
 

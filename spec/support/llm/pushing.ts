@@ -1,22 +1,22 @@
 // A body whose bytes a spec pushes, and a sink that notes what it is told.
 
-import type { Body, Form, Framing, Outcome, Sink } from '../../../lib/base/types.ts'
-import type { Fields } from '../../../lib/base/wire/head.ts'
+import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../../lib/core/types.ts'
+import type { HeaderFields } from '../../../lib/core/head.ts'
 
 export class PushedBody implements Body {
-  readonly framing: Framing
+  readonly framing: BodyFraming
   readonly length: number
   /** What it was told, in order. */
   readonly heard: string[] = []
-  form: Form | null = null
+  form: BodyForm | null = null
   sink!: Sink
 
-  constructor(framing: Framing = 'open', length = -1) {
+  constructor(framing: BodyFraming = 'open', length = -1) {
     this.framing = framing
     this.length = length
   }
 
-  start(sink: Sink, form: Form): void {
+  start(sink: Sink, form: BodyForm): void {
     this.sink = sink
     this.form = form
   }
@@ -46,7 +46,7 @@ export class NotingSink implements Sink {
   /** The bytes of each write. */
   readonly writes: Buffer[] = []
   readonly told: string[] = []
-  trailers: Fields | null = null
+  trailers: HeaderFields | null = null
   room = true
 
   get text(): string {
@@ -58,7 +58,7 @@ export class NotingSink implements Sink {
     return this.room
   }
 
-  end(trailers: Fields | null): void {
+  end(trailers: HeaderFields | null): void {
     this.trailers = trailers
     this.told.push('end')
   }

@@ -1,9 +1,9 @@
 // Shows chunks to the watch of an answer, as a tapped body does.
 
-import type { Outcome } from '../../../lib/base/types.ts'
-import type { LlmFormat, Seen } from '../../../lib/forward/llm/types.ts'
-import { watchOf } from '../../../lib/forward/llm/watch/watch.ts'
-import { headOf } from '../../../lib/base/reply.ts'
+import type { Outcome } from '../../../lib/core/types.ts'
+import type { LlmFormat, ObservedUsage } from '../../../lib/forward/llm/llm-call-types.ts'
+import { createResponseWatch } from '../../../lib/forward/llm/usage/response-watch.ts'
+import { buildResponseHead } from '../../../lib/core/replies.ts'
 
 /** A clock that moves by one with every look at it. */
 function ticking(): () => number {
@@ -16,12 +16,16 @@ export function watched(
   type: string,
   chunks: readonly (Buffer | string)[],
   outcome: Outcome = 'complete',
-): Seen {
-  const watch = watchOf(format, headOf(200, [['content-type', type]]), ticking())
+): ObservedUsage {
+  const watch = createResponseWatch(
+    format,
+    buildResponseHead(200, [['content-type', type]]),
+    ticking(),
+  )
   for (const chunk of chunks) {
     const bytes = Buffer.from(chunk)
     watch.chunk(bytes, 0, bytes.length)
   }
   watch.end(outcome)
-  return watch.seen
+  return watch.observed
 }

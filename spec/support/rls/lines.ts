@@ -1,17 +1,22 @@
 // A log that keeps its lines, for parts of the gateway that are tried alone.
 
-import { Log } from '../../../lib/base/log/log.ts'
-import type { Level, Value } from '../../../lib/base/log/log.ts'
+import { Log } from '../../../lib/core/log.ts'
+import type { LoggingLevel, LogValue } from '../../../lib/core/log.ts'
 
 export class Lines extends Log {
   /** Level, message and fields. */
-  readonly all: [Level, string, ...Value[]][] = []
+  readonly all: [LoggingLevel, string, ...LogValue[]][] = []
 
   constructor() {
     super({ level: 'debug', format: 'json' })
   }
 
-  override line(level: Level, _module: string, message: string, fields: readonly Value[]): void {
+  override write(
+    level: LoggingLevel,
+    _module: string,
+    message: string,
+    fields: readonly LogValue[],
+  ): void {
     this.all.push([level, message, ...fields])
   }
 }

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LiveEvents, Topic } from '../../../lib/ui/api.ts'
+import type { LiveEvents, LiveTopic } from '../../../lib/admin/page-api/page-api-types.ts'
 import { Live } from '../../../lib/ui/page/live.ts'
 import type { EventStream, LinkState } from '../../../lib/ui/page/live.ts'
 
@@ -30,7 +30,7 @@ class Stream implements EventStream {
     this.say('open', null)
   }
 
-  say(name: Topic | 'open' | 'error', event: unknown): void {
+  say(name: LiveTopic | 'open' | 'error', event: unknown): void {
     this.#hears.get(name)?.({ data: JSON.stringify(event) })
   }
 }
@@ -67,7 +67,7 @@ class Page {
     next?.()
   }
 
-  part<T extends Topic>(topic: T) {
+  part<T extends LiveTopic>(topic: T) {
     const heard: LiveEvents[T][] = []
     const states: LinkState[] = []
     const leave = this.live.add({

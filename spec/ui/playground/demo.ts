@@ -2,9 +2,9 @@
 
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../conformance/gateway-process.ts'
-import { AdminServer } from '../../../lib/admin/server.ts'
-import type { McpPlace } from '../../../lib/ui/mcp-places.ts'
-import { mcpPlaces } from '../../../lib/ui/mcp-places.ts'
+import { AdminServer } from '../../../lib/admin/admin-server.ts'
+import type { McpLocation } from '../../../lib/admin/page-api/mcp-locations.ts'
+import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { playground } from '../../../lib/ui/playground/endpoints.ts'
 import { deadline } from '../../support/deadline.ts'
 import type { RunningGateway, Stage } from '../../support/gateway.ts'
@@ -39,10 +39,10 @@ export class Demo {
   }
 
   /** `other` adds places that the gateway itself does not have. */
-  static async start(stage: Stage, text: string, other: McpPlace[] = []): Promise<Demo> {
+  static async start(stage: Stage, text: string, other: McpLocation[] = []): Promise<Demo> {
     const gateway = await stage.gateway(text)
     const port = await freePort()
-    const places = (): McpPlace[] => [...mcpPlaces(gateway.plan.config), ...other]
+    const places = (): McpLocation[] => [...listMcpLocations(gateway.plan.config), ...other]
     const { endpoints } = stage.add(playground(places))
     const server = stage.add(new AdminServer(endpoints, () => {}))
     const listening = server.listen({ kind: 'tcp', host: '127.0.0.1', port })
@@ -54,8 +54,8 @@ export class Demo {
     return `http://127.0.0.1:${this.port}`
   }
 
-  get place(): McpPlace {
-    return mcpPlaces(this.gateway.plan.config)[0]!
+  get place(): McpLocation {
+    return listMcpLocations(this.gateway.plan.config)[0]!
   }
 
   /** Where the backend, or another, is to be asked. */

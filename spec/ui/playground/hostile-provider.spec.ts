@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { OAuthStarted } from '../../../lib/ui/api.ts'
+import type { OAuthStarted } from '../../../lib/admin/page-api/page-api-types.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answer, Host } from '../../support/idp/host.ts'
 import { Demo, TARGET } from './demo.ts'

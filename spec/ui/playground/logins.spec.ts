@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { OAuthFinished, OAuthStarted } from '../../../lib/ui/api.ts'
-import { mcpPlaces } from '../../../lib/ui/mcp-places.ts'
+import type { OAuthFinished, OAuthStarted } from '../../../lib/admin/page-api/page-api-types.ts'
+import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { Logins } from '../../../lib/ui/playground/logins.ts'
-import { fetcher } from '../../../lib/base/fetch-text.ts'
+import { createFetcher } from '../../../lib/http/fetch-document.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import { browse } from '../../support/idp/browser.ts'
@@ -265,10 +265,10 @@ logins('a provider that is down is told as such', async () => {
 
 logins('at most 16 wait at a time, none for longer than ten minutes', async () => {
   const gateway = await stage.gateway(protectedBy(await realm()))
-  const [place] = mcpPlaces(gateway.plan.config)
-  const ours = stage.add(fetcher('ours'))
-  const theirs = stage.add(fetcher())
-  const strangers = stage.add(fetcher('strangers'))
+  const [place] = listMcpLocations(gateway.plan.config)
+  const ours = stage.add(createFetcher('ours'))
+  const theirs = stage.add(createFetcher())
+  const strangers = stage.add(createFetcher('strangers'))
   let now = 1_000_000
   const clock = { now: () => now }
   const fetches = { ours: ours.fetch, theirs: theirs.fetch, strangers: strangers.fetch }

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { McpClient } from '../../../lib/ui/page/mcp/client.ts'
-import type { McpPlace } from '../../../lib/ui/mcp-places.ts'
+import type { McpLocation } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { configOf } from '../../support/config.ts'
-import { mcpPlaces } from '../../../lib/ui/mcp-places.ts'
+import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import { PemFiles } from '../../support/pem-files.ts'
@@ -23,7 +23,7 @@ const stage = new Stage()
 relay.after.each(() => stage.clear())
 
 /** A listener that is no gateway, in the place of one. */
-async function impostor(answer: RequestListener): Promise<McpPlace> {
+async function impostor(answer: RequestListener): Promise<McpLocation> {
   const server = createServer(answer)
   stage.add({
     close: () => {
@@ -35,7 +35,7 @@ async function impostor(answer: RequestListener): Promise<McpPlace> {
   await deadline(listening, WAIT_MS, 'an impostor')
   const { port } = server.address() as AddressInfo
   const text = `gateways: { other: { port: ${port}, address: 127.0.0.1 } }\nroutes: [{ name: odd, gateways: other, backends: [{ mcp: { targets: [${TARGET}] } }] }]\n`
-  return mcpPlaces(configOf(text))[0]!
+  return listMcpLocations(configOf(text))[0]!
 }
 
 relay('a session, its tools and a call go through it as through any listener', async () => {

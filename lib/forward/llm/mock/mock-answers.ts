@@ -1,7 +1,7 @@
 // The answers of the mock provider: chat completions, messages, token counts and lists of models. The same request always
 // gets the same bytes.
 
-import { guessOf } from '../watch/guess.ts'
+import { guessTokens } from '../usage/extract-usage.ts'
 import {
   collectTexts,
   hashTexts,
@@ -153,7 +153,7 @@ function wordsOf(userText: string): string[] {
 
 function countTokens(texts: readonly string[]): number {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  return Math.max(1, guessOf(bytes))
+  return Math.max(1, guessTokens(bytes))
 }
 
 function jsonAnswer(content: Json): MockAnswer {

@@ -1,16 +1,15 @@
 // The built-in mock provider: it answers chat completions, messages and lists of models without a key, with the user's own
 // words and a made-up token count, so that the gateway can be tried before a real provider is configured.
 
-import { Budget } from '../../../base/bounds/budget.ts'
-import type { LlmFormat } from '../../../base/config/llm-types.ts'
-import { faultOf } from '../../../base/errors.ts'
-import type { Exchange } from '../../../base/exchange.ts'
-import { WholeReader } from '../../../base/read-whole.ts'
-import { headOf, replyOf } from '../../../base/reply.ts'
-import type { Attempt, Backend, Body, Form, Reply, Sink } from '../../../base/types.ts'
-import type { RequestHead } from '../../../base/wire/head.ts'
-import { letContinue } from '../../let-continue.ts'
-import { TracedAttempt } from '../../traced-attempt.ts'
+import { ByteBudget } from '../../../core/byte-budgets.ts'
+import type { LlmFormat } from '../../../config/backend-types.ts'
+import { toGatewayError } from '../../../core/errors.ts'
+import type { Exchange } from '../../../core/exchange.ts'
+import { WholeBodyReader } from '../../../http/read-whole-body.ts'
+import { buildResponseHead, buildReply } from '../../../core/replies.ts'
+import type { Attempt, Backend, Body, BodyForm, Reply, Sink } from '../../../core/types.ts'
+import type { RequestHead } from '../../../core/head.ts'
+import { send100Continue, TracedAttempt } from '../../backend-attempt.ts'
 import { ANTHROPIC_MODELS, CHAT, COUNT_TOKENS, MESSAGES, OPENAI_MODELS } from './mock-answers.ts'
 import type { MockAnswer, MockEndpoint } from './mock-answers.ts'
 import { hashTexts, parseObject, refuse, requestIdField } from './mock-request.ts'
@@ -37,7 +36,7 @@ const BY_PATH: readonly (readonly [suffix: string, MockEndpoint])[] = [
 export class MockProvider implements Backend {
   readonly endpoint = 'mock'
   readonly #formatOf: (path: string) => LlmFormat
-  readonly #bodies = new Budget(MAX_BYTES_TOGETHER)
+  readonly #bodies = new ByteBudget(MAX_BYTES_TOGETHER)
 
   /** `formatOf` is the format that the route gives to a path. */
   constructor(formatOf: (path: string) => LlmFormat) {
@@ -47,7 +46,7 @@ export class MockProvider implements Backend {
   call(exchange: Exchange, given: Attempt): void {
     const { request, trace } = exchange
     const attempt =
-      trace === null ? given : new TracedAttempt(given, trace.calling(this.endpoint, {}))
+      trace === null ? given : new TracedAttempt(given, trace.startCall(this.endpoint, {}))
     const endpoint = findEndpoint(request, this.#formatOf(request.path))
     const target = `${request.method} ${request.path}`
     const refuseWith = (reason: MockFault['reason'], param: string): void => {
@@ -58,22 +57,22 @@ export class MockProvider implements Backend {
     if (endpoint.method !== request.method) return refuseWith('method', target)
     if (endpoint.method === 'GET')
       return attempt.answer(answerRequest(request, endpoint, Buffer.from('{}')))
-    const bounds = { most: MAX_BYTES, together: this.#bodies }
-    const reader = new WholeReader(attempt.body, bounds, {
-      read: (bytes) => {
-        exchange.call = null
+    const bounds = { maxBytes: MAX_BYTES, sharedBudget: this.#bodies }
+    const reader = new WholeBodyReader(attempt.body, bounds, {
+      onBody: (bytes) => {
+        exchange.pendingCall = null
         try {
           attempt.answer(answerRequest(request, endpoint, bytes))
         } catch (error) {
           // The body may arrive long after `call` returned, so no caller catches this.
-          attempt.fail(faultOf(error))
+          attempt.fail(toGatewayError(error))
         }
       },
-      tooLarge: () => refuseWith('tooLarge', String(MAX_BYTES)),
-      noRoom: () => refuseWith('busy', ''),
+      onTooLarge: () => refuseWith('tooLarge', String(MAX_BYTES)),
+      onNoRoom: () => refuseWith('busy', ''),
     })
-    exchange.call = { cancel: () => reader.abandon() }
-    letContinue(exchange)
+    exchange.pendingCall = { cancel: () => reader.abandon() }
+    send100Continue(exchange)
     reader.start()
   }
 }
@@ -107,8 +106,8 @@ function answerRequest(
 }
 
 function replyWith({ form, text }: MockAnswer, id: readonly [string, string]): Reply {
-  if (form === 'whole') return replyOf(200, [['content-type', 'application/json'], id], text)
-  const head = headOf(200, [
+  if (form === 'whole') return buildReply(200, [['content-type', 'application/json'], id], text)
+  const head = buildResponseHead(200, [
     ['content-type', 'text/event-stream; charset=utf-8'],
     id,
     ['cache-control', 'no-cache'],
@@ -128,7 +127,7 @@ class EventStreamBody implements Body {
     this.#bytes = bytes
   }
 
-  start(sink: Sink, _form: Form): void {
+  start(sink: Sink, _form: BodyForm): void {
     sink.write(this.#bytes, 0, this.#bytes.length)
     sink.end(null)
   }

@@ -1,8 +1,8 @@
 // Reads the JSON of a request to the mock provider without trusting it, and answers faults as the two dialects word them.
 
 import { createHash } from 'node:crypto'
-import { replyOf } from '../../../base/reply.ts'
-import type { Reply } from '../../../base/types.ts'
+import { buildReply } from '../../../core/replies.ts'
+import type { Reply } from '../../../core/types.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -135,7 +135,7 @@ const ERRORS: Record<
 export function refuse(style: ErrorStyle, fault: MockFault, id: string): Reply {
   const fields = [['content-type', 'application/json'] as const, requestIdField(style, id)]
   const body = style === 'openai' ? openAiError(fault) : anthropicError(fault, id)
-  return replyOf(ERRORS[fault.reason].status, fields, JSON.stringify(body))
+  return buildReply(ERRORS[fault.reason].status, fields, JSON.stringify(body))
 }
 
 function openAiError(fault: MockFault): Json {

@@ -7,19 +7,17 @@
 // what is held; call it at the end, whatever the end.
 
 import assert from 'node:assert'
-import type { Budget } from '../../../base/bounds/budget.ts'
-import type { GatewayError } from '../../../base/errors.ts'
-import type { Body, Framing, Outcome, Sink } from '../../../base/types.ts'
-import type { Fields, RequestHead } from '../../../base/wire/head.ts'
-import type { BodyEdits, PromptFacts, PromptOwner } from '../types.ts'
-import { noRoom, tooLarge } from './faults.ts'
-import { isCompressed, isJson } from './is-json.ts'
-import { Kept } from './kept.ts'
-import { Outline } from './outline.ts'
-import { Rewrite } from './rewrite.ts'
-import { TryBody } from './try-body.ts'
-import type { TrySource } from './try-body.ts'
-import type { Watched } from './watched.ts'
+import type { ByteBudget } from '../../../core/byte-budgets.ts'
+import { GatewayError } from '../../../core/errors.ts'
+import type { HeaderFields, RequestHead } from '../../../core/head.ts'
+import type { Body, BodyFraming, Outcome, Sink } from '../../../core/types.ts'
+import type { BodyEdits, PromptFacts, PromptOwner } from '../llm-call-types.ts'
+import { essenceOf, isJsonType } from '../llm-formats.ts'
+import { AttemptBody } from './attempt-body.ts'
+import type { AttemptBodySource } from './attempt-body.ts'
+import { PromptOutline } from './prompt-outline.ts'
+import type { WatchedMembers } from './prompt-outline.ts'
+import { KeptBytes, PromptRewrite } from './prompt-rewrite.ts'
 
 /** The same for all requests of a route. */
 export interface PromptOptions {
@@ -28,7 +26,7 @@ export interface PromptOptions {
   /** Of one request, before a try takes it. */
   readonly maxHeldBytes: number
   /** A body up to this length is kept for another try; 0 for none. */
-  readonly keep: number
+  readonly maxKeptBytes: number
   /** `any`: it is JSON whatever its type says, as many providers do not look at that. */
   readonly types: 'json' | 'any'
   /** `pass`: what cannot be read goes on all the same, and nothing more is known of it. Not for bodies that are edited. */
@@ -36,15 +34,15 @@ export interface PromptOptions {
   /** Named in front of the body, which must not name another; null where only the body may name one. */
   readonly model: string | null
   /** What all requests may hold and keep. */
-  readonly together: Budget
+  readonly sharedBudget: ByteBudget
   /** Edits may name these members, and no others. */
-  readonly watched: Watched
+  readonly watchedMembers: WatchedMembers
 }
 
 /** `gathering`: what has come already is being delivered. `ready`: the next try is awaited. */
-type State = 'fresh' | 'gathering' | 'reading' | 'ready' | 'flowing' | 'over'
+type PromptBodyState = 'fresh' | 'gathering' | 'reading' | 'ready' | 'flowing' | 'over'
 
-const MOVES: Record<State, readonly State[]> = {
+const PROMPT_BODY_TRANSITIONS: Record<PromptBodyState, readonly PromptBodyState[]> = {
   fresh: ['gathering', 'over'],
   gathering: ['reading', 'over'],
   reading: ['ready', 'over'],
@@ -53,23 +51,23 @@ const MOVES: Record<State, readonly State[]> = {
   over: [],
 }
 
-export class Prompt implements PromptFacts, Sink, TrySource {
+export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   readonly #source: Body
-  readonly #framing: Framing
+  readonly #framing: BodyFraming
   readonly #length: number
   readonly #head: RequestHead
   readonly #options: PromptOptions
   readonly #owner: PromptOwner
-  readonly #outline: Outline
+  readonly #outline: PromptOutline
   /** From the first byte on, or nothing. */
-  readonly #kept: Kept
-  #state: State = 'fresh'
-  #coming: 'more' | 'nothing' | Outcome = 'more'
-  #trailers: Fields | null = null
+  readonly #kept: KeptBytes
+  #state: PromptBodyState = 'fresh'
+  #sourceState: 'more' | 'nothing' | Outcome = 'more'
+  #trailers: HeaderFields | null = null
   #size = 0
   /** How much of the outline the owner has heard of. */
-  #told = 0
-  #try: TryBody | null = null
+  #reportedCount = 0
+  #attemptBody: AttemptBody | null = null
   #reading: 'on' | 'off'
 
   constructor(body: Body, head: RequestHead, options: PromptOptions, owner: PromptOwner) {
@@ -80,9 +78,10 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#head = head
     this.#options = options
     this.#owner = owner
-    this.#outline = new Outline(options.watched, options.model)
-    this.#kept = new Kept(options.together)
-    const isReadable = !isCompressed(head) && (options.types === 'any' || isJson(head))
+    this.#outline = new PromptOutline(options.watchedMembers, options.model)
+    this.#kept = new KeptBytes(options.sharedBudget)
+    const isReadable =
+      !isCompressedRequest(head) && (options.types === 'any' || isJsonRequest(head))
     this.#reading = body.framing === 'none' || !isReadable ? 'off' : 'on'
   }
 
@@ -109,7 +108,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
 
   /** The last byte has come. */
   get isWhole(): boolean {
-    return this.#coming === 'nothing'
+    return this.#sourceState === 'nothing'
   }
 
   /** Of the whole body, if its client said so; otherwise of what has come. */
@@ -128,13 +127,13 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   }
 
   /** The try under way asks for usage on the client's behalf, as far as its body has gone out. */
-  get isAsking(): boolean {
-    return this.#try?.isAsking ?? false
+  get asksForUsage(): boolean {
+    return this.#attemptBody?.asksForUsage ?? false
   }
 
   /** The try under way does so, or may do so yet: what stands in its body is not known to the end. */
-  get mayAsk(): boolean {
-    return this.#try?.mayAsk ?? false
+  get mayAskForUsage(): boolean {
+    return this.#attemptBody?.mayAskForUsage ?? false
   }
 
   start(): void {
@@ -142,65 +141,71 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     this.#source.start(this, 'content')
     if (this.#state !== 'gathering') return
     this.#move('reading')
-    this.#tell()
+    this.#notifyOwner()
   }
 
-  bodyWith(edits: BodyEdits): TryBody {
+  createAttemptBody(edits: BodyEdits): AttemptBody {
     assert(this.#state === 'ready', 'one try after the other')
     const { set, replace, defaults, usage } = edits
     const isEdited = set.size + replace.size + defaults.size > 0 || usage === 'ask'
-    const { together } = this.#options
-    const rewrite = isEdited && !this.isOpaque ? new Rewrite(this.#outline, edits, together) : null
+    const { sharedBudget } = this.#options
+    const rewrite =
+      isEdited && !this.isOpaque ? new PromptRewrite(this.#outline, edits, sharedBudget) : null
     const length = this.isWhole ? this.#size : this.#length
     const framed = length < 0 ? -1 : length + (rewrite?.growth ?? 0)
     const framing = framed < 0 ? 'open' : framed === 0 ? 'none' : 'length'
-    if (this.#framing !== 'none') this.#frame(framed)
-    this.#try = new TryBody(this, rewrite, this.#framing === 'none' ? 'none' : framing, framed)
-    return this.#try
+    if (this.#framing !== 'none') this.#setFraming(framed)
+    this.#attemptBody = new AttemptBody(
+      this,
+      rewrite,
+      this.#framing === 'none' ? 'none' : framing,
+      framed,
+    )
+    return this.#attemptBody
   }
 
   /** The try that was reading is over; what comes now waits for the next one. */
-  release(): void {
-    this.#try?.takeSink()
-    this.#try = null
+  endAttempt(): void {
+    this.#attemptBody?.detachSink()
+    this.#attemptBody = null
     if (this.#state !== 'flowing') return
     this.#move('ready')
-    if (this.#coming === 'more') this.#source.pause()
+    if (this.#sourceState === 'more') this.#source.pause()
   }
 
   /** Nobody wants any of it any more. */
-  done(): void {
+  discard(): void {
     if (this.#state !== 'over') this.#move('over')
-    this.#try?.takeSink()
-    this.#try = null
-    this.#kept.drop()
+    this.#attemptBody?.detachSink()
+    this.#attemptBody = null
+    this.#kept.release()
   }
 
-  begin(body: TryBody): void {
+  begin(body: AttemptBody): void {
     // Whoever asks may not have heard that its try was given up.
-    if (body !== this.#try) return
+    if (body !== this.#attemptBody) return
     this.#move('flowing')
     for (const piece of this.#kept.pieces()) body.push(piece, 0, piece.length)
-    if (this.#try !== body || this.#endsByFault()) return
-    if (this.size > this.#options.keep) this.#kept.drop()
-    if (this.#coming === 'nothing') body.finish(this.#trailers)
-    else if (this.#coming !== 'more') body.cut(this.#coming)
+    if (this.#attemptBody !== body || this.#endsByFault()) return
+    if (this.size > this.#options.maxKeptBytes) this.#kept.release()
+    if (this.#sourceState === 'nothing') body.finish(this.#trailers)
+    else if (this.#sourceState !== 'more') body.cut(this.#sourceState)
     else if (!body.isFull) this.#source.resume()
   }
 
-  pause(body: TryBody): void {
-    if (body === this.#try && this.#coming === 'more') this.#source.pause()
+  pause(body: AttemptBody): void {
+    if (body === this.#attemptBody && this.#sourceState === 'more') this.#source.pause()
   }
 
-  resume(body: TryBody): void {
-    if (body !== this.#try || this.#state !== 'flowing') return
+  resume(body: AttemptBody): void {
+    if (body !== this.#attemptBody || this.#state !== 'flowing') return
     // Behind the end it may be another request's already.
-    if (this.#coming === 'more') this.#source.resume()
+    if (this.#sourceState === 'more') this.#source.resume()
   }
 
-  cancel(body: TryBody): void {
-    if (body !== this.#try) return
-    this.done()
+  cancel(body: AttemptBody): void {
+    if (body !== this.#attemptBody) return
+    this.discard()
     this.#source.cancel()
   }
 
@@ -212,83 +217,89 @@ export class Prompt implements PromptFacts, Sink, TrySource {
     if (this.#endsByFault()) return false
     if (this.#state === 'flowing') {
       if (wasKept) this.#keep(bytes, from, to)
-      this.#try?.push(bytes, from, to)
+      this.#attemptBody?.push(bytes, from, to)
       if (this.#endsByFault()) return false
     } else if (!wasKept || !this.#hold(bytes, from, to)) return false
-    this.#tell()
+    this.#notifyOwner()
     return this.#takesMore
   }
 
-  end(trailers: Fields | null): void {
+  end(trailers: HeaderFields | null): void {
     if (this.#state === 'over') return
-    this.#coming = 'nothing'
+    this.#sourceState = 'nothing'
     this.#trailers = trailers
     if (!this.isOpaque) this.#outline.end()
     if (this.#endsByFault()) return
-    if (this.#state === 'flowing') this.#try?.finish(trailers)
-    this.#tell()
+    if (this.#state === 'flowing') this.#attemptBody?.finish(trailers)
+    this.#notifyOwner()
   }
 
   /** The client is gone, and with it the exchange. */
   cut(outcome: Outcome): void {
     if (this.#state === 'over') return
-    this.#coming = outcome
-    this.#kept.drop()
-    if (this.#state === 'flowing') this.#try?.cut(outcome)
+    this.#sourceState = outcome
+    this.#kept.release()
+    if (this.#state === 'flowing') this.#attemptBody?.cut(outcome)
   }
 
   /** The client has left, or it is of no use any more. */
   get #isLost(): boolean {
-    return this.#state === 'over' || (this.#coming !== 'more' && this.#coming !== 'nothing')
+    return (
+      this.#state === 'over' || (this.#sourceState !== 'more' && this.#sourceState !== 'nothing')
+    )
   }
 
   get #takesMore(): boolean {
-    if (this.#state === 'flowing') return this.#try?.isFull === false
+    if (this.#state === 'flowing') return this.#attemptBody?.isFull === false
     return this.#state !== 'ready'
   }
 
   /** Tells the owner what it waits for, or what is new since. */
-  #tell(): void {
+  #notifyOwner(): void {
     if (this.#isLost) return
     if (this.#state === 'reading' && this.#isEnough) {
       this.#move('ready')
-      this.#told = this.#outline.known
+      this.#reportedCount = this.#outline.knownCount
       this.#owner.ready()
     } else if (this.#state === 'ready' || this.#state === 'flowing') {
       // Of a body without a length, its end is news too.
-      const isNews = this.#told < this.#outline.known || (this.isWhole && this.#length < 0)
-      this.#told = this.#outline.known
-      if (isNews) this.#owner.learnt()
+      const isNews =
+        this.#reportedCount < this.#outline.knownCount || (this.isWhole && this.#length < 0)
+      this.#reportedCount = this.#outline.knownCount
+      if (isNews) this.#owner.moreKnown()
     }
   }
 
   get #isEnough(): boolean {
     if (this.isWhole || this.isOpaque || this.#options.holdFor === 'nothing') return true
     // With the last byte here, its end is about to be told, and a whole body needs no guess of its length.
-    return this.#outline.isSettled('model') && this.#size !== this.#length
+    return this.#outline.isKnown('model') && this.#size !== this.#length
   }
 
   /** The decision waits for the model, and all that has come does not tell it. */
   get #isSearching(): boolean {
     if (this.isOpaque || this.#options.holdFor === 'nothing') return false
-    return !this.#outline.isSettled('model')
+    return !this.#outline.isKnown('model')
   }
 
   /** While no try takes it. */
   #hold(bytes: Buffer, from: number, to: number): boolean {
-    const { maxHeldBytes, keep, faults } = this.#options
-    const most = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, keep)
+    const { maxHeldBytes, maxKeptBytes, faults } = this.#options
+    const most = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, maxKeptBytes)
     if (this.#kept.length + to - from > most) {
       if (!this.#isSearching || faults === 'refuse')
-        return this.#fail(tooLarge(this.size, maxHeldBytes))
+        return this.#fail(createPromptTooLargeError(this.size, maxHeldBytes))
       this.#reading = 'off'
     }
-    return this.#kept.add(bytes, from, to) || this.#fail(noRoom(this.#kept.most))
+    return (
+      this.#kept.add(bytes, from, to) || this.#fail(createPromptMemoryError(this.#kept.budgetLimit))
+    )
   }
 
   /** While one does, for the next. */
   #keep(bytes: Buffer, from: number, to: number): void {
-    if (this.size > this.#options.keep || !this.#kept.add(bytes, from, to)) this.#kept.drop()
+    if (this.size > this.#options.maxKeptBytes || !this.#kept.add(bytes, from, to))
+      this.#kept.release()
   }
 
   /** Whether there was one, and it matters. */
@@ -301,7 +312,7 @@ export class Prompt implements PromptFacts, Sink, TrySource {
   }
 
   /** The head's word for a body of that length; -1 for one that ends when it ends. */
-  #frame(length: number): void {
+  #setFraming(length: number): void {
     if (length < 0) return
     const head = this.#head
     head.remove('transfer-encoding')
@@ -310,13 +321,47 @@ export class Prompt implements PromptFacts, Sink, TrySource {
 
   /** A try under way never sees the end, so that no provider takes what it got for a request. */
   #fail(error: GatewayError): false {
-    this.done()
+    this.discard()
     this.#owner.failed(error)
     return false
   }
 
-  #move(to: State): void {
-    if (!MOVES[this.#state].includes(to)) throw new Error(`prompt: ${this.#state} → ${to}`)
+  #move(to: PromptBodyState): void {
+    if (!PROMPT_BODY_TRANSITIONS[this.#state].includes(to))
+      throw new Error(`prompt: ${this.#state} → ${to}`)
     this.#state = to
   }
+}
+
+// What a client is told of a body that could not be held.
+
+function createPromptTooLargeError(size: number, most: number): GatewayError {
+  return new GatewayError(
+    'BODY_TOO_LARGE',
+    `request body too large: of ${size} bytes or more, the first ${most} did not tell its model ` +
+      '(config.llm.maxHeldBytes)',
+    { limit: ['maxHeldBytes', most] },
+  )
+}
+
+function createPromptMemoryError(most: number): GatewayError {
+  return new GatewayError(
+    'POOL_EXHAUSTED',
+    `too much is held of other requests, at most ${most} bytes (config.llm.maxHeldTogether): try again later`,
+    { limit: ['maxHeldTogether', most] },
+  )
+}
+
+// Whether a request's body can be read as JSON on its way.
+
+export function isCompressedRequest(head: RequestHead): boolean {
+  const encoding = head.get('content-encoding')
+  return encoding !== undefined && encoding.trim().toLowerCase() !== 'identity'
+}
+
+/** A body without a type counts as JSON, for that is what providers take it for. */
+export function isJsonRequest(head: RequestHead): boolean {
+  const type = head.get('content-type')
+  if (type === undefined || type === 'application/json') return true
+  return isJsonType(essenceOf(type))
 }

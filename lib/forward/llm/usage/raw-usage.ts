@@ -1,17 +1,17 @@
 // Reads what a provider calls usage, in any of the shapes that are about; the names of the shapes do not overlap.
 
-import type { InputCount, RawUsage } from '../types.ts'
+import type { InputCountMeaning, RawUsage } from '../llm-call-types.ts'
 
-export interface Report {
+export interface ParsedUsage {
   readonly usage: RawUsage
   /** null where the shape leaves it to its dialect. */
-  readonly counts: InputCount | null
+  readonly counts: InputCountMeaning | null
 }
 
-type Count = keyof RawUsage
+type UsageField = keyof RawUsage
 
 /** In each row the first that is there counts; `+` for counts of which one does not hold the other. */
-const NAMES: Readonly<Record<Count, readonly string[]>> = {
+const USAGE_FIELD_NAMES: Readonly<Record<UsageField, readonly string[]>> = {
   input: [
     'prompt_tokens',
     'input_tokens',
@@ -58,49 +58,49 @@ const NAMES: Readonly<Record<Count, readonly string[]>> = {
 }
 
 /** Counts to add, each by its path. */
-type Sum = readonly (readonly string[])[]
+type UsageSum = readonly (readonly string[])[]
 
-const SUMS = Object.entries(NAMES).map(
-  ([count, names]) => [count as Count, names.map(sumOf)] as const,
+const USAGE_SUMS = Object.entries(USAGE_FIELD_NAMES).map(
+  ([count, names]) => [count as UsageField, names.map(parseUsageSum)] as const,
 )
 
-function sumOf(text: string): Sum {
+function parseUsageSum(text: string): UsageSum {
   return text.split(' + ').map((path) => path.split('.'))
 }
 
 /** Beside an input that does not hold them; OpenAI-like servers borrow the first two for one that does. */
-const BESIDE_INPUT = ['cache_read_input_tokens', 'cache_creation_input_tokens']
-const BEDROCK = ['inputTokens', 'outputTokens', 'inputTokenCount', 'outputTokenCount']
+const CACHE_FIELDS = ['cache_read_input_tokens', 'cache_creation_input_tokens']
+const BEDROCK_FIELDS = ['inputTokens', 'outputTokens', 'inputTokenCount', 'outputTokenCount']
 
 /** null when there is no count in it. */
-export function reportOf(value: unknown): Report | null {
+export function parseUsage(value: unknown): ParsedUsage | null {
   if (!isObject(value)) return null
   const usage: RawUsage = {}
-  for (const [count, sums] of SUMS) {
-    const number = firstOf(value, sums)
+  for (const [count, sums] of USAGE_SUMS) {
+    const number = readFirstSum(value, sums)
     if (number !== undefined) usage[count] = number
   }
-  return Object.keys(usage).length === 0 ? null : { usage, counts: countsOf(value) }
+  return Object.keys(usage).length === 0 ? null : { usage, counts: inputCountMeaningOf(value) }
 }
 
-export function merge(older: RawUsage | null, newer: RawUsage): RawUsage {
+export function mergeUsage(older: RawUsage | null, newer: RawUsage): RawUsage {
   return { ...older, ...newer }
 }
 
 /** Whole, not negative, and exact; anything else is no count. */
-export function countAt(value: unknown, path: readonly string[]): number | undefined {
-  const found = valueAt(value, path)
+export function readCountAt(value: unknown, path: readonly string[]): number | undefined {
+  const found = readValueAt(value, path)
   const isCount = typeof found === 'number' && Number.isSafeInteger(found) && found >= 0
   return isCount ? found : undefined
 }
 
 /** A text that says something. */
-export function textAt(value: unknown, path: readonly string[]): string | undefined {
-  const found = valueAt(value, path)
+export function readTextAt(value: unknown, path: readonly string[]): string | undefined {
+  const found = readValueAt(value, path)
   return typeof found === 'string' && found !== '' ? found : undefined
 }
 
-export function valueAt(value: unknown, path: readonly string[]): unknown {
+export function readValueAt(value: unknown, path: readonly string[]): unknown {
   let found = value
   for (const name of path) {
     if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
@@ -113,11 +113,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function firstOf(value: unknown, sums: readonly Sum[]): number | undefined {
+function readFirstSum(value: unknown, sums: readonly UsageSum[]): number | undefined {
   for (const sum of sums) {
     let all: number | undefined
     for (const path of sum) {
-      const count = countAt(value, path)
+      const count = readCountAt(value, path)
       if (count !== undefined) all = (all ?? 0) + count
     }
     if (all !== undefined) return all
@@ -125,8 +125,8 @@ function firstOf(value: unknown, sums: readonly Sum[]): number | undefined {
   return undefined
 }
 
-function countsOf(usage: Readonly<Record<string, unknown>>): InputCount | null {
+function inputCountMeaningOf(usage: Readonly<Record<string, unknown>>): InputCountMeaning | null {
   if (Object.hasOwn(usage, 'prompt_tokens')) return 'withCached'
-  const has = (name: string): boolean => countAt(usage, [name]) !== undefined
-  return BESIDE_INPUT.some(has) || BEDROCK.some(has) ? 'withoutCached' : null
+  const has = (name: string): boolean => readCountAt(usage, [name]) !== undefined
+  return CACHE_FIELDS.some(has) || BEDROCK_FIELDS.some(has) ? 'withoutCached' : null
 }

@@ -1,103 +1,102 @@
 // The channels of one session: those of its calls and the one that stands alone, who reads them, and how well.
 
-import type { Budget } from '../../../base/bounds/budget.ts'
-import type { Attempt } from '../../../base/types.ts'
-import { RESUME_GRACE_MS } from '../bounds.ts'
-import { ALONE, Channel } from './channel.ts'
-import type { ChannelOwner } from './channel.ts'
-import { History } from './history.ts'
+import type { ByteBudget } from '../../../core/byte-budgets.ts'
+import type { Attempt } from '../../../core/types.ts'
+import { RESUME_GRACE_MS } from '../mcp-bounds.ts'
+import { ClientChannel, EventHistory, STANDALONE_CHANNEL } from './channel.ts'
+import type { ClientChannelOwner } from './channel.ts'
 
-export interface ChannelsOwner {
-  readonly knowsPriming: boolean
+export interface ClientChannelsOwner {
+  readonly supportsPriming: boolean
   /** Whether a client whose stream broke may come back. */
-  readonly isLasting: boolean
+  readonly allowsResume: boolean
   /** Nobody waits for what this channel would bring any more. */
-  abandoned(channel: Channel): void
+  channelAbandoned(channel: ClientChannel): void
   /** The client closed its stand-alone stream. */
-  aloneLeft(): void
+  standaloneReaderLeft(): void
   /** Some reader is too slow for what is sent; all of them have caught up. */
-  pressed(): void
-  relieved(): void
+  readersTooSlow(): void
+  readersCaughtUp(): void
 }
 
-export class Channels implements ChannelOwner {
-  readonly history: History
-  readonly alone: Channel = new Channel(ALONE, this)
-  readonly #owner: ChannelsOwner
-  readonly #open = new Map<number, Channel>()
+export class ClientChannels implements ClientChannelOwner {
+  readonly history: EventHistory
+  readonly standalone: ClientChannel = new ClientChannel(STANDALONE_CHANNEL, this)
+  readonly #owner: ClientChannelsOwner
+  readonly #open = new Map<number, ClientChannel>()
   /** Those whose client is gone and may come back, and when that was. */
-  readonly #parted = new Map<Channel, number>()
-  readonly #pressed = new Set<Channel>()
-  #last = ALONE
+  readonly #unreadSince = new Map<ClientChannel, number>()
+  readonly #slow = new Set<ClientChannel>()
+  #last = STANDALONE_CHANNEL
 
-  constructor(owner: ChannelsOwner, histories: Budget) {
+  constructor(owner: ClientChannelsOwner, histories: ByteBudget) {
     this.#owner = owner
-    this.history = new History(histories)
-    this.alone.whenSlow = 'cut'
+    this.history = new EventHistory(histories)
+    this.standalone.whenSlow = 'cut'
   }
 
-  get knowsPriming(): boolean {
-    return this.#owner.knowsPriming
+  get supportsPriming(): boolean {
+    return this.#owner.supportsPriming
   }
 
   get counts(): Readonly<Record<'channels' | 'parted' | 'pressed', number>> {
     return {
       channels: this.#open.size,
-      parted: this.#parted.size,
-      pressed: this.#pressed.size,
+      parted: this.#unreadSince.size,
+      pressed: this.#slow.size,
     }
   }
 
   /** A new one, whose first message this attempt waits for. */
-  open(attempt: Attempt, patience: number): Channel {
-    const channel = new Channel(++this.#last, this)
+  open(attempt: Attempt, patience: number): ClientChannel {
+    const channel = new ClientChannel(++this.#last, this)
     this.#open.set(channel.number, channel)
-    channel.await(attempt, patience)
+    channel.awaitFirstMessage(attempt, patience)
     return channel
   }
 
-  find(number: number): Channel | undefined {
-    return number === ALONE ? this.alone : this.#open.get(number)
+  find(number: number): ClientChannel | undefined {
+    return number === STANDALONE_CHANNEL ? this.standalone : this.#open.get(number)
   }
 
   /** Its client is back. */
-  rejoined(channel: Channel): void {
-    this.#parted.delete(channel)
+  readerReturned(channel: ClientChannel): void {
+    this.#unreadSince.delete(channel)
   }
 
   /** Its last message leaves. */
-  finish(channel: Channel, message: Buffer | null): void {
+  finish(channel: ClientChannel, message: Buffer | null): void {
     this.#open.delete(channel.number)
-    this.#parted.delete(channel)
+    this.#unreadSince.delete(channel)
     channel.finish(message)
   }
 
   sweep(now: number, silence: number): void {
-    this.alone.sweep(now, silence)
+    this.standalone.sweep(now, silence)
     for (const channel of this.#open.values()) channel.sweep(now, silence)
-    for (const [channel, since] of this.#parted)
+    for (const [channel, since] of this.#unreadSince)
       if (now - since > RESUME_GRACE_MS) this.#abandon(channel)
   }
 
-  parted(channel: Channel): void {
-    if (channel === this.alone) this.#owner.aloneLeft()
-    else if (channel.isResumable && this.#owner.isLasting)
-      this.#parted.set(channel, performance.now())
+  readerLeft(channel: ClientChannel): void {
+    if (channel === this.standalone) this.#owner.standaloneReaderLeft()
+    else if (channel.isResumable && this.#owner.allowsResume)
+      this.#unreadSince.set(channel, performance.now())
     // Nobody can come back: there is no event to name, or no session.
     else this.#abandon(channel)
   }
 
-  pressed(channel: Channel): void {
-    this.#pressed.add(channel)
-    this.#owner.pressed()
+  readerTooSlow(channel: ClientChannel): void {
+    this.#slow.add(channel)
+    this.#owner.readersTooSlow()
   }
 
-  relieved(channel: Channel): void {
-    if (this.#pressed.delete(channel) && this.#pressed.size === 0) this.#owner.relieved()
+  readerCaughtUp(channel: ClientChannel): void {
+    if (this.#slow.delete(channel) && this.#slow.size === 0) this.#owner.readersCaughtUp()
   }
 
-  #abandon(channel: Channel): void {
-    this.#parted.delete(channel)
-    this.#owner.abandoned(channel)
+  #abandon(channel: ClientChannel): void {
+    this.#unreadSince.delete(channel)
+    this.#owner.channelAbandoned(channel)
   }
 }

@@ -1,82 +1,84 @@
 // One client's session: its targets, its calls, and the channels on which it is answered.
 
-import type { McpFacts } from '../../../base/cel/facts.ts'
-import { stackOf } from '../../../base/errors.ts'
-import type { Exchange } from '../../../base/exchange.ts'
-import type { Level } from '../../../base/log/log.ts'
-import type { Swept } from '../../../base/sweeper.ts'
-import type { Attempt } from '../../../base/types.ts'
-import { HEAD_DELAY_MS, MAX_CALLS } from '../bounds.ts'
-import type { Group } from '../group.ts'
-import type { Message } from '../message.ts'
-import { accepted, CODES, refusal } from '../rpc.ts'
-import { Directory } from '../several/directory.ts'
-import type { Failure } from '../several/gather.ts'
-import { initialize } from '../several/initialize.ts'
-import type { About, SessionOwner } from './about.ts'
-import { Call } from './call.ts'
-import type { CallOwner, Visit } from './call.ts'
-import { Calls } from './calls.ts'
-import { ALONE, placeOf, replay } from './channel.ts'
-import type { Channel } from './channel.ts'
-import { Channels } from './channels.ts'
-import type { ChannelsOwner } from './channels.ts'
-import { dispatch } from './dispatch.ts'
-import { Ear } from './ear.ts'
-import { Memory } from './memory.ts'
-import type { TargetOwner } from './target-owner.ts'
-import { Target } from './target.ts'
+import { errorStackOf } from '../../../core/errors.ts'
+import type { Exchange } from '../../../core/exchange.ts'
+import type { McpFacts } from '../../../core/facts.ts'
+import type { LoggingLevel } from '../../../core/log.ts'
+import type { Sweepable } from '../../../core/sweeper.ts'
+import type { Attempt } from '../../../core/types.ts'
+import { createAcceptedReply, createRpcRefusal, RPC_CODES } from '../json-rpc.ts'
+import type { RpcError, RpcMessage } from '../json-rpc.ts'
+import { HEAD_DELAY_MS, MAX_CALL_BYTES, MAX_SESSION_CALLS } from '../mcp-bounds.ts'
+import type { McpGroup } from '../mcp-group.ts'
+import type { TargetFailure } from '../several/gather.ts'
+import { initializeTargets } from '../several/initialize.ts'
+import { NameDirectory } from '../several/item-names.ts'
+import { answerListRequest } from '../several/lists.ts'
+import { BROADCAST_METHODS, LIST_METHODS, namesItem } from '../several/methods.ts'
+import { broadcastRequest, useItem } from '../several/use-item.ts'
+import type { ForwardedHeadersFor } from '../target-link.ts'
+import { parseEventId, replayEvents, STANDALONE_CHANNEL } from './channel.ts'
+import type { ClientChannel } from './channel.ts'
+import { ClientChannels } from './channels.ts'
+import type { ClientChannelsOwner } from './channels.ts'
+import { ClientCall } from './client-call.ts'
+import type { ClientCallOwner, McpHttpRequest } from './client-call.ts'
+import { ServerNotifications } from './server-notifications.ts'
+import { ClientSetup, SessionTarget } from './target.ts'
+import type { SessionTargetOwner } from './target.ts'
 
 /** `new`: its client has not sent `initialize`. `greeting`: no target has answered it yet. */
-type State = 'new' | 'greeting' | 'open' | 'ended'
+type McpSessionState = 'new' | 'greeting' | 'open' | 'ended'
 
 /** The first version whose clients know events without data. */
 const PRIMING_VERSION = '2025-11-25'
 
-export class Session implements CallOwner, ChannelsOwner, Swept {
+export class McpSession implements ClientCallOwner, ClientChannelsOwner, Sweepable {
   readonly id: string
-  readonly group: Group
+  readonly group: McpGroup
   /** The client's `initialize`, with which every start of a target begins. */
-  greeting: Message
-  readonly targets: readonly Target[]
-  readonly memory = new Memory()
-  readonly directory = new Directory()
-  readonly calls = new Calls()
+  initializeMessage: RpcMessage
+  readonly targets: readonly SessionTarget[]
+  readonly clientSetup = new ClientSetup()
+  readonly directory = new NameDirectory()
+  readonly calls = new OpenClientCalls()
   readonly started = performance.now()
   /** Who may use it: see principal.ts. */
   readonly principal: string
   /** Whose share of child processes it has. */
   readonly client: string
   /** What remote targets hear of the client's latest request. */
-  fields: About['fields']
+  fields: SessionClient['fields']
   /** As targets and client agreed. */
   version = ''
-  readonly #owner: SessionOwner
-  readonly #ear: Ear
-  readonly #channels: Channels
-  #state: State = 'new'
+  readonly #owner: McpSessionOwner
+  readonly #notifications: ServerNotifications
+  readonly #channels: ClientChannels
+  #state: McpSessionState = 'new'
   #transport: 'streamable' | 'old' = 'streamable'
   /** Why it ends with its last call, or ''. */
-  #retired = ''
+  #retireReason = ''
   #lastNumber = 0
   used = performance.now()
   /** What became of the client's stand-alone stream. */
   #stream: 'none' | 'open' | 'gone' = 'none'
 
-  constructor(group: Group, greeting: Message, about: About, owner: SessionOwner) {
+  constructor(group: McpGroup, greeting: RpcMessage, about: SessionClient, owner: McpSessionOwner) {
     this.id = group.newId()
     this.group = group
-    this.greeting = greeting
+    this.initializeMessage = greeting
     this.fields = about.fields
     this.principal = about.principal
     this.client = about.client
     this.#owner = owner
-    this.#channels = new Channels(this, group.histories)
-    this.#ear = new Ear(this)
-    this.targets = group.config.targets.map(({ name }) => new Target(name, this.#targetOwner(name)))
+    this.#channels = new ClientChannels(this, group.histories)
+    this.#notifications = new ServerNotifications(this)
+    this.targets = group.config.targets.map(
+      ({ name }) => new SessionTarget(name, this.#targetOwner(name)),
+    )
   }
 
-  get state(): State {
+  get state(): McpSessionState {
     return this.#state
   }
 
@@ -89,143 +91,145 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     return this.id.slice(0, 8)
   }
 
-  get knowsPriming(): boolean {
+  get supportsPriming(): boolean {
     return this.version >= PRIMING_VERSION
   }
 
   /** What it holds; nothing of it once it has ended. */
-  get counts(): Channels['counts'] & { readonly calls: number } {
+  get counts(): ClientChannels['counts'] & { readonly calls: number } {
     return { calls: this.calls.size, ...this.#channels.counts }
   }
 
   /** The stand-alone channel. */
-  get alone(): Channel {
-    return this.#channels.alone
+  get standalone(): ClientChannel {
+    return this.#channels.standalone
   }
 
-  get isLasting(): boolean {
-    return this.#retired === ''
+  get allowsResume(): boolean {
+    return this.#retireReason === ''
   }
 
   get hasOneTarget(): boolean {
     return this.targets.length === 1
   }
 
-  target(name: string): Target | undefined {
+  target(name: string): SessionTarget | undefined {
     return this.targets.find((target) => target.name === name)
   }
 
   /** Answers the `initialize` it was made for; `fields` go out with a session that came about. */
-  begin(visit: Visit, fields: Channel['fields']): void {
+  begin(visit: McpHttpRequest, fields: ClientChannel['fields']): void {
     this.#state = 'greeting'
-    this.note(visit.exchange, { methodName: this.greeting.method })
+    this.recordFacts(visit.exchange, { methodName: this.initializeMessage.method })
     const channel = this.#channelFor(visit, Number.MAX_SAFE_INTEGER)
-    const call = this.#add(this.greeting, visit, channel)
-    initialize(this, call, (isThere) => {
+    const call = this.#add(this.initializeMessage, visit, channel)
+    initializeTargets(this, call, (isThere) => {
       if (this.#state === 'ended') return
       this.#state = 'open'
-      this.version = this.#agreed()
+      this.version = this.#agreedVersion()
       if (isThere) return this.#begun(channel, fields)
       // The caller still has its answer to give.
       queueMicrotask(() => this.end('its targets did not come up'))
     })
   }
 
-  #begun(channel: Channel, sent: Channel['fields']): void {
+  #begun(channel: ClientChannel, sent: ClientChannel['fields']): void {
     channel.fields = sent
     const fields = ['backend', this.group.key, 'version', this.version]
-    this.#say(this.isLasting ? 'info' : 'debug', 'session started', fields)
+    this.#logEvent(this.allowsResume ? 'info' : 'debug', 'session started', fields)
   }
 
   /** A target that came up after the others had answered for all. */
-  joined(target: Target): void {
-    this.#ear.cameBack(target)
+  targetJoined(target: SessionTarget): void {
+    this.#notifications.restoreTarget(target)
   }
 
   /** Targets whose part is missing from an answer. */
-  tellOf(failures: readonly Failure[]): void {
+  notifyOfFailures(failures: readonly TargetFailure[]): void {
     for (const { target, reason } of failures)
-      this.#say('warn', 'target left out', ['target', target, 'reason', reason])
+      this.#logEvent('warn', 'target left out', ['target', target, 'reason', reason])
   }
 
   /** Messages of a client that has no session: each target is started when it is needed. */
-  serve(messages: readonly Message[], visit: Visit): void {
+  serveWithoutSession(messages: readonly RpcMessage[], visit: McpHttpRequest): void {
     this.#state = 'open'
-    this.#ear.assumeInitialized()
+    this.#notifications.assumeInitialized()
     this.receive(messages, visit)
   }
 
   /** The transport of 2024-11-05: this stream brings everything, and POSTs to `endpoint` are merely accepted. */
-  serveOld(attempt: Attempt, endpoint: string): void {
+  serveLegacy(attempt: Attempt, endpoint: string): void {
     this.#transport = 'old'
     this.#stream = 'open'
     // Everything comes by it, and there is no other way to the rest.
-    this.alone.whenSlow = 'press'
-    this.alone.memory = 'none'
-    this.alone.attach(attempt)
-    this.alone.say(`event: endpoint\ndata: ${endpoint}\n\n`)
+    this.standalone.whenSlow = 'press'
+    this.standalone.eventIds = 'none'
+    this.standalone.attach(attempt)
+    this.standalone.sendTransportEvent(`event: endpoint\ndata: ${endpoint}\n\n`)
   }
 
   /** The `initialize` of such a client. */
-  greet(greeting: Message, visit: Visit): void {
-    this.greeting = greeting
+  initializeLegacy(greeting: RpcMessage, visit: McpHttpRequest): void {
+    this.initializeMessage = greeting
     this.begin(visit, [])
-    visit.attempt.answer(accepted())
+    visit.attempt.answer(createAcceptedReply())
   }
 
   /** Messages of one POST. */
-  receive(messages: readonly Message[], visit: Visit): void {
+  receive(messages: readonly RpcMessage[], visit: McpHttpRequest): void {
     const { exchange, attempt } = visit
     this.used = performance.now()
-    this.note(exchange, { methodName: messages[0]?.method || undefined })
+    this.recordFacts(exchange, { methodName: messages[0]?.method || undefined })
     const requests = messages.filter(({ kind }) => kind === 'request')
-    const full = this.calls.refusalOf(requests)
+    const full = this.calls.checkRoomFor(requests)
     if (full !== null) {
-      this.group.refusals.count('sessionCalls', MAX_CALLS)
-      return attempt.answer(refusal(503, full, requests[0]?.idText))
+      this.group.refusals.count('sessionCalls', MAX_SESSION_CALLS)
+      return attempt.answer(createRpcRefusal(503, full, requests[0]?.idText))
     }
-    for (const one of messages) if (one.kind !== 'request') this.#ear.tell(one, exchange.trace)
-    if (requests.length === 0) return attempt.answer(accepted())
+    for (const one of messages)
+      if (one.kind !== 'request') this.#notifications.receiveFromClient(one, exchange.trace)
+    if (requests.length === 0) return attempt.answer(createAcceptedReply())
     const channel = this.#channelFor(visit, HEAD_DELAY_MS)
     for (const call of requests.map((message) => this.#add(message, visit, channel)))
-      dispatch(this, call)
-    if (channel === this.alone) attempt.answer(accepted())
+      dispatchRequest(this, call)
+    if (channel === this.standalone) attempt.answer(createAcceptedReply())
   }
 
   /** A GET: the stand-alone stream, or the rest of one that broke. */
   listen(attempt: Attempt, lastEventId: string | undefined): void {
     this.used = performance.now()
-    const [number, order] = placeOf(lastEventId)
+    const [number, order] = parseEventId(lastEventId)
     const channel = this.#channels.find(number)
     if (channel === undefined || (lastEventId !== undefined && !channel.hasSent(order))) {
-      const events = channel === undefined ? this.#channels.history.after(number, order) : []
-      if (events.length > 0) return replay(attempt, events)
+      const events = channel === undefined ? this.#channels.history.eventsAfter(number, order) : []
+      if (events.length > 0) return replayEvents(attempt, events)
       const message = `nothing is known of Last-Event-ID ${lastEventId}`
-      return attempt.answer(refusal(400, { code: CODES.server, message }))
+      return attempt.answer(createRpcRefusal(400, { code: RPC_CODES.server, message }))
     }
-    this.#channels.rejoined(channel)
-    if (number === ALONE) this.#stream = 'open'
+    this.#channels.readerReturned(channel)
+    if (number === STANDALONE_CHANNEL) this.#stream = 'open'
     const lost =
       lastEventId === undefined ? channel.attach(attempt) : channel.resume(attempt, order)
-    if (lost > 0) this.#say('warn', 'events lost', ['events', lost])
-    if (number === ALONE) for (const target of this.targets) target.listen(this.fields(target.name))
+    if (lost > 0) this.#logEvent('warn', 'events lost', ['events', lost])
+    if (number === STANDALONE_CHANNEL)
+      for (const target of this.targets) target.listen(this.fields(target.name))
   }
 
   /** Facts for the log. */
-  note(exchange: Exchange, more: Partial<McpFacts>): void {
-    exchange.learn({ mcp: Object.assign({}, exchange.facts?.mcp, { sessionId: this.id }, more) })
+  recordFacts(exchange: Exchange, more: Partial<McpFacts>): void {
+    exchange.addFacts({ mcp: Object.assign({}, exchange.facts?.mcp, { sessionId: this.id }, more) })
   }
 
   /** It ends with its last call. */
   retire(reason: string): void {
-    this.#retired = reason
+    this.#retireReason = reason
     if (this.calls.size === 0) this.end(reason)
   }
 
   /** The process stops: what would never end by itself does. An old client has its answers by that stream, too. */
   drain(reason: string): void {
     if (this.#transport === 'old') this.retire(reason)
-    else this.alone.close()
+    else this.standalone.close()
   }
 
   /** Ends everything that belongs to it. */
@@ -233,26 +237,26 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     if (this.#state === 'ended') return
     this.#state = 'ended'
     const message = `the session has ended: ${reason}`
-    for (const target of this.targets) target.ending(message)
-    for (const call of this.calls) call.error({ code: CODES.server, message })
-    this.alone.close()
+    for (const target of this.targets) target.traceSessionEnd(message)
+    for (const call of this.calls) call.error({ code: RPC_CODES.server, message })
+    this.standalone.close()
     for (const target of this.targets) target.close()
     this.#channels.history.close()
     this.#owner.ended(this, reason)
   }
 
-  answered(call: Call, answer: Buffer | null): void {
+  answered(call: ClientCall, answer: Buffer | null): void {
     this.calls.delete(call)
     const { channel } = call
     this.used = performance.now()
-    if (--channel.holds > 0 || channel === this.alone) {
-      if (answer !== null) channel.post(answer)
+    if (--channel.openCalls > 0 || channel === this.standalone) {
+      if (answer !== null) channel.sendMessage(answer)
     } else this.#channels.finish(channel, answer)
-    if (this.#retired !== '' && this.calls.size === 0) this.end(this.#retired)
+    if (this.#retireReason !== '' && this.calls.size === 0) this.end(this.#retireReason)
   }
 
   /** The client closed a stream: the targets hear that nobody waits (demand 33). */
-  abandoned(channel: Channel): void {
+  channelAbandoned(channel: ClientChannel): void {
     this.used = performance.now()
     for (const call of this.calls)
       if (call.channel === channel) call.cancel('the client closed the stream')
@@ -260,17 +264,17 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     if (this.#state === 'greeting') this.end('its client left before it began')
   }
 
-  aloneLeft(): void {
+  standaloneReaderLeft(): void {
     this.used = performance.now()
     this.#stream = 'gone'
     if (this.#transport === 'old') this.end('its client closed the stream')
   }
 
-  pressed(): void {
+  readersTooSlow(): void {
     for (const target of this.targets) target.pause()
   }
 
-  relieved(): void {
+  readersCaughtUp(): void {
     for (const target of this.targets) target.resume()
   }
 
@@ -278,7 +282,7 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     try {
       this.#sweep(now)
     } catch (error) {
-      this.#broke(error)
+      this.#logUnexpectedError(error)
     }
   }
 
@@ -291,55 +295,130 @@ export class Session implements CallOwner, ChannelsOwner, Swept {
     else if (this.#stream === 'gone' && idle > goneTtl) this.end('its client is gone')
   }
 
-  #channelFor({ exchange, attempt }: Visit, patience: number): Channel {
-    if (this.#transport === 'old') return this.alone
+  #channelFor({ exchange, attempt }: McpHttpRequest, patience: number): ClientChannel {
+    if (this.#transport === 'old') return this.standalone
     const channel = this.#channels.open(attempt, patience)
-    exchange.call = { cancel: () => channel.abandon() }
+    exchange.pendingCall = { cancel: () => channel.abandon() }
     return channel
   }
 
-  #add(message: Message, visit: Visit, channel: Channel): Call {
-    const call = new Call(message, visit, channel, this)
+  #add(message: RpcMessage, visit: McpHttpRequest, channel: ClientChannel): ClientCall {
+    const call = new ClientCall(message, visit, channel, this)
     this.calls.add(call)
-    channel.holds++
+    channel.openCalls++
     return call
   }
 
-  #agreed(): string {
+  #agreedVersion(): string {
     const versions = this.targets.flatMap(({ profile }) => profile?.version ?? [])
     return versions.toSorted()[0] ?? ''
   }
 
-  #targetOwner(name: string): TargetOwner {
+  #targetOwner(name: string): SessionTargetOwner {
     return {
       label: this.label,
-      greeting: () => this.greeting,
+      initializeMessage: () => this.initializeMessage,
       startTimeout: this.group.limits.startTimeout,
       fields: () => this.fields(name),
       nextNumber: () => ++this.#lastNumber,
-      open: (one, owner) => this.group.open(one, owner),
-      heard: (target, message, number) => this.#ear.heard(target, message, number),
-      cameBack: (target, trace) => this.#ear.cameBack(target, trace),
-      wentDown: (target, reason, whose) => this.#wentDown(target, reason, whose),
-      isThere: (target) => this.group.forgive(target.name),
-      broke: (error) => this.#broke(error),
+      openLink: (one, owner) => this.group.openLink(one, owner),
+      messageReceived: (target, message, number) =>
+        this.#notifications.receiveFromTarget(target, message, number),
+      targetRestarted: (target, trace) => this.#notifications.restoreTarget(target, trace),
+      targetDown: (target, reason, whose) => this.#targetDown(target, reason, whose),
+      targetResponded: (target) => this.group.clearTargetFault(target.name),
+      unexpectedError: (error) => this.#logUnexpectedError(error),
     }
   }
 
-  #broke(error: unknown): void {
-    this.group.log.line('error', 'mcp', 'internal error', ['cause', stackOf(error)])
+  #logUnexpectedError(error: unknown): void {
+    this.group.log.write('error', 'mcp', 'internal error', ['cause', errorStackOf(error)])
     this.end('internal error')
   }
 
-  #wentDown(target: Target, reason: string, whose: 'client' | 'target'): void {
+  #targetDown(target: SessionTarget, reason: string, whose: 'client' | 'target'): void {
     if (this.#state === 'ended') return
-    if (whose === 'target') this.group.blame(target.name, reason)
-    this.#say('warn', 'target down', ['target', target.name, 'reason', reason])
-    this.#ear.forget(target)
+    if (whose === 'target') this.group.recordTargetFault(target.name, reason)
+    this.#logEvent('warn', 'target down', ['target', target.name, 'reason', reason])
+    this.#notifications.dropTarget(target)
     if (this.targets.every(({ state }) => state === 'lost')) queueMicrotask(() => this.end(reason))
   }
 
-  #say(level: Level, message: string, fields: (string | number)[]): void {
-    this.group.log.line(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
+  #logEvent(level: LoggingLevel, message: string, fields: (string | number)[]): void {
+    this.group.log.write(level, 'mcp', message, ['mcp.session.id', this.label, ...fields])
   }
+}
+
+// What a session knows of its client, and whom it tells that it is over.
+
+export interface SessionClient {
+  readonly principal: string
+  /** The same or, where nobody is authenticated, where it comes from. */
+  readonly client: string
+  readonly fields: ForwardedHeadersFor
+}
+
+export interface McpSessionOwner {
+  /** It is over, for this reason. */
+  ended(session: McpSession, reason: string): void
+}
+
+// The calls of a session that wait for an answer, and how much they hold.
+
+export class OpenClientCalls implements Iterable<ClientCall> {
+  readonly #open = new Set<ClientCall>()
+  #bytes = 0
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  add(call: ClientCall): void {
+    this.#open.add(call)
+    this.#bytes += call.message.bytes.length
+  }
+
+  delete(call: ClientCall): void {
+    if (this.#open.delete(call)) this.#bytes -= call.message.bytes.length
+  }
+
+  /** Why these cannot wait as well, or null. */
+  checkRoomFor(requests: readonly RpcMessage[]): RpcError | null {
+    if (this.#open.size + requests.length > MAX_SESSION_CALLS)
+      return {
+        code: RPC_CODES.server,
+        message: `more than ${MAX_SESSION_CALLS} calls wait for an answer`,
+      }
+    const bytes = requests.reduce((sum, message) => sum + message.bytes.length, this.#bytes)
+    if (bytes <= MAX_CALL_BYTES) return null
+    const message = `calls of more than ${MAX_CALL_BYTES} bytes wait for an answer`
+    return { code: RPC_CODES.server, message }
+  }
+
+  [Symbol.iterator](): Iterator<ClientCall> {
+    return this.#open.values()
+  }
+}
+
+// Where a client's request goes: to the target that owns what it names, to all of them, or to the only one.
+
+function dispatchRequest(session: McpSession, call: ClientCall): void {
+  const { method } = call.message
+  if (LIST_METHODS.has(method)) return answerListRequest(session, call)
+  if (namesItem(method)) return useItem(session, call)
+  const [target, ...others] = session.targets
+  if (others.length === 0) return passToTarget(session, call, target!)
+  if (BROADCAST_METHODS.has(method)) return broadcastRequest(session, call)
+  call.error({ code: RPC_CODES.methodNotFound, message: `Method not found: ${method}` })
+}
+
+function passToTarget(session: McpSession, call: ClientCall, target: SessionTarget): void {
+  const { message } = call
+  call.sendToTarget(target, (idText) => message.withId(idText), {
+    answered: (answer) => {
+      if (answer.result !== null) session.clientSetup.remember(message, target, [])
+      call.answer(answer.withId(call.idText))
+    },
+    failed: (reason, reply) => call.failed(reason, reply, target.name),
+  })
 }

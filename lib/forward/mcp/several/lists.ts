@@ -1,41 +1,51 @@
 // Lists: a target's own with its items renamed and filtered, or those of several targets joined into one.
 
-import { spansAt } from '../../../base/json/edit.ts'
-import type { Message } from '../message.ts'
-import { CODES } from '../rpc.ts'
-import type { Call } from '../session/call.ts'
-import type { Session } from '../session/session.ts'
-import type { Target } from '../session/target.ts'
-import { collect, listed } from './collect.ts'
-import type { Listed } from './collect.ts'
-import { failuresText } from './failures.ts'
-import { LISTS } from './methods.ts'
-import type { ItemKind } from './names.ts'
+import { applyEdits, findSpans } from '../../../text/json-edit.ts'
+import { listItems, readJsonString } from '../../../text/json-scan.ts'
+import type { ByteSpan } from '../../../text/json-scan.ts'
+import { RPC_CODES } from '../json-rpc.ts'
+import type { RpcMessage } from '../json-rpc.ts'
+import { isItemPermitted } from '../mcp-authorization.ts'
+import { MAX_LIST_PAGES } from '../mcp-bounds.ts'
+import type { ClientCall } from '../session/client-call.ts'
+import type { McpSession } from '../session/session.ts'
+import type { SessionTarget } from '../session/target.ts'
+import { formatTargetFailures, gatherFromTargets } from './gather.ts'
+import type { GatheredResults, TargetQuery } from './gather.ts'
+import { createClientNameEdits } from './item-names.ts'
+import type { ItemKind, OwnedName } from './item-names.ts'
+import { LIST_METHODS } from './methods.ts'
+import type { ListMethod } from './methods.ts'
 
 /** Answers a list request. */
-export function list(session: Session, call: Call): void {
+export function answerListRequest(session: McpSession, call: ClientCall): void {
   const [target, ...others] = session.targets
-  if (others.length > 0) return join(session, call)
+  if (others.length > 0) return answerJoinedList(session, call)
   const { names } = session.group
-  const { rules } = call.visit
-  call.ask(target!, (idText) => call.message.withId(idText), {
+  const { rules } = call.httpRequest
+  call.sendToTarget(target!, (idText) => call.message.withId(idText), {
     answered: (answer) => {
       const isAsItIs = names.style === 'plain' && rules.length === 0
       if (isAsItIs || answer.result === null) call.answer(answer.withId(call.idText))
-      else call.answer(page(session, call, target!, answer))
+      else call.answer(rewriteListPage(session, call, target!, answer))
     },
     failed: (reason, reply) => call.failed(reason, reply, target!.name),
   })
 }
 
 /** Asks for lists only to learn who owns what, before `then`. */
-export function learnNames(session: Session, call: Call, kind: ItemKind, then: () => void): void {
-  const wanted = [...LISTS].filter(([, method]) => method.kind === kind)
+export function learnNames(
+  session: McpSession,
+  call: ClientCall,
+  kind: ItemKind,
+  then: () => void,
+): void {
+  const wanted = [...LIST_METHODS].filter(([, method]) => method.kind === kind)
   const next = (): void => {
     const [name, method] = wanted.shift() ?? []
     if (name === undefined || method === undefined) return then()
-    collect(session, call, { name, method }, ({ found }) => {
-      session.directory.learn(name, kind, unambiguous(found.flat()))
+    collectItems(session, call, { name, method }, ({ found }) => {
+      session.directory.learn(name, kind, removeAmbiguousItems(found.flat()))
       next()
     })
   }
@@ -43,34 +53,39 @@ export function learnNames(session: Session, call: Call, kind: ItemKind, then: (
 }
 
 /** One target's page, with the items that may be seen under the names they have here. */
-function page(session: Session, call: Call, target: Target, answer: Message): Buffer {
-  const method = LISTS.get(call.message.method)!
-  const [array] = spansAt(answer.bytes, answer.result!, [method.key])
+function rewriteListPage(
+  session: McpSession,
+  call: ClientCall,
+  target: SessionTarget,
+  answer: RpcMessage,
+): Buffer {
+  const method = LIST_METHODS.get(call.message.method)!
+  const [array] = findSpans(answer.bytes, answer.result!, [method.key])
   if (array === undefined) return answer.withId(call.idText)
-  const items = listed(session, call, { target: target.name, answer, method })
+  const items = selectVisibleItems(session, call, { target: target.name, answer, method })
   const text = `[${items.map((item) => item.text).join(',')}]`
   return answer.withId(call.idText, { from: array.from, to: array.to, text })
 }
 
-function join(session: Session, call: Call): void {
+function answerJoinedList(session: McpSession, call: ClientCall): void {
   const name = call.message.method
-  const method = LISTS.get(name)!
+  const method = LIST_METHODS.get(name)!
   const { names, config } = session.group
-  collect(session, call, { name, method }, ({ found, failures }) => {
-    session.tellOf(failures)
+  collectItems(session, call, { name, method }, ({ found, failures }) => {
+    session.notifyOfFailures(failures)
     const [first] = failures
     if (first !== undefined && (config.failureMode === 'failClosed' || found.length === 0))
-      return call.error({ code: CODES.server, message: first.reason, data: { failures } })
+      return call.error({ code: RPC_CODES.server, message: first.reason, data: { failures } })
     const all = found.flat()
-    const items = names.style === 'shared' ? unambiguous(all) : all
+    const items = names.style === 'shared' ? removeAmbiguousItems(all) : all
     if (names.style === 'shared') session.directory.learn(name, method.kind, items)
-    const meta = failures.length === 0 ? '' : `,"_meta":${failuresText(failures)}`
+    const meta = failures.length === 0 ? '' : `,"_meta":${formatTargetFailures(failures)}`
     call.result(`{"${method.key}":[${items.map(({ text }) => text).join(',')}]${meta}}`)
   })
 }
 
 /** Without prefixes a name of two targets could mean either: it is left out. */
-function unambiguous(items: readonly Listed[]): Listed[] {
+function removeAmbiguousItems(items: readonly ListedItem[]): ListedItem[] {
   const owners = new Map<string, string>()
   const twice = new Set<string>()
   for (const { name, target } of items) {
@@ -79,4 +94,128 @@ function unambiguous(items: readonly Listed[]): Listed[] {
     if (owner !== target) twice.add(name)
   }
   return items.filter(({ name }) => !twice.has(name))
+}
+
+// The items of a list, from every target that has such a list, page after page.
+
+/** An item as clients get it, and whose it is. */
+interface ListedItem extends OwnedName {
+  readonly text: string
+}
+
+export interface ListRequest {
+  /** `tools/list` … */
+  readonly name: string
+  readonly method: ListMethod
+}
+
+function collectItems(
+  session: McpSession,
+  call: ClientCall,
+  { name, method }: ListRequest,
+  done: (all: GatheredResults<ListedItem[]>) => void,
+): void {
+  const { targets, group } = session
+  gatherFromTargets<ListedItem[]>(
+    {
+      call,
+      // One that never came up is asked as well: that starts it again, or says why it is missing.
+      targets: targets.filter(({ profile }) => profile?.offers(method.capability) ?? true),
+      timeout: group.limits.listTimeout,
+      ask: (inquiry) => new TargetPages(session, call, { name, method }, inquiry).next(''),
+    },
+    done,
+  )
+}
+
+/** One target's pages. */
+class TargetPages {
+  readonly #items: ListedItem[] = []
+  readonly #session: McpSession
+  readonly #call: ClientCall
+  readonly #list: ListRequest
+  readonly #query: TargetQuery<ListedItem[]>
+  #pages = 0
+  #bytes = 0
+
+  constructor(
+    session: McpSession,
+    call: ClientCall,
+    list: ListRequest,
+    inquiry: TargetQuery<ListedItem[]>,
+  ) {
+    this.#session = session
+    this.#call = call
+    this.#list = list
+    this.#query = inquiry
+  }
+
+  /** `cursor` is the last page's, as it was written, or ''. */
+  next(cursor: string): void {
+    const { name } = this.#list
+    const params = cursor === '' ? '{}' : `{"cursor":${cursor}}`
+    const make = (idText: string): Buffer =>
+      Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":"${name}","params":${params}}`)
+    this.#query.ask(make, (answer) => this.#take(answer))
+  }
+
+  #take(answer: RpcMessage): void {
+    const inquiry = this.#query
+    const { maxMessageBytes } = this.#session.group.limits
+    this.#bytes += answer.bytes.length
+    if (++this.#pages > MAX_LIST_PAGES || this.#bytes > maxMessageBytes)
+      return inquiry.fail(`target '${inquiry.target.name}' has too long a list`)
+    const { method } = this.#list
+    this.#items.push(
+      ...selectVisibleItems(this.#session, this.#call, {
+        target: inquiry.target.name,
+        answer,
+        method,
+      }),
+    )
+    const [cursor] = findSpans(answer.bytes, answer.result!, ['nextCursor'])
+    if (cursor === undefined || readJsonString(answer.bytes, cursor) === undefined)
+      return inquiry.settle(this.#items)
+    this.next(answer.text(cursor))
+  }
+}
+
+/** The items of one page that the client may see, under the names it knows them by. */
+function selectVisibleItems(
+  session: McpSession,
+  call: ClientCall,
+  page: { target: string; answer: RpcMessage; method: ListMethod },
+): ListedItem[] {
+  const { target, answer, method } = page
+  const [array] = findSpans(answer.bytes, answer.result!, [method.key])
+  if (array === undefined) return []
+  return listItems(answer.bytes, array).flatMap((item) => {
+    const owned = readItemOwner(page, item)
+    if (owned === null) return []
+    if (!isItemPermitted(call, { kind: method.kind, ...owned }, 'list')) return []
+    const places = [
+      { kind: method.kind, path: [method.name] },
+      ...method.uris.map((path) => ({ kind: 'resource' as const, path })),
+    ]
+    const edits = createClientNameEdits(session.group.names, target, answer, {
+      value: item,
+      places,
+    })
+    const shifted = edits.map(({ from, to, text }) => ({
+      from: from - item.from,
+      to: to - item.from,
+      text,
+    }))
+    const bytes = applyEdits(answer.bytes.subarray(item.from, item.to), shifted)
+    return [{ ...owned, text: bytes.toString() }]
+  })
+}
+
+function readItemOwner(
+  { target, answer, method }: { target: string; answer: RpcMessage; method: ListMethod },
+  item: ByteSpan,
+): OwnedName | null {
+  const [span] = findSpans(answer.bytes, item, [method.name])
+  const name = span === undefined ? undefined : readJsonString(answer.bytes, span)
+  return name === undefined ? null : { target, name }
 }

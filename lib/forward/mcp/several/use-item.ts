@@ -1,84 +1,137 @@
 // Methods that use one thing (a tool, a prompt, a resource, a task): its owner is asked, under the name it knows.
 
-import type { Edit } from '../../../base/json/edit.ts'
-import { isPermitted } from '../authorize.ts'
-import type { Message } from '../message.ts'
-import { CODES } from '../rpc.ts'
-import type { Call } from '../session/call.ts'
-import type { Session } from '../session/session.ts'
+import type { JsonEdit } from '../../../text/json-edit.ts'
+import { RPC_CODES } from '../json-rpc.ts'
+import type { RpcMessage } from '../json-rpc.ts'
+import { isItemPermitted } from '../mcp-authorization.ts'
+import type { ClientCall } from '../session/client-call.ts'
+import type { McpSession } from '../session/session.ts'
+import { formatTargetFailures, gatherFromTargets } from './gather.ts'
+import { createClientNameEdits, createTargetNameEdits } from './item-names.ts'
+import type { ItemKind, OwnedName } from './item-names.ts'
 import { learnNames } from './lists.ts'
-import { RELATED_TASK } from './methods.ts'
-import { isAmbiguous, memberAt, namedBy } from './named.ts'
-import type { Named } from './named.ts'
-import type { ItemKind, Owned } from './names.ts'
-import { inwardEdits, outwardEdits } from './rename.ts'
+import {
+  BROADCAST_METHODS,
+  findSingleMember,
+  hasDuplicateMembers,
+  parseNamedItem,
+  RELATED_TASK_PATH,
+} from './methods.ts'
+import type { NamedItem } from './methods.ts'
 
-export function useItem(session: Session, call: Call): void {
-  const named = namedBy(call.message)
+export function useItem(session: McpSession, call: ClientCall): void {
+  const named = parseNamedItem(call.message)
   if (typeof named === 'string')
-    return call.refuse(400, { code: CODES.invalidParams, message: named })
+    return call.refuse(400, { code: RPC_CODES.invalidParams, message: named })
   const { kind, text } = named
-  const owned = session.group.names.inward(kind, text) ?? session.directory.find(kind, text)
+  const owned = session.group.names.toOwnedName(kind, text) ?? session.directory.find(kind, text)
   if (owned !== undefined || session.group.names.style !== 'shared')
-    return ask(session, call, named, owned)
+    return askItemOwner(session, call, named, owned)
   // Names without prefix: only the lists know whose it is.
   learnNames(session, call, kind, () =>
-    ask(session, call, named, session.directory.find(kind, text)),
+    askItemOwner(session, call, named, session.directory.find(kind, text)),
   )
 }
 
-function ask(session: Session, call: Call, named: Named, owned: Owned | undefined): void {
+function askItemOwner(
+  session: McpSession,
+  call: ClientCall,
+  named: NamedItem,
+  owned: OwnedName | undefined,
+): void {
   const { kind, text } = named
-  const { message, visit } = call
+  const { message, httpRequest } = call
   const target = owned === undefined ? undefined : session.target(owned.target)
-  if (owned === undefined || target === undefined) return unknown(call, kind, text)
-  session.note(visit.exchange, { [kind]: owned })
-  const written = argumentsOf(call)
+  if (owned === undefined || target === undefined) return answerUnknownItem(call, kind, text)
+  session.recordFacts(httpRequest.exchange, { [kind]: owned })
+  const written = readToolArguments(call)
   if (typeof written === 'string')
-    return call.refuse(400, { code: CODES.invalidParams, message: written })
-  if (!isPermitted(call, { kind, ...owned, ...written }, 'use')) return unknown(call, kind, text)
-  const edits = editsOf(session, message, named, owned)
-  call.ask(target, (idText) => message.withId(idText, ...edits), {
+    return call.refuse(400, { code: RPC_CODES.invalidParams, message: written })
+  if (!isItemPermitted(call, { kind, ...owned, ...written }, 'use'))
+    return answerUnknownItem(call, kind, text)
+  const edits = createRequestEdits(session, message, named, owned)
+  call.sendToTarget(target, (idText) => message.withId(idText, ...edits), {
     answered: (answer) => {
-      if (answer.result !== null) session.memory.keep(message, target, edits)
-      call.answer(outward(session, target.name, answer, { ...named, idText: call.idText }))
+      if (answer.result !== null) session.clientSetup.remember(message, target, edits)
+      call.answer(
+        rewriteItemAnswer(session, target.name, answer, { ...named, idText: call.idText }),
+      )
     },
     failed: (reason, reply) => call.failed(reason, reply, target.name),
   })
 }
 
-function editsOf({ group }: Session, message: Message, named: Named, owned: Owned): Edit[] {
+function createRequestEdits(
+  { group }: McpSession,
+  message: RpcMessage,
+  named: NamedItem,
+  owned: OwnedName,
+): JsonEdit[] {
   if (owned.name === named.text) return []
   const value = message.params!
   return [
     { ...named.span, text: JSON.stringify(owned.name) },
-    ...inwardEdits(group.names, message, { value, places: [RELATED_TASK] }),
+    ...createTargetNameEdits(group.names, message, { value, places: [RELATED_TASK_PATH] }),
   ]
 }
 
-function outward(
-  { group }: Session,
+function rewriteItemAnswer(
+  { group }: McpSession,
   target: string,
-  answer: Message,
-  { results, idText }: Pick<Named, 'results'> & { idText: string },
+  answer: RpcMessage,
+  { results, idText }: Pick<NamedItem, 'results'> & { idText: string },
 ): Buffer {
   const { result } = answer
   if (result === null) return answer.withId(idText)
-  const edits = outwardEdits(group.names, target, answer, { value: result, places: results })
+  const edits = createClientNameEdits(group.names, target, answer, {
+    value: result,
+    places: results,
+  })
   return answer.withId(idText, ...edits)
 }
 
 /** A thing that may not be used is a thing that does not exist (reference.md 3.2). */
-function unknown(call: Call, kind: ItemKind, text: string): void {
-  call.refuse(400, { code: CODES.invalidParams, message: `Unknown ${kind}: ${text}` })
+function answerUnknownItem(call: ClientCall, kind: ItemKind, text: string): void {
+  call.refuse(400, { code: RPC_CODES.invalidParams, message: `Unknown ${kind}: ${text}` })
 }
 
 /** Only where a rule may read them; a text says what is wrong with how they are written. */
-function argumentsOf({ visit, message }: Call): { arguments?: unknown } | string {
+function readToolArguments({ httpRequest, message }: ClientCall): { arguments?: unknown } | string {
   const { method, params, bytes } = message
-  if (visit.rules.length === 0 || method !== 'tools/call' || params === null) return {}
-  const span = memberAt(bytes, params, 'arguments')
+  if (httpRequest.rules.length === 0 || method !== 'tools/call' || params === null) return {}
+  const span = findSingleMember(bytes, params, 'arguments')
   if (span === undefined || typeof span === 'string') return span ?? {}
-  if (isAmbiguous(bytes, span)) return "params: a member of 'arguments' is ambiguous"
+  if (hasDuplicateMembers(bytes, span)) return "params: a member of 'arguments' is ambiguous"
   return { arguments: JSON.parse(message.text(span)) }
+}
+
+// Requests that are everybody's (ping, log level): asked of all, answered once.
+
+export function broadcastRequest(session: McpSession, call: ClientCall): void {
+  const { message } = call
+  const { group } = session
+  const capability = BROADCAST_METHODS.get(message.method) ?? null
+  gatherFromTargets<null>(
+    {
+      call,
+      targets: session.targets.filter(
+        ({ profile }) => capability === null || profile?.offers(capability) === true,
+      ),
+      timeout: group.limits.listTimeout,
+      ask: (inquiry) =>
+        inquiry.ask(
+          (idText) => message.withId(idText),
+          () => inquiry.settle(null),
+        ),
+    },
+    ({ found, failures }) => {
+      session.notifyOfFailures(failures)
+      const [first] = failures
+      const isFailure = group.config.failureMode === 'failClosed' || found.length === 0
+      if (first !== undefined && isFailure)
+        return call.error({ code: RPC_CODES.server, message: first.reason, data: { failures } })
+      session.clientSetup.remember(message, null, [])
+      call.result(failures.length === 0 ? '{}' : `{"_meta":${formatTargetFailures(failures)}}`)
+    },
+  )
 }

@@ -8,7 +8,7 @@ import { Await } from '../parts/loading.ts'
 import { dateText, spanText } from '../parts/words.ts'
 import { YamlView } from './yaml-view.ts'
 import { useLive, useLoaded } from '../use.ts'
-import type { ConfigView, ResourceState } from '../../api.ts'
+import type { ConfigView, ResourceState } from '../../../admin/page-api/page-api-types.ts'
 
 /** Of problems and warnings that are shown. */
 const MOST_SAID = 100

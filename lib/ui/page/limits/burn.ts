@@ -3,7 +3,7 @@
 import { some, wholeText } from '../map/words.ts'
 import { periodText } from './words.ts'
 import { spanText } from '../parts/words.ts'
-import type { LimitRule } from '../../api.ts'
+import type { LimitRule } from '../../../admin/page-api/page-api-types.ts'
 
 export type Point = readonly [at: number, remaining: number]
 

@@ -12,7 +12,7 @@ import type { Burn, Point } from './burn.ts'
 import { leftOf, levelOf, limitText, shareLeft, tightestKey } from './words.ts'
 import type { Level } from './words.ts'
 import { countText, spanText } from '../parts/words.ts'
-import type { LimitRule } from '../../api.ts'
+import type { LimitRule } from '../../../admin/page-api/page-api-types.ts'
 
 /** Keys that are shown at first. */
 const FIRST_KEYS = 4

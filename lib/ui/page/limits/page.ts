@@ -10,7 +10,7 @@ import type { Order } from './words.ts'
 import { Search, Select } from '../parts/fields.ts'
 import { Await, Empty } from '../parts/loading.ts'
 import { useKept, useLive, useLoaded } from '../use.ts'
-import type { LimitRule, LimitsView } from '../../api.ts'
+import type { LimitRule, LimitsView } from '../../../admin/page-api/page-api-types.ts'
 
 /** That are shown at first. */
 const FIRST_RULES = 20

@@ -1,6 +1,6 @@
 // A rate limit in words: what it allows, and how much of it is left. Pure.
 
-import type { LimitRule } from '../../api.ts'
+import type { LimitRule } from '../../../admin/page-api/page-api-types.ts'
 import { some, wholeText } from '../map/words.ts'
 
 /** How low a limit was lately counts when limits are put in order: one of a second is full again before it is looked at. */

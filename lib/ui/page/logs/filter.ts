@@ -1,6 +1,6 @@
 // Which lines of the log somebody wants to see.
 
-import type { LogLine } from '../../api.ts'
+import type { LogLine } from '../../../admin/page-api/page-api-types.ts'
 
 export const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
 

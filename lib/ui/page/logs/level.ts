@@ -5,12 +5,12 @@ import type { VNode } from '../view.ts'
 import { ask, RUNTIME } from '../api.ts'
 import { LEVELS } from './filter.ts'
 import { useLoaded } from '../use.ts'
-import type { Logs, Runtime } from '../../api.ts'
+import type { LogsView, RuntimeView } from '../../../admin/page-api/page-api-types.ts'
 import { Badge } from '../parts/badge.ts'
 
-export function LogLevel(props: { readonly logs: Logs; readonly again: () => void }): VNode {
+export function LogLevel(props: { readonly logs: LogsView; readonly again: () => void }): VNode {
   const { logs, again } = props
-  const [runtime] = useLoaded<Runtime>(RUNTIME)
+  const [runtime] = useLoaded<RuntimeView>(RUNTIME)
   return html`
     <section class="card level-card">
       <h2>Level</h2>

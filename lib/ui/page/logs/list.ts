@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { requestOf } from '../parts/requests.ts'
-import type { LogLine } from '../../api.ts'
+import type { LogLine } from '../../../admin/page-api/page-api-types.ts'
 import { toneOfStatus } from '../parts/badge.ts'
 import { clockText } from '../parts/words.ts'
 

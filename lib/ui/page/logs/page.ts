@@ -11,7 +11,7 @@ import { Await, Empty } from '../parts/loading.ts'
 import { LogLevel } from './level.ts'
 import { LogList } from './list.ts'
 import { useKept } from '../use.ts'
-import type { LogLine, Logs as LogsView } from '../../api.ts'
+import type { LogLine, LogsView as LogsView } from '../../../admin/page-api/page-api-types.ts'
 
 /** Of lines in the page. */
 const MOST_LINES = 1_000

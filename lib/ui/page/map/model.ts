@@ -1,8 +1,14 @@
 // What the map is made of, before anything is drawn: the routes that fit a search, the boxes they need, and backends of
 // several routes as one box. Pure.
 
-import type { BackendNode, GatewayNode, ListenerNode, MapView, RouteNode } from '../../api.ts'
-import type { PolicyNode } from '../../api.ts'
+import type {
+  BackendNode,
+  GatewayNode,
+  ListenerNode,
+  MapView,
+  PolicyNode,
+  RouteNode,
+} from '../../../admin/page-api/page-api-types.ts'
 import { partsOf } from './words.ts'
 
 /** Routes that are drawn at first; more are drawn when asked for. */

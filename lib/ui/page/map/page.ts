@@ -6,8 +6,15 @@ import type { PageProps } from '../pages.ts'
 import { GraphDrawing } from './draw.ts'
 import { besideOf, findBox } from './find.ts'
 import type { PolicyForm } from './layout.ts'
-import { FIRST_ROUTES, MOST_PROBLEMS, MOST_ROUTES } from './model.ts'
-import { graphOf, keyOf, problemsOf, routeId } from './model.ts'
+import {
+  FIRST_ROUTES,
+  graphOf,
+  keyOf,
+  MOST_PROBLEMS,
+  MOST_ROUTES,
+  problemsOf,
+  routeId,
+} from './model.ts'
 import type { Choice, FoundProblem, Graph } from './model.ts'
 import { GraphPanel } from './panel.ts'
 import { GraphTree } from './tree.ts'
@@ -15,7 +22,7 @@ import { useMap, usePaces, useWidth } from './use.ts'
 import { drawnText, some } from './words.ts'
 import { Search, Select } from '../parts/fields.ts'
 import { Await, Empty } from '../parts/loading.ts'
-import type { MapView } from '../../api.ts'
+import type { MapView } from '../../../admin/page-api/page-api-types.ts'
 
 /** That are listed at first. */
 const FIRST_PROBLEMS = 5

@@ -22,7 +22,12 @@ import {
 } from './words.ts'
 import type { Pace } from './words.ts'
 import { shareText } from '../parts/words.ts'
-import type { BackendNode, GatewayNode, PolicyNode, RouteTraffic } from '../../api.ts'
+import type {
+  BackendNode,
+  GatewayNode,
+  PolicyNode,
+  RouteTraffic,
+} from '../../../admin/page-api/page-api-types.ts'
 
 export interface PanelProps {
   readonly opened: Opened

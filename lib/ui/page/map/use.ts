@@ -6,7 +6,7 @@ import { useLatest, useLive, useLoaded } from '../use.ts'
 import type { Loaded } from '../use.ts'
 import { paceBetween } from './words.ts'
 import type { Pace } from './words.ts'
-import type { MapView, RouteTraffic } from '../../api.ts'
+import type { MapView, RouteTraffic } from '../../../admin/page-api/page-api-types.ts'
 
 /** Between two looks at the counts, while somebody looks. */
 const LOOK_EVERY = 4_000

@@ -9,7 +9,7 @@ import type { Graph, RouteBox } from './model.ts'
 import { errorShare, some, sumOf } from './words.ts'
 import type { Pace } from './words.ts'
 import { shareText } from '../parts/words.ts'
-import type { RouteTraffic } from '../../api.ts'
+import type { RouteTraffic } from '../../../admin/page-api/page-api-types.ts'
 
 /** From this share of errors on, a line is drawn as a bad one. */
 const BAD_SHARE = 0.01

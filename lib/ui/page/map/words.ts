@@ -1,6 +1,11 @@
 // The words on the boxes of the map: how many and how fast, and what a backend is made of. Pure.
 
-import type { BackendNode, PolicyNode, RouteNode, RouteTraffic } from '../../api.ts'
+import type {
+  BackendNode,
+  PolicyNode,
+  RouteNode,
+  RouteTraffic,
+} from '../../../admin/page-api/page-api-types.ts'
 
 /** Of one backend. */
 const MOST_PARTS = 200

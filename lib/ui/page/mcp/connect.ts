@@ -2,7 +2,7 @@
 
 import { html, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView, Place } from '../../api.ts'
+import type { McpBackendView, UiPlace } from '../../../admin/page-api/page-api-types.ts'
 import { endOf, NO_TOKEN } from './token.ts'
 import type { Token } from './token.ts'
 import type { LinkState } from '../live.ts'
@@ -12,7 +12,7 @@ import { SignIn } from './sign-in.ts'
 
 interface Props {
   readonly backend: McpBackendView
-  readonly place: Place
+  readonly place: UiPlace
   readonly playground: Playground
   readonly token: Token
   readonly setToken: (token: Token) => void

@@ -2,7 +2,7 @@
 
 import { reachable } from '../parts/requests.ts'
 import { shellWord } from '../../../trace-view/curl-command.ts'
-import type { McpBackendView } from '../../api.ts'
+import type { McpBackendView } from '../../../admin/page-api/page-api-types.ts'
 import type { Members } from './messages.ts'
 
 export interface Sent {

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useRef } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView } from '../../api.ts'
+import type { McpBackendView } from '../../../admin/page-api/page-api-types.ts'
 import { useHeld } from '../use-held.ts'
 import { formOf } from './form-model.ts'
 import type { Form } from './form-model.ts'

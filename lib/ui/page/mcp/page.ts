@@ -3,7 +3,11 @@
 import { html, useEffect, useState } from '../view.ts'
 import type { ComponentChildren, VNode } from '../view.ts'
 import { RUNTIME } from '../api.ts'
-import type { McpBackendView, McpView, Runtime } from '../../api.ts'
+import type {
+  McpBackendView,
+  McpView,
+  RuntimeView,
+} from '../../../admin/page-api/page-api-types.ts'
 import { urlOf } from './curl.ts'
 import type { PageProps } from '../pages.ts'
 import { Badge } from '../parts/badge.ts'
@@ -37,7 +41,7 @@ const ASK_MS = 5_000
 
 export function Mcp({ query }: PageProps): VNode {
   const [loaded, again] = useLoaded<McpView>('/api/mcp')
-  const [runtime, askAgain] = useLoaded<Runtime>(RUNTIME)
+  const [runtime, askAgain] = useLoaded<RuntimeView>(RUNTIME)
   const [told, setTold] = useState<Told | null>(null)
   const gateway = useLive('mcp', (view) => setTold({ view, at: performance.now() }))
   useEffect(() => {
@@ -52,7 +56,7 @@ export function Mcp({ query }: PageProps): VNode {
   const shown = told === null ? waiting(loaded) : ({ state: 'ready', value: told } as const)
   return html`
     <${Await} of=${runtime} again=${askAgain}>
-      ${(known: Runtime) => html`
+      ${(known: RuntimeView) => html`
         <${Await} of=${shown} again=${again}>
           ${(value: Told) => html`
             <${Backends}
@@ -78,7 +82,7 @@ function Backends(
   props: Told & {
     readonly query: URLSearchParams
     readonly tab: Tab
-    readonly place: Runtime['place']
+    readonly place: RuntimeView['place']
     readonly gateway: LinkState
   },
 ): ComponentChildren {

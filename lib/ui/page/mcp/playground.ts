@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useRef } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView, Place } from '../../api.ts'
+import type { McpBackendView, UiPlace } from '../../../admin/page-api/page-api-types.ts'
 import { ownUrl } from '../api.ts'
 import type { Way } from './client.ts'
 import type { Item, Offer } from './listed.ts'
@@ -20,7 +20,7 @@ import { ServerLog } from './heard.ts'
 
 interface Props {
   readonly backend: McpBackendView
-  readonly place: Place
+  readonly place: UiPlace
   /** Whether the gateway is there. */
   readonly gateway: LinkState
 }
@@ -144,7 +144,7 @@ function Bench(props: {
 }
 
 /** On the admin interface by its relay; on the backend's own listener directly. */
-function wayTo({ key, path }: McpBackendView, place: Place): Way {
+function wayTo({ key, path }: McpBackendView, place: UiPlace): Way {
   const query = new URLSearchParams({ backend: key, path })
   const url = place === 'admin' ? `/api/playground?${query.toString()}` : path
   return (method, { headers, body, signal }) =>

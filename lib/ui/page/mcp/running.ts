@@ -3,7 +3,12 @@
 import { bytesText } from '../../../trace-view/amounts.ts'
 import { html, useEffect, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { ChildState, McpBackendView, SessionView, Some } from '../../api.ts'
+import type {
+  ChildProcessState,
+  McpBackendView,
+  SessionView,
+  LimitedList,
+} from '../../../admin/page-api/page-api-types.ts'
 import { Badge } from '../parts/badge.ts'
 import type { Tone } from '../parts/badge.ts'
 import { Empty } from '../parts/loading.ts'
@@ -55,7 +60,7 @@ export function Targets(props: { readonly of: McpBackendView['targets'] }): VNod
   `
 }
 
-export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VNode {
+export function Sessions(props: Ageing & { readonly of: LimitedList<SessionView> }): VNode {
   const { shown, more } = props.of
   const since = useAge(props)
   if (shown.length === 0)
@@ -107,7 +112,7 @@ export function Sessions(props: Ageing & { readonly of: Some<SessionView> }): VN
   `
 }
 
-export function Children(props: Ageing & { readonly of: Some<ChildState> }): VNode {
+export function Children(props: Ageing & { readonly of: LimitedList<ChildProcessState> }): VNode {
   const { shown, more } = props.of
   const since = useAge(props)
   if (shown.length === 0)

@@ -1,7 +1,12 @@
 // A login at the provider of an MCP backend, in a window of its own. What comes back is told between pages of this origin
 // only, and the token is kept in memory only.
 
-import type { OAuthFinish, OAuthFinished, OAuthStart, OAuthStarted } from '../../api.ts'
+import type {
+  OAuthFinish,
+  OAuthFinished,
+  OAuthStart,
+  OAuthStarted,
+} from '../../../admin/page-api/page-api-types.ts'
 import { post } from '../api.ts'
 
 const CHANNEL = 'gateway-signed-in'

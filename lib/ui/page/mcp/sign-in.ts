@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView, OAuthFinished } from '../../api.ts'
+import type { McpBackendView, OAuthFinished } from '../../../admin/page-api/page-api-types.ts'
 import { Refused } from '../api.ts'
 import { redirectUri, signIn } from './sign-in-window.ts'
 import { endOf } from './token.ts'

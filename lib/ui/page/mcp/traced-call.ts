@@ -2,7 +2,7 @@
 
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
-import type { McpBackendView } from '../../api.ts'
+import type { McpBackendView } from '../../../admin/page-api/page-api-types.ts'
 import { TRACER } from '../trace/of-tab.ts'
 import { useHeld } from '../use-held.ts'
 import type { Members } from './messages.ts'

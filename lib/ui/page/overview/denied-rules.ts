@@ -1,6 +1,6 @@
 // The rules of authorization behind a refusal, found in what the map tells of the configuration.
 
-import type { MapView, PolicyNode } from '../../api.ts'
+import type { MapView, PolicyNode } from '../../../admin/page-api/page-api-types.ts'
 import type { SeenRequest } from '../parts/requests.ts'
 
 export interface ShownRule {

@@ -3,7 +3,11 @@
 import { html, useState } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { isListenerKey, shortRoute } from '../parts/requests.ts'
-import type { ListenerState, RouteTraffic, Runtime } from '../../api.ts'
+import type {
+  ListenerState,
+  RouteTraffic,
+  RuntimeView,
+} from '../../../admin/page-api/page-api-types.ts'
 import { Badge } from '../parts/badge.ts'
 import { Empty } from '../parts/loading.ts'
 import { countText } from '../parts/words.ts'
@@ -43,7 +47,7 @@ export function Listeners(props: { readonly listeners: readonly ListenerState[] 
 /** Shown at first; the others by a button. */
 const FEW = 8
 
-export function Routes(props: { readonly routes: Runtime['routes'] }): VNode {
+export function Routes(props: { readonly routes: RuntimeView['routes'] }): VNode {
   const { shown, more } = props.routes
   const [isWhole, setWhole] = useState(false)
   const busiest = shown.toSorted((one, other) => other.requests - one.requests)

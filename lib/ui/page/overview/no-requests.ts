@@ -4,13 +4,13 @@ import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { curlFor, tellsOfRequests } from '../parts/requests.ts'
 import { sumOf } from './samples.ts'
-import type { Runtime, Sample } from '../../api.ts'
+import type { RuntimeView, Sample } from '../../../admin/page-api/page-api-types.ts'
 import { Copy } from '../parts/copy.ts'
 import { Empty } from '../parts/loading.ts'
 import { countText } from '../parts/words.ts'
 
 export function NoRequests(props: {
-  readonly runtime: Runtime
+  readonly runtime: RuntimeView
   readonly samples: readonly Sample[]
   readonly filter: string
 }): VNode {
@@ -35,7 +35,7 @@ export function NoRequests(props: {
   return html`<${First} runtime=${runtime} />`
 }
 
-function First(props: { readonly runtime: Runtime }): VNode {
+function First(props: { readonly runtime: RuntimeView }): VNode {
   const listener = props.runtime.listeners.find(({ state }) => state === 'open')
   if (listener === undefined)
     return html`<${Empty} title="No request has come, and no port is open." />`

@@ -15,7 +15,7 @@ import { explain, requestOf } from '../parts/requests.ts'
 import { joined } from './samples.ts'
 import { RUNTIME } from '../api.ts'
 import { useLive, useLoaded, useReturn } from '../use.ts'
-import type { LogLine, Runtime, Sample } from '../../api.ts'
+import type { LogLine, RuntimeView, Sample } from '../../../admin/page-api/page-api-types.ts'
 
 const MOST_REQUESTS = 50
 /** Samples between two looks at listeners and routes. */
@@ -23,8 +23,8 @@ const LOOK_EVERY = 5
 const NONE: readonly Sample[] = []
 
 export function Overview(): VNode {
-  const [runtime, again] = useLoaded<Runtime>(RUNTIME)
-  const [past, askPast] = useLoaded<Runtime>('/api/runtime')
+  const [runtime, again] = useLoaded<RuntimeView>(RUNTIME)
+  const [past, askPast] = useLoaded<RuntimeView>('/api/runtime')
   const [heard, setHeard] = useState<readonly Sample[]>([])
   const count = useRef(0)
   const link = useLive('runtime', (sample) => {
@@ -43,13 +43,13 @@ export function Overview(): VNode {
   }
   return html`
     <${Await} of=${runtime} again=${again}>
-      ${(value: Runtime) => html`<${Body} runtime=${value} samples=${samples} tails=${tails} />`}
+      ${(value: RuntimeView) => html`<${Body} runtime=${value} samples=${samples} tails=${tails} />`}
     <//>
   `
 }
 
 function Body(props: {
-  readonly runtime: Runtime
+  readonly runtime: RuntimeView
   readonly samples: readonly Sample[]
   readonly tails: Tails
 }): VNode {
@@ -69,7 +69,7 @@ function Body(props: {
   `
 }
 
-function Facts(props: { readonly runtime: Runtime }): VNode {
+function Facts(props: { readonly runtime: RuntimeView }): VNode {
   const { readiness, startedAt, generation, loadedAt, file, node, workers } = props.runtime
   return html`
     <p class="facts dim">
@@ -99,7 +99,7 @@ interface Tails {
 }
 
 function Recent(props: {
-  readonly runtime: Runtime
+  readonly runtime: RuntimeView
   readonly samples: readonly Sample[]
   readonly tails: Tails
 }): VNode {

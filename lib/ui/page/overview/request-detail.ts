@@ -5,7 +5,7 @@ import type { VNode } from '../view.ts'
 import { explain, expressionFor } from '../parts/requests.ts'
 import type { SeenRequest } from '../parts/requests.ts'
 import { useLoaded } from '../use.ts'
-import type { MapView } from '../../api.ts'
+import type { MapView } from '../../../admin/page-api/page-api-types.ts'
 import { deniedRules } from './denied-rules.ts'
 import type { Reason } from './reasons.ts'
 

@@ -1,6 +1,6 @@
 // Traffic of the last minutes, sample by sample: what the charts of the overview are made of. Nothing here draws.
 
-import type { Sample } from '../../api.ts'
+import type { Sample } from '../../../admin/page-api/page-api-types.ts'
 import type { Point } from '../parts/scale.ts'
 
 /** How much is shown. */

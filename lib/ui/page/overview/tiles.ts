@@ -3,7 +3,7 @@
 import { html } from '../view.ts'
 import type { VNode } from '../view.ts'
 import { lately, latestOf, perSecond, pointsOf, rateOf, sumOf, WINDOW_MS } from './samples.ts'
-import type { Sample } from '../../api.ts'
+import type { Sample } from '../../../admin/page-api/page-api-types.ts'
 import { Chart } from '../parts/chart.ts'
 import type { Series } from '../parts/chart.ts'
 import { countText, latencyText, shareText } from '../parts/words.ts'

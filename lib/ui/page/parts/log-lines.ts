@@ -5,10 +5,10 @@ import { merged } from './merged.ts'
 import { useLive, useLoaded, useReturn } from '../use.ts'
 import type { Loaded } from '../use.ts'
 import type { LinkState } from '../live.ts'
-import type { LogLine, Logs } from '../../api.ts'
+import type { LogLine, LogsView } from '../../../admin/page-api/page-api-types.ts'
 
 export interface LogTail {
-  readonly loaded: Loaded<Logs>
+  readonly loaded: Loaded<LogsView>
   readonly again: () => void
   /** The oldest first. */
   readonly lines: readonly LogLine[]
@@ -17,7 +17,7 @@ export interface LogTail {
 
 /** At most so many of those that are wanted. `wants` is fixed. */
 export function useLogTail(most: number, wants: (line: LogLine) => boolean): LogTail {
-  const [loaded, again] = useLoaded<Logs>('/api/logs')
+  const [loaded, again] = useLoaded<LogsView>('/api/logs')
   const [heard, setHeard] = useState<readonly LogLine[]>([])
   const link = useLive('logs', (event) =>
     setHeard((was) => merged(was, event.lines.filter(wants), most)),

@@ -1,6 +1,6 @@
 // Lines of the log from two tellings as one list.
 
-import type { LogLine } from '../../api.ts'
+import type { LogLine } from '../../../admin/page-api/page-api-types.ts'
 
 /** Each once, by number; the newest when there are too many. A gateway that began anew counts anew: then only its own. */
 export function merged(

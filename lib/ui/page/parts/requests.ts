@@ -1,6 +1,6 @@
 // Requests as the access log tells of them, and why each ended as it did.
 
-import type { ListenerState, LogLine } from '../../api.ts'
+import type { ListenerState, LogLine } from '../../../admin/page-api/page-api-types.ts'
 import { mcpStatusReason, outcomeReason, reasonOf } from '../overview/reasons.ts'
 import type { Reason } from '../overview/reasons.ts'
 

@@ -9,7 +9,7 @@ import { useLoaded } from '../use.ts'
 import { TRACER } from './of-tab.ts'
 import type { Pace, Watch } from './tracer.ts'
 import { RUNTIME } from '../api.ts'
-import type { Runtime } from '../../api.ts'
+import type { RuntimeView } from '../../../admin/page-api/page-api-types.ts'
 import { Copy } from '../parts/copy.ts'
 
 const MOST_LETTERS = 4_096
@@ -184,7 +184,7 @@ function WatchWords(props: { readonly watch: Watch; readonly expression: string 
 
 /** For whoever has no client at hand. */
 function SendOne(props: { readonly expression: string }): VNode | null {
-  const [runtime] = useLoaded<Runtime>(RUNTIME)
+  const [runtime] = useLoaded<RuntimeView>(RUNTIME)
   if (runtime.state !== 'ready') return null
   const listener = runtime.value.listeners.find(({ state }) => state === 'open')
   if (listener === undefined) return null

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LlmFormat } from '../../../../lib/base/config/llm-types.ts'
-import { BytesBody } from '../../../../lib/base/reply.ts'
-import type { Body, Reply, Sink } from '../../../../lib/base/types.ts'
+import type { LlmFormat } from '../../../../lib/config/backend-types.ts'
+import { BytesBody } from '../../../../lib/core/replies.ts'
+import type { Body, Reply, Sink } from '../../../../lib/core/types.ts'
 import { MockProvider } from '../../../../lib/forward/llm/mock/mock-provider.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 import { detect, replyOf, told } from './mock-server.ts'
@@ -190,7 +190,7 @@ mock('reads so much at a time, and gives back what was left unread', () => {
     return replyOf(CHAT, new BytesBody(Buffer.from(text)), backend).head.status
   }
   assert.is(asked(), 503)
-  others[0]!.exchange.call?.cancel()
+  others[0]!.exchange.pendingCall?.cancel()
   assert.is(asked(), 200)
 })
 

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/bounds/budget.ts'
+import { ByteBudget } from '../../../../lib/core/byte-budgets.ts'
 import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
 
 const again = suite('llm prompt, again')
@@ -12,19 +12,19 @@ const OTHER_MODEL = editsOf({ set: new Map([['model', '"other"']]) })
 
 again('keeps a body for another try, with other edits and another length', () => {
   const { client, head, prompt, together } = started({
-    keep: 100,
+    maxKeptBytes: 100,
     first: ['{"model":"a",'],
     later: ['"b":2}'],
   })
-  const first = new Provider(prompt.bodyWith(OTHER_MODEL))
+  const first = new Provider(prompt.createAttemptBody(OTHER_MODEL))
   assert.is(first.text, '{"model":"other",')
   assert.is(head.get('content-length'), '23')
   assert.is(prompt.isReplayable, true)
-  prompt.release()
+  prompt.endAttempt()
   assert.equal(client.calls, ['start content', 'resume', 'pause'])
   assert.is(client.send('"b":2}'), false)
   client.end()
-  const body = prompt.bodyWith(editsOf({ set: new Map([['model', '"last"']]) }))
+  const body = prompt.createAttemptBody(editsOf({ set: new Map([['model', '"last"']]) }))
   assert.is(head.get('content-length'), '22')
   const second = new Provider(body)
   assert.is(second.text, '{"model":"last","b":2}')
@@ -32,57 +32,62 @@ again('keeps a body for another try, with other edits and another length', () =>
   assert.is(first.text, '{"model":"other",')
   assert.is(first.state, 'open')
   assert.is(prompt.isReplayable, true)
-  prompt.done()
+  prompt.discard()
   assert.is(prompt.isReplayable, false)
-  assert.is(together.left, ROOM)
+  assert.is(together.remaining, ROOM)
 })
 
 again('keeps nothing that is longer than asked for, or that there is no room for', () => {
   const later = ['"b":2}']
   const first = ['{"model":"a",']
-  for (const options of [{ keep: 0 }, { keep: 18 }, { keep: 100, together: new Budget(18) }])
+  for (const options of [{ keep: 0 }, { keep: 18 }, { keep: 100, together: new ByteBudget(18) }])
     for (const framing of ['length', 'chunked'] as const) {
       const scene = started({ ...options, framing, first, later })
-      const { left } = scene.together
-      const provider = new Provider(scene.prompt.bodyWith(AS_IT_IS))
+      const { remaining } = scene.together
+      const provider = new Provider(scene.prompt.createAttemptBody(AS_IT_IS))
       scene.client.send(later[0]!)
       assert.is(scene.prompt.isReplayable, false)
-      assert.is(scene.together.left, left + 13)
+      assert.is(scene.together.remaining, remaining + 13)
       scene.client.end()
       assert.is(provider.text, '{"model":"a","b":2}')
-      scene.prompt.done()
-      assert.is(scene.together.left, left + 13)
+      scene.prompt.discard()
+      assert.is(scene.together.remaining, remaining + 13)
     }
 })
 
 again('lets go of what was held as soon as it is clear that nobody needs it again', () => {
   const first = ['{"model":"a",']
-  const { client, prompt, together } = started({ keep: 18, first, later: ['"b":2}'] })
-  assert.is(together.left, ROOM - 13)
-  new Provider(prompt.bodyWith(AS_IT_IS))
-  assert.is(together.left, ROOM)
-  prompt.release()
+  const { client, prompt, together } = started({ maxKeptBytes: 18, first, later: ['"b":2}'] })
+  assert.is(together.remaining, ROOM - 13)
+  new Provider(prompt.createAttemptBody(AS_IT_IS))
+  assert.is(together.remaining, ROOM)
+  prompt.endAttempt()
   assert.is(prompt.isReplayable, false)
   assert.is(client.send('"b":2}'), false)
-  assert.is(together.left, ROOM)
+  assert.is(together.remaining, ROOM)
 })
 
 again('keeps no second half of what has lost its first', () => {
-  const together = new Budget(18)
+  const together = new ByteBudget(18)
   const later = ['"b":2,', '"c":3}']
-  const { client, prompt } = started({ keep: 100, first: ['{"model":"a",'], later, together })
-  new Provider(prompt.bodyWith(AS_IT_IS))
-  assert.is(together.left, 5)
+  const { client, prompt } = started({
+    maxKeptBytes: 100,
+    first: ['{"model":"a",'],
+    later,
+    sharedBudget: together,
+  })
+  new Provider(prompt.createAttemptBody(AS_IT_IS))
+  assert.is(together.remaining, 5)
   for (const chunk of later) {
     client.send(chunk)
-    assert.is(together.left, 18)
+    assert.is(together.remaining, 18)
   }
 })
 
 again('lets nobody read who was given up', () => {
-  const { client, prompt } = started({ keep: 100, first: ['{"a":1'], later: ['}'] })
-  const old = prompt.bodyWith(AS_IT_IS)
-  const late = prompt.bodyWith(AS_IT_IS)
+  const { client, prompt } = started({ maxKeptBytes: 100, first: ['{"a":1'], later: ['}'] })
+  const old = prompt.createAttemptBody(AS_IT_IS)
+  const late = prompt.createAttemptBody(AS_IT_IS)
   assert.is(new Provider(old).text, '')
   const provider = new Provider(late)
   client.calls.length = 0
@@ -96,15 +101,15 @@ again('lets nobody read who was given up', () => {
 })
 
 again('cuts the provider when the client leaves, whenever that is', () => {
-  const flowing = started({ keep: 100, first: ['{'], later: ['}'] })
-  const provider = new Provider(flowing.prompt.bodyWith(AS_IT_IS))
+  const flowing = started({ maxKeptBytes: 100, first: ['{'], later: ['}'] })
+  const provider = new Provider(flowing.prompt.createAttemptBody(AS_IT_IS))
   flowing.client.leave()
   assert.is(provider.state, 'client_closed')
   assert.is(flowing.prompt.isReplayable, false)
-  assert.is(flowing.together.left, ROOM)
+  assert.is(flowing.together.remaining, ROOM)
 
   const waiting = started({ first: ['{'], later: ['}'] })
-  const body = waiting.prompt.bodyWith(AS_IT_IS)
+  const body = waiting.prompt.createAttemptBody(AS_IT_IS)
   waiting.client.leave()
   const late = new Provider(body)
   assert.is(late.state, 'client_closed')
@@ -118,7 +123,7 @@ again('cuts the provider when the client leaves, whenever that is', () => {
   gone.client.start = (sink) => sink.cut('client_closed')
   gone.prompt.start()
   assert.equal(gone.owner.heard, [])
-  assert.is(reading.together.left, ROOM)
+  assert.is(reading.together.remaining, ROOM)
 })
 
 again('gives back what it holds whenever it is done, and takes no more', () => {
@@ -126,32 +131,37 @@ again('gives back what it holds whenever it is done, and takes no more', () => {
   const stages = ['reading', 'ready', 'flowing', 'waiting', 'ended'] as const
   for (const stage of stages) {
     const later = [text.slice(1, 30), text.slice(30)]
-    const scene = started({ keep: 100, first: [text.slice(0, 1)], later, holdFor: 'nothing' })
-    const body = scene.prompt.bodyWith(editsOf({ usage: 'ask' }))
+    const scene = started({
+      maxKeptBytes: 100,
+      first: [text.slice(0, 1)],
+      later,
+      holdFor: 'nothing',
+    })
+    const body = scene.prompt.createAttemptBody(editsOf({ usage: 'ask' }))
     const provider = stage === 'reading' || stage === 'ready' ? null : new Provider(body)
     if (stage !== 'reading') scene.client.send(later[0]!)
     if (stage === 'ended') {
       scene.client.send(later[1]!)
       scene.client.end()
     }
-    assert.ok(scene.together.left < ROOM, stage)
-    scene.prompt.done()
-    assert.is(scene.together.left, ROOM, stage)
+    assert.ok(scene.together.remaining < ROOM, stage)
+    scene.prompt.discard()
+    assert.is(scene.together.remaining, ROOM, stage)
     scene.client.send('more')
     scene.client.end()
-    scene.prompt.done()
-    assert.is(scene.together.left, ROOM, stage)
+    scene.prompt.discard()
+    assert.is(scene.together.remaining, ROOM, stage)
     assert.is(provider?.state, provider === null ? undefined : stage === 'ended' ? 'ended' : 'open')
   }
 })
 
 again('cancels the client when a try has no use for the rest', () => {
-  const { client, prompt, together } = started({ keep: 9, first: ['{'], later: ['}'] })
-  const body = prompt.bodyWith(AS_IT_IS)
+  const { client, prompt, together } = started({ maxKeptBytes: 9, first: ['{'], later: ['}'] })
+  const body = prompt.createAttemptBody(AS_IT_IS)
   new Provider(body)
   body.cancel()
   assert.is(client.calls.at(-1), 'cancel')
-  assert.is(together.left, ROOM)
+  assert.is(together.remaining, ROOM)
 })
 
 again.run()

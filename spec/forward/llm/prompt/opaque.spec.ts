@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isCompressed, isJson } from '../../../../lib/forward/llm/prompt/is-json.ts'
+import { isCompressedRequest, isJsonRequest } from '../../../../lib/forward/llm/prompt/prompt.ts'
 import { Provider, editsOf, headWith, sceneOf, started } from './stand-ins.ts'
 
 const opaque = suite('llm prompt, opaque')
@@ -27,8 +27,8 @@ opaque('takes for JSON what is called so, and what is not called anything', () =
     ['', false],
   ]
   for (const [type, expected] of types)
-    assert.is(isJson(headWith({ 'content-type': type })), expected, type)
-  assert.is(isJson(headWith({})), true)
+    assert.is(isJsonRequest(headWith({ 'content-type': type })), expected, type)
+  assert.is(isJsonRequest(headWith({})), true)
 })
 
 opaque('takes compressed JSON for something else', () => {
@@ -40,7 +40,7 @@ opaque('takes compressed JSON for something else', () => {
     ['identity, gzip', true],
   ]
   for (const [encoding, expected] of encodings)
-    assert.is(isCompressed(headWith({ 'content-encoding': encoding })), expected, encoding)
+    assert.is(isCompressedRequest(headWith({ 'content-encoding': encoding })), expected, encoding)
 })
 
 opaque('passes untouched, whatever is to be edited, and can be sent again', () => {
@@ -49,18 +49,18 @@ opaque('passes untouched, whatever is to be edited, and can be sent again', () =
       framing,
       fields: { 'content-encoding': 'gzip' },
       holdFor: 'model',
-      keep: 50,
+      maxKeptBytes: 50,
       first: ['{"model"'],
       later: [']]]'],
     })
     assert.is(scene.prompt.isOpaque, true)
     assert.equal(scene.owner.heard, ['ready'])
-    const first = new Provider(scene.prompt.bodyWith(EDITS))
+    const first = new Provider(scene.prompt.createAttemptBody(EDITS))
     assert.is(scene.head.get('content-length'), framing === 'length' ? '11' : undefined)
     scene.client.send(']]]')
     scene.client.end()
-    scene.prompt.release()
-    const body = scene.prompt.bodyWith(EDITS)
+    scene.prompt.endAttempt()
+    const body = scene.prompt.createAttemptBody(EDITS)
     assert.is(body.length, 11)
     assert.is(scene.head.get('content-length'), '11')
     for (const provider of [first, new Provider(body)]) {
@@ -68,7 +68,7 @@ opaque('passes untouched, whatever is to be edited, and can be sent again', () =
       assert.is(provider.state, 'ended')
     }
     assert.is(scene.prompt.model, null)
-    assert.is(scene.prompt.isAsking, false)
+    assert.is(scene.prompt.asksForUsage, false)
   }
 })
 
@@ -76,7 +76,7 @@ opaque('has nothing to send where nothing came', () => {
   const { head, owner, prompt } = started({ framing: 'none', holdFor: 'model' })
   assert.is(prompt.isOpaque, true)
   assert.equal(owner.heard, ['ready'])
-  const body = prompt.bodyWith(EDITS)
+  const body = prompt.createAttemptBody(EDITS)
   assert.is(body.framing, 'none')
   assert.is(head.has('content-length'), false)
   const provider = new Provider(body)
@@ -86,7 +86,7 @@ opaque('has nothing to send where nothing came', () => {
 
 opaque('says so when chunks turn out to hold nothing', () => {
   const { head, prompt } = started({ framing: 'chunked', fields: { 'content-type': 'text/plain' } })
-  const body = prompt.bodyWith(EDITS)
+  const body = prompt.createAttemptBody(EDITS)
   assert.is(body.framing, 'none')
   assert.is(head.get('content-length'), '0')
   assert.is(head.has('transfer-encoding'), false)
@@ -104,7 +104,8 @@ opaque('passes what turns out to be something else, where nothing must be known 
     const [first, later] = [[body.slice(0, half)], [body.slice(half)]]
     const scene = sceneOf({ faults: 'pass', holdFor: 'model', first, later })
     let provider: Provider | null = null
-    scene.owner.onReady = () => (provider = new Provider(scene.prompt.bodyWith(editsOf({}))))
+    scene.owner.onReady = () =>
+      (provider = new Provider(scene.prompt.createAttemptBody(editsOf({}))))
     scene.prompt.start()
     scene.client.send(later[0]!)
     scene.client.end()
@@ -128,7 +129,7 @@ opaque('stops to look for a model that does not come', () => {
 
 opaque('is no way to name another model than the head', () => {
   const scene = started({ model: 'cheap', first: ['{"model":"de'], later: ['ar"}'] })
-  const provider = new Provider(scene.prompt.bodyWith(editsOf({})))
+  const provider = new Provider(scene.prompt.createAttemptBody(editsOf({})))
   scene.client.send('ar"}')
   assert.is(scene.owner.error?.code, 'LLM_REQUEST')
   assert.is(provider.text, '{"model":"de')

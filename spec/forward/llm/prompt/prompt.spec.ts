@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/bounds/budget.ts'
-import { MAX_MEMBERS } from '../../../../lib/forward/llm/prompt/outline.ts'
+import { ByteBudget } from '../../../../lib/core/byte-budgets.ts'
+import { MAX_PROMPT_MEMBERS } from '../../../../lib/forward/llm/prompt/prompt-outline.ts'
 import { splits } from '../../../support/splits.ts'
 import { Provider, ROOM, editsOf, sceneOf, started } from './stand-ins.ts'
 
@@ -51,7 +51,7 @@ prompt(
     assert.equal(owner.heard, ['ready'])
     assert.is(held.model, 'gpt')
     assert.is(held.isWhole, false)
-    const provider = new Provider(held.bodyWith(AS_IT_IS))
+    const provider = new Provider(held.createAttemptBody(AS_IT_IS))
     assert.is(provider.text, '{"messages":["model"],"mod\\u0065l":"gpt", "stream"')
     assert.equal(client.calls, ['start content', 'resume'])
     assert.is(client.send(':true}'), true)
@@ -87,7 +87,7 @@ prompt('waits for the end that comes with the last byte, so that the length is e
   assert.equal(owner.heard, [])
   client.end()
   assert.equal(owner.heard, ['ready'])
-  assert.is(held.bodyWith(OTHER_MODEL).length, '{"model":"other"}'.length)
+  assert.is(held.createAttemptBody(OTHER_MODEL).length, '{"model":"other"}'.length)
 })
 
 prompt('is ready at once when it waits for nothing, even if nothing has come', () => {
@@ -100,7 +100,7 @@ prompt('is ready at once when it waits for nothing, even if nothing has come', (
     } = started({ framing, first: [], later: ['{"a":1}'] })
     assert.equal(owner.heard, ['ready'])
     assert.is(held.isWhole, false)
-    const body = held.bodyWith(AS_IT_IS)
+    const body = held.createAttemptBody(AS_IT_IS)
     assert.is(body.framing, framing === 'length' ? 'length' : 'open')
     assert.is(body.length, framing === 'length' ? 7 : -1)
     assert.is(head.get('content-length'), framing === 'length' ? '7' : undefined)
@@ -115,7 +115,7 @@ prompt('is ready at once when it waits for nothing, even if nothing has come', (
 prompt('may be given to a provider from within `ready`, in the middle of a write', () => {
   const scene = sceneOf({ holdFor: 'model', first: ['{"a":1,'], later: ['"model":"m",', '"b":2}'] })
   let provider: Provider | null = null
-  scene.owner.onReady = () => (provider = new Provider(scene.prompt.bodyWith(AS_IT_IS)))
+  scene.owner.onReady = () => (provider = new Provider(scene.prompt.createAttemptBody(AS_IT_IS)))
   scene.prompt.start()
   assert.is(scene.client.send('"model":"m",'), true)
   assert.is(scene.client.send('"b":2}'), true)
@@ -126,7 +126,7 @@ prompt('may be given to a provider from within `ready`, in the middle of a write
 
 prompt('makes the client wait for a slow provider', () => {
   const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2,', '"c":3}'] })
-  const body = held.bodyWith(AS_IT_IS)
+  const body = held.createAttemptBody(AS_IT_IS)
   const provider = new Provider(body)
   client.calls.length = 0
   provider.hasRoom = false
@@ -141,7 +141,7 @@ prompt('makes the client wait for a slow provider', () => {
 
 prompt('does not let the client go on before the provider has room for what was held', () => {
   const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2}'] })
-  const body = held.bodyWith(AS_IT_IS)
+  const body = held.createAttemptBody(AS_IT_IS)
   const full = { write: () => false, end: () => {}, cut: () => {} }
   body.start(full, 'content')
   assert.equal(client.calls, ['start content'])
@@ -162,7 +162,7 @@ prompt('tells of what comes later, and of the end of a body whose length nobody 
   const later = ['"max_', 'tokens":5,', '"x":[1],', '"max_completion_tokens":9}']
   for (const framing of ['length', 'chunked'] as const) {
     const { client, owner, prompt: held } = started({ framing, first: ['{'], later })
-    new Provider(held.bodyWith(AS_IT_IS))
+    new Provider(held.createAttemptBody(AS_IT_IS))
     client.send(later[0]!)
     assert.is(held.maxTokens, null)
     client.send(later[1]!)
@@ -192,25 +192,25 @@ prompt('refuses what would have to be held above the bound, naming it', () => {
     'request body too large: of 117 bytes or more, the first 20 did not tell its model ' +
       '(config.llm.maxHeldBytes)',
   )
-  assert.is(together.left, ROOM)
+  assert.is(together.remaining, ROOM)
   assert.is(client.send('more'), true)
   client.end()
   assert.equal(owner.heard, ['failed'])
 })
 
 prompt('refuses what all requests together have no room for', () => {
-  const together = new Budget(10)
+  const together = new ByteBudget(10)
   const { owner, client } = started({
     holdFor: 'model',
     first: ['{"a":1'],
     later: [',"b":2}'],
-    together,
+    sharedBudget: together,
   })
-  assert.is(together.left, 4)
+  assert.is(together.remaining, 4)
   assert.is(client.send(',"b":2}'), false)
   assert.is(owner.error?.status, 503)
   assert.match(owner.error?.message ?? '', 'config.llm.maxHeldTogether')
-  assert.is(together.left, 10)
+  assert.is(together.remaining, 10)
 })
 
 function manyMembers(count: number): string {
@@ -218,7 +218,7 @@ function manyMembers(count: number): string {
 }
 
 prompt('takes as many members as a request may have', () => {
-  const { owner } = started({ first: [manyMembers(MAX_MEMBERS)] })
+  const { owner } = started({ first: [manyMembers(MAX_PROMPT_MEMBERS)] })
   assert.equal(owner.heard, ['ready'])
 })
 
@@ -241,7 +241,7 @@ const REFUSED: [text: string, message: string][] = [
   ['{"stream_options":{"include_usage":true,"include_usage":false}}', UNCLEAR],
   ['{"stream_options":{"include_usage":true,"include_us\\u0061ge":false}}', UNCLEAR],
   ['{"stream_options":{"Include_Usage":false}}', UNCLEAR],
-  [manyMembers(MAX_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
+  [manyMembers(MAX_PROMPT_MEMBERS + 1), 'the body has more than 1024 members at byte 9223'],
   ['{"model":"a"', 'the body has no end at byte 12'],
   ['{"model":"a"}{}', 'the body has something behind its end at byte 13'],
   [' ', 'the body has nothing in it at byte 1'],
@@ -255,7 +255,7 @@ prompt('refuses a body that two readers could read in two ways, at every split',
       assert.is(owner.error?.code, 'LLM_REQUEST')
       assert.is(owner.error?.status, 400)
       assert.is(owner.error?.message, `failed to process LLM request: ${message}`)
-      assert.is(together.left, ROOM)
+      assert.is(together.remaining, ROOM)
     }
 })
 
@@ -264,14 +264,14 @@ prompt('never completes a body that turns out to be wrong on its way', () => {
     for (const chunks of splits(Buffer.from(text))) {
       const [first, ...later] = chunks
       const scene = started({ framing: 'chunked', first: [], later: chunks, names: ['user'] })
-      const provider = new Provider(scene.prompt.bodyWith(OTHER_MODEL))
+      const provider = new Provider(scene.prompt.createAttemptBody(OTHER_MODEL))
       scene.client.send(first!)
       for (const chunk of later) scene.client.send(chunk)
       scene.client.end()
       assert.is(scene.owner.error?.code, 'LLM_REQUEST', text)
       assert.is(scene.owner.heard.filter((word) => word === 'failed').length, 1)
       assert.is(provider.state, 'open')
-      assert.is(scene.together.left, ROOM)
+      assert.is(scene.together.remaining, ROOM)
     }
 })
 

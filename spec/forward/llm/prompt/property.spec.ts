@@ -2,11 +2,11 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/bounds/budget.ts'
-import { edited } from '../../../../lib/base/json/edit.ts'
-import type { Edit } from '../../../../lib/base/json/edit.ts'
-import { membersOf, valueOf } from '../../../../lib/base/json/scan.ts'
-import type { BodyEdits } from '../../../../lib/forward/llm/types.ts'
+import { ByteBudget } from '../../../../lib/core/byte-budgets.ts'
+import { applyEdits } from '../../../../lib/text/json-edit.ts'
+import type { JsonEdit } from '../../../../lib/text/json-edit.ts'
+import { listMembers, findJsonValue } from '../../../../lib/text/json-scan.ts'
+import type { BodyEdits } from '../../../../lib/forward/llm/llm-call-types.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { jsonKeys } from '../../../support/json-keys.ts'
 import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
@@ -15,14 +15,14 @@ const property = suite('llm prompt, any')
 
 /** What the edits make of a whole body. */
 function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Buffer {
-  const root = valueOf(bytes)!
-  const members = membersOf(bytes, root)
+  const root = findJsonValue(bytes)!
+  const members = listMembers(bytes, root)
   const own = new Map(members.map((member) => [member.key, member]))
   const textOf = (name: string): string | undefined => {
     const member = own.get(name)
     return member === undefined ? undefined : bytes.toString('utf8', member.from, member.to)
   }
-  const edits: Edit[] = []
+  const edits: JsonEdit[] = []
   for (const [name, text] of new Map([...replace, ...set])) {
     const member = own.get(name)
     if (member !== undefined) edits.push({ from: member.from, to: member.to, text })
@@ -42,7 +42,7 @@ function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Bu
   const text = added.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')
   if (text !== '')
     edits.push({ from: root.to - 1, to: root.to - 1, text: (own.size > 0 ? ',' : '') + text })
-  return edited(bytes, edits)
+  return applyEdits(bytes, edits)
 }
 
 /** Options as JSON.stringify writes them, so that they can be written again. */
@@ -161,15 +161,15 @@ property('a body in hand is edited as its text would be, with its exact length',
     fc.property(BODY, EDITS, CUTS, FRAMING, (bytes, edits, cuts, framing) => {
       const scene = started({ framing, first: cutAt(bytes, cuts), names: NAMES })
       assert.equal(scene.owner.heard, ['ready'], String(scene.owner.error))
-      const body = scene.prompt.bodyWith(edits)
+      const body = scene.prompt.createAttemptBody(edits)
       const provider = new Provider(body)
       assert.is(provider.text, judged(bytes, edits).toString())
       assert.is(provider.state, 'ended')
       assert.is(body.length, provider.bytes.length)
       assert.is(scene.head.get('content-length'), String(body.length))
       assert.is(scene.head.has('transfer-encoding'), false)
-      scene.prompt.done()
-      assert.is(scene.together.left, ROOM)
+      scene.prompt.discard()
+      assert.is(scene.together.remaining, ROOM)
     }),
     { numRuns: 2000 },
   )
@@ -184,14 +184,14 @@ property(
         const before = seed % (chunks.length + 1)
         const [first, later] = [chunks.slice(0, before), chunks.slice(before)]
         const scene = started({ framing, first, later, names: NAMES })
-        const body = scene.prompt.bodyWith(edits)
+        const body = scene.prompt.createAttemptBody(edits)
         const provider = new Provider(body)
         for (const chunk of later) assert.is(scene.client.send(chunk), true)
         scene.client.end()
         assert.is(body.framing, framing === 'length' ? 'length' : 'open')
         compare(provider, bytes, edits, body.length)
-        scene.prompt.done()
-        assert.is(scene.together.left, ROOM)
+        scene.prompt.discard()
+        assert.is(scene.together.remaining, ROOM)
       }),
       { numRuns: 3000 },
     )
@@ -213,18 +213,24 @@ property(
           const [start, stop] = [a % (chunks.length + 1), b % (chunks.length + 1)]
           const [first, later] = [chunks.slice(0, start), chunks.slice(start)]
           const keep = bytes.length
-          const scene = started({ framing: 'chunked', first, later, names: NAMES, keep })
-          new Provider(scene.prompt.bodyWith(edits[0]))
+          const scene = started({
+            framing: 'chunked',
+            first,
+            later,
+            names: NAMES,
+            maxKeptBytes: keep,
+          })
+          new Provider(scene.prompt.createAttemptBody(edits[0]))
           for (const chunk of later.slice(0, stop)) scene.client.send(chunk)
-          scene.prompt.release()
+          scene.prompt.endAttempt()
           assert.is(scene.prompt.isReplayable, true)
-          const body = scene.prompt.bodyWith(edits[1])
+          const body = scene.prompt.createAttemptBody(edits[1])
           const provider = new Provider(body)
           for (const chunk of later.slice(stop)) scene.client.send(chunk)
           scene.client.end()
           compare(provider, bytes, edits[1], body.length)
-          scene.prompt.done()
-          assert.is(scene.together.left, ROOM)
+          scene.prompt.discard()
+          assert.is(scene.together.remaining, ROOM)
         },
       ),
       { numRuns: 1000 },
@@ -254,15 +260,15 @@ property(
     const text = '{"stream_options":{},"messages":[],"stream":true}'
     const edits = editsOf({ usage: 'ask' })
     for (const room of [0, 6, 7]) {
-      const together = new Budget(room)
+      const together = new ByteBudget(room)
       const later = [text.slice(0, 20), text.slice(20, 25), text.slice(25)]
-      const scene = started({ first: [], later, together })
-      const provider = new Provider(scene.prompt.bodyWith(edits))
+      const scene = started({ first: [], later, sharedBudget: together })
+      const provider = new Provider(scene.prompt.createAttemptBody(edits))
       for (const chunk of later) scene.client.send(chunk)
       scene.client.end()
       const waited = '{"stream_options":{"include_usage":true},"messages":[],"stream":true}'
       assert.is(provider.text.trimEnd(), room < 7 ? text : waited)
-      assert.is(together.left, room)
+      assert.is(together.remaining, room)
     }
   },
 )

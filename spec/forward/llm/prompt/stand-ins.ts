@@ -1,17 +1,17 @@
 // Both ends of a prompt: a client's body that comes as a spec says, and a provider that takes it as a spec says.
 
-import { Budget } from '../../../../lib/base/bounds/budget.ts'
-import type { GatewayError } from '../../../../lib/base/errors.ts'
-import type { Body, Form, Framing, Outcome, Sink } from '../../../../lib/base/types.ts'
-import { RequestHead } from '../../../../lib/base/wire/head.ts'
-import { Prompt } from '../../../../lib/forward/llm/prompt/prompt.ts'
+import { ByteBudget } from '../../../../lib/core/byte-budgets.ts'
+import type { GatewayError } from '../../../../lib/core/errors.ts'
+import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../../../lib/core/types.ts'
+import { RequestHead } from '../../../../lib/core/head.ts'
+import { PromptBody } from '../../../../lib/forward/llm/prompt/prompt.ts'
 import type { PromptOptions } from '../../../../lib/forward/llm/prompt/prompt.ts'
-import { watchedWith } from '../../../../lib/forward/llm/prompt/watched.ts'
-import type { BodyEdits, PromptOwner } from '../../../../lib/forward/llm/types.ts'
+import { createWatchedMembers } from '../../../../lib/forward/llm/prompt/prompt-outline.ts'
+import type { BodyEdits, PromptOwner } from '../../../../lib/forward/llm/llm-call-types.ts'
 
 /** What a client sends: `first` with its head, the rest when `send` is called. */
 export class ClientBody implements Body {
-  readonly framing: Framing
+  readonly framing: BodyFraming
   readonly length: number
   readonly calls: string[] = []
   /** What `write` said last. */
@@ -19,13 +19,13 @@ export class ClientBody implements Body {
   #sink!: Sink
   readonly #first: readonly (Buffer | 'end')[]
 
-  constructor(framing: Framing, length: number, first: readonly (Buffer | 'end')[]) {
+  constructor(framing: BodyFraming, length: number, first: readonly (Buffer | 'end')[]) {
     this.framing = framing
     this.length = length
     this.#first = first
   }
 
-  start(sink: Sink, form: Form): void {
+  start(sink: Sink, form: BodyForm): void {
     this.calls.push(`start ${form}`)
     this.#sink = sink
     for (const part of this.#first)
@@ -111,7 +111,7 @@ export class Owner implements PromptOwner {
     this.onReady()
   }
 
-  learnt(): void {
+  moreKnown(): void {
     this.heard.push('learnt')
   }
 
@@ -135,14 +135,14 @@ export function editsOf(edits: Partial<BodyEdits>): BodyEdits {
 
 export interface Scene {
   readonly client: ClientBody
-  readonly prompt: Prompt
+  readonly prompt: PromptBody
   readonly owner: Owner
   readonly head: RequestHead
-  readonly together: Budget
+  readonly together: ByteBudget
 }
 
 export interface SceneOptions extends Partial<PromptOptions> {
-  framing?: Framing
+  framing?: BodyFraming
   fields?: Record<string, string>
   /** Members that edits name. */
   names?: readonly string[]
@@ -162,13 +162,13 @@ export function sceneOf(options: SceneOptions): Scene {
   const parts = first.map((part) => Buffer.from(part))
   const script = later === undefined ? [...parts, 'end' as const] : parts
   const client = new ClientBody(framing, framing === 'length' ? total : -1, script)
-  const together = options.together ?? new Budget(ROOM)
+  const together = options.sharedBudget ?? new ByteBudget(ROOM)
   const framed: Record<string, string> =
     framing === 'length' ? { 'content-length': String(total) } : {}
   if (framing === 'chunked') framed['transfer-encoding'] = 'chunked'
   const head = headWith({ 'content-type': 'application/json', ...framed, ...options.fields })
   const owner = new Owner()
-  const prompt = new Prompt(
+  const prompt = new PromptBody(
     client,
     head,
     {
@@ -177,9 +177,9 @@ export function sceneOf(options: SceneOptions): Scene {
       faults: options.faults ?? 'refuse',
       model: options.model ?? null,
       maxHeldBytes: options.maxHeldBytes ?? 100_000,
-      keep: options.keep ?? 0,
-      together,
-      watched: watchedWith(names),
+      maxKeptBytes: options.maxKeptBytes ?? 0,
+      sharedBudget: together,
+      watchedMembers: createWatchedMembers(names),
     },
     owner,
   )

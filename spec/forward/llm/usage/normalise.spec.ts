@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { RawUsage, Seen } from '../../../../lib/forward/llm/types.ts'
-import { costOf, llmFactsOf } from '../../../../lib/forward/llm/usage/normalise.ts'
-import { reportOf } from '../../../../lib/forward/llm/usage/raw-usage.ts'
+import type { RawUsage, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
+import { computeLlmCost, llmFactsOf } from '../../../../lib/forward/llm/usage/usage-settlement.ts'
+import { parseUsage } from '../../../../lib/forward/llm/usage/raw-usage.ts'
 
-const NOTHING: Seen = {
+const NOTHING: ObservedUsage = {
   usage: null,
   counts: 'withCached',
   model: null,
@@ -18,7 +18,7 @@ const NOTHING: Seen = {
   lastAt: 0,
 }
 
-function seen(usage: RawUsage, more: Partial<Seen> = {}): Seen {
+function seen(usage: RawUsage, more: Partial<ObservedUsage> = {}): ObservedUsage {
   return { ...NOTHING, usage, ...more }
 }
 
@@ -26,7 +26,7 @@ const normalise = suite('normalise')
 
 normalise('takes an input that has cached tokens in it as it is', () => {
   const usage = { input: 100, output: 5, cachedInput: 80, cacheCreation: 10 }
-  assert.equal(costOf(seen(usage), 7), { input: 100, output: 5, basis: 'counted' })
+  assert.equal(computeLlmCost(seen(usage), 7), { input: 100, output: 5, basis: 'counted' })
 })
 
 normalise(
@@ -34,7 +34,7 @@ normalise(
   () => {
     const usage = { input: 10, output: 5, total: 15, cachedInput: 80, cacheCreation: 20 }
     const said = seen(usage, { counts: 'withoutCached' })
-    assert.equal(costOf(said, 7), { input: 110, output: 5, basis: 'counted' })
+    assert.equal(computeLlmCost(said, 7), { input: 110, output: 5, basis: 'counted' })
     assert.equal(llmFactsOf(said), {
       inputTokens: 110,
       outputTokens: 5,
@@ -57,17 +57,17 @@ normalise('takes what is missing from the total', () => {
     [{ input: 5, output: 1, total: 100 }, 5, 1],
   ]
   for (const [usage, input, output] of cases)
-    assert.equal(costOf(seen(usage), 7), { input, output, basis: 'counted' })
+    assert.equal(computeLlmCost(seen(usage), 7), { input, output, basis: 'counted' })
 })
 
 normalise('estimates what nobody counted, and says so', () => {
   const basis = 'estimated'
-  assert.equal(costOf(NOTHING, 7), { input: 7, output: 9, basis })
-  assert.equal(costOf(seen({ input: 3 }), 7), { input: 3, output: 9, basis })
-  assert.equal(costOf(seen({ output: 3 }), 7), { input: 7, output: 3, basis })
+  assert.equal(computeLlmCost(NOTHING, 7), { input: 7, output: 9, basis })
+  assert.equal(computeLlmCost(seen({ input: 3 }), 7), { input: 3, output: 9, basis })
+  assert.equal(computeLlmCost(seen({ output: 3 }), 7), { input: 7, output: 3, basis })
   const cut = seen({ input: 3, output: 4 }, { ending: 'missing' })
-  assert.equal(costOf(cut, 7), { input: 3, output: 4, basis })
-  assert.equal(costOf(seen({ input: 3, total: 3 }, { ending: 'missing' }), 7), {
+  assert.equal(computeLlmCost(cut, 7), { input: 3, output: 4, basis })
+  assert.equal(computeLlmCost(seen({ input: 3, total: 3 }, { ending: 'missing' }), 7), {
     input: 3,
     output: 9,
     basis,
@@ -76,21 +76,21 @@ normalise('estimates what nobody counted, and says so', () => {
 
 normalise('counts an input alone where there is no output', () => {
   const only = seen({ input: 3 }, { outputGuess: 0 })
-  assert.equal(costOf(only, 7), { input: 3, output: 0, basis: 'counted' })
+  assert.equal(computeLlmCost(only, 7), { input: 3, output: 0, basis: 'counted' })
 })
 
 normalise('takes the more of what was told at the start and what was seen', () => {
   const cut = { outputCount: 'begun', ending: 'missing' } as const
-  assert.is(costOf(seen({ input: 3, output: 4 }, cut), 7).output, 9)
-  assert.is(costOf(seen({ input: 3, output: 40 }, cut), 7).output, 40)
+  assert.is(computeLlmCost(seen({ input: 3, output: 4 }, cut), 7).output, 9)
+  assert.is(computeLlmCost(seen({ input: 3, output: 40 }, cut), 7).output, 40)
   assert.is(llmFactsOf(seen({ input: 3, output: 4 }, cut)).outputTokens, undefined)
   const whole = seen({ input: 3, output: 4 }, { outputCount: 'begun' })
-  assert.equal(costOf(whole, 7), { input: 3, output: 4, basis: 'counted' })
+  assert.equal(computeLlmCost(whole, 7), { input: 3, output: 4, basis: 'counted' })
 })
 
 normalise('charges nothing for dialects that are free', () => {
   const free = { ...NOTHING, isFree: true, ending: 'missing', countTokens: 31 } as const
-  assert.equal(costOf(free, 7), { input: 0, output: 0, basis: 'counted' })
+  assert.equal(computeLlmCost(free, 7), { input: 0, output: 0, basis: 'counted' })
   assert.equal(llmFactsOf(free), { countTokens: 31 })
 })
 
@@ -105,11 +105,11 @@ normalise('leaves out of the facts what was not told', () => {
 normalise('does not add beyond what numbers can hold', () => {
   const most = Number.MAX_SAFE_INTEGER
   const said = seen({ input: most, output: most, cachedInput: most }, { counts: 'withoutCached' })
-  assert.equal(costOf(said, 7), { input: most, output: most, basis: 'counted' })
+  assert.equal(computeLlmCost(said, 7), { input: most, output: most, basis: 'counted' })
   assert.is(llmFactsOf(said).totalTokens, most)
 })
 
-const SHAPES: [usage: unknown, report: ReturnType<typeof reportOf>][] = [
+const SHAPES: [usage: unknown, report: ReturnType<typeof parseUsage>][] = [
   [{ prompt_tokens: 1 }, { usage: { input: 1 }, counts: 'withCached' }],
   [
     { prompt_tokens: 9, cache_read_input_tokens: 8, cache_creation_input_tokens: 1 },
@@ -153,7 +153,7 @@ const SHAPES: [usage: unknown, report: ReturnType<typeof reportOf>][] = [
 ]
 
 normalise('reads usage in every shape', () => {
-  for (const [usage, report] of SHAPES) assert.equal(reportOf(usage), report)
+  for (const [usage, report] of SHAPES) assert.equal(parseUsage(usage), report)
 })
 
 normalise.run()

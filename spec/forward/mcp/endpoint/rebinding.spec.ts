@@ -2,18 +2,18 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { rebindingFault } from '../../../../lib/forward/mcp/endpoint/rebinding.ts'
-import type { Protection } from '../../../../lib/forward/mcp/endpoint/rebinding.ts'
+import { checkRebinding } from '../../../../lib/forward/mcp/endpoint/request-checks.ts'
+import type { RebindingProtection } from '../../../../lib/forward/mcp/endpoint/request-checks.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
 const rebinding = suite('mcp/endpoint/rebinding')
 
 /** What is wrong with a request over loopback, by its first word. */
-function fault(protection: Protection, host: string, origin = '', allowed = ''): string {
+function fault(protection: RebindingProtection, host: string, origin = '', allowed = ''): string {
   const fields = [`host: ${host}`, ...(origin === '' ? [] : [`origin: ${origin}`])]
   const exchange = exchangeOf(requestOf('POST /mcp HTTP/1.1', ...fields))
-  exchange.allowedOrigin = allowed
-  return rebindingFault(exchange, protection)?.split(' ')[0] ?? ''
+  exchange.enforcement.allowedOrigin = allowed
+  return checkRebinding(exchange, protection)?.split(' ')[0] ?? ''
 }
 
 rebinding('strict serves loopback names only', () => {

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { RESUME_GRACE_MS } from '../../../../lib/forward/mcp/bounds.ts'
+import { RESUME_GRACE_MS } from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import type { RunningGateway } from '../../../support/gateway.ts'
 import { McpClient, mcpText, puppet, server } from '../mcp-client.ts'

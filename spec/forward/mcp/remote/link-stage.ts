@@ -1,13 +1,20 @@
 // What specs of links share: a target made of a scripted backend, messages, answers, and an owner that notes all it hears.
 
-import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/base/bounds/limits.ts'
-import { Log } from '../../../../lib/base/log/log.ts'
-import type { Reply } from '../../../../lib/base/types.ts'
-import { originOf } from '../../../../lib/forward/http/origin.ts'
-import { Pools } from '../../../../lib/forward/http/pools.ts'
-import type { Message } from '../../../../lib/forward/mcp/message.ts'
-import type { Remote, RemoteTarget } from '../../../../lib/forward/mcp/remote/remote.ts'
-import type { Link, LinkOwner, Outgoing, SentFields } from '../../../../lib/forward/mcp/types.ts'
+import { BACKEND_LIMITS, MCP_LIMITS } from '../../../../lib/core/bounds.ts'
+import { Log } from '../../../../lib/core/log.ts'
+import type { Reply } from '../../../../lib/core/types.ts'
+import { ConnectionPools, createOrigin } from '../../../../lib/forward/http/pools.ts'
+import type { RpcMessage } from '../../../../lib/forward/mcp/json-rpc.ts'
+import type {
+  RemoteTargetContext,
+  RemoteTarget,
+} from '../../../../lib/forward/mcp/remote/remote-target.ts'
+import type {
+  TargetLink,
+  TargetLinkOwner,
+  OutgoingMessage,
+  ForwardedHeaders,
+} from '../../../../lib/forward/mcp/target-link.ts'
 import type { Backend, Step } from '../../../support/backend.ts'
 import { deadline } from '../../../support/deadline.ts'
 import type { Stage } from '../../../support/gateway.ts'
@@ -21,7 +28,11 @@ export interface RemoteOptions extends Partial<Omit<RemoteTarget, 'name'>> {
 }
 
 /** A target named `x` on this port of loopback. */
-export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}): Remote {
+export function remoteAt(
+  stage: Stage,
+  port: number,
+  options: RemoteOptions = {},
+): RemoteTargetContext {
   const { maxMessageBytes, poolMaxSize, bodyIdleTimeout, ...changes } = options
   const target: RemoteTarget = {
     name: 'x',
@@ -36,7 +47,7 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
     ...changes,
   }
   const pools = stage.add(
-    new Pools({
+    new ConnectionPools({
       ...BACKEND_LIMITS,
       ...(poolMaxSize !== undefined && { poolMaxSize }),
       ...(bodyIdleTimeout !== undefined && { bodyIdleTimeout }),
@@ -44,7 +55,7 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
   )
   return {
     target,
-    pool: pools.of(originOf({ kind: 'tcp', host: target.host, port }, target.tls)),
+    pool: pools.poolFor(createOrigin({ kind: 'tcp', host: target.host, port }, target.tls)),
     limits: { maxMessageBytes: maxMessageBytes ?? MCP_LIMITS.maxMessageBytes },
     log: new Log({ level: 'error', format: 'text' }),
     leaving() {},
@@ -52,14 +63,14 @@ export function remoteAt(stage: Stage, port: number, options: RemoteOptions = {}
 }
 
 /** Notes what it hears as words, in order; `on` may answer back at once. */
-export class Ear implements LinkOwner {
+export class Ear implements TargetLinkOwner {
   readonly label = 'spec'
   readonly heard: string[] = []
   readonly replies: Reply[] = []
   on: (what: string) => void = () => {}
   #wake: (() => void)[] = []
 
-  received(message: Message, number: number): void {
+  received(message: RpcMessage, number: number): void {
     this.#note(`${number}: ${message.bytes.toString()}`)
   }
 
@@ -95,7 +106,11 @@ export class Ear implements LinkOwner {
   }
 }
 
-export function request(number: number, method = 'tools/call', fields: SentFields = []): Outgoing {
+export function request(
+  number: number,
+  method = 'tools/call',
+  fields: ForwardedHeaders = [],
+): OutgoingMessage {
   return {
     bytes: Buffer.from(`{"jsonrpc":"2.0","id":${number},"method":"${method}"}`),
     number,
@@ -103,7 +118,7 @@ export function request(number: number, method = 'tools/call', fields: SentField
   }
 }
 
-export function notification(method: string): Outgoing {
+export function notification(method: string): OutgoingMessage {
   return { bytes: Buffer.from(`{"jsonrpc":"2.0","method":"${method}"}`), number: 0, fields: [] }
 }
 
@@ -175,17 +190,20 @@ export function heardBy(backend: Backend, ...names: string[]): string[] {
 }
 
 /** Ends what is idle, and waits for all else to be ended by itself. */
-export async function allClosed(backend: Backend, { pool }: Remote): Promise<void> {
+export async function allClosed(backend: Backend, { pool }: RemoteTargetContext): Promise<void> {
   pool.close()
   for (const connection of backend.connections) await connection.untilClosed()
 }
 
 /** A link to a target that follows these scripts, one for each connection, as `Backend.start` takes them. */
-export async function linkTo<T extends Link>(
-  { stage, Link }: { stage: Stage; Link: new (remote: Remote, owner: LinkOwner) => T },
+export async function linkTo<T extends TargetLink>(
+  {
+    stage,
+    Link,
+  }: { stage: Stage; Link: new (remote: RemoteTargetContext, owner: TargetLinkOwner) => T },
   scripts: Step[][],
   options: RemoteOptions = {},
-): Promise<{ backend: Backend; ear: Ear; remote: Remote; link: T }> {
+): Promise<{ backend: Backend; ear: Ear; remote: RemoteTargetContext; link: T }> {
   const backend = await stage.backend(...scripts)
   const ear = new Ear()
   const remote = remoteAt(stage, backend.port, options)

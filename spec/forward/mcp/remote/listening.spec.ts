@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable.ts'
+import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable-link.ts'
 import type { Step } from '../../../support/backend.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { Stage } from '../../../support/gateway.ts'

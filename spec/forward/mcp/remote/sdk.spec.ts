@@ -2,10 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { LegacyLink } from '../../../../lib/forward/mcp/remote/legacy.ts'
-import type { Remote } from '../../../../lib/forward/mcp/remote/remote.ts'
-import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable.ts'
-import type { Link, Outgoing } from '../../../../lib/forward/mcp/types.ts'
+import { SseLink } from '../../../../lib/forward/mcp/remote/sse-link.ts'
+import type { RemoteTargetContext } from '../../../../lib/forward/mcp/remote/remote-target.ts'
+import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable-link.ts'
+import type { TargetLink, OutgoingMessage } from '../../../../lib/forward/mcp/target-link.ts'
 import { deadline } from '../../../support/deadline.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { http2Backend } from '../../../support/http2-backend.ts'
@@ -16,17 +16,17 @@ const sdk = suite('forward/mcp/remote/sdk')
 const stage = new Stage()
 sdk.after.each(() => stage.clear())
 
-function message(number: number, method: string, params: unknown): Outgoing {
+function message(number: number, method: string, params: unknown): OutgoingMessage {
   const id = number === 0 ? {} : { id: number }
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...id, method, params }))
   return { bytes, number, fields: [] }
 }
 
-function call(number: number, name: string): Outgoing {
+function call(number: number, name: string): OutgoingMessage {
   return message(number, 'tools/call', { name, _meta: { progressToken: 't' } })
 }
 
-async function begin(link: Link, ear: Ear, version = '2025-06-18'): Promise<void> {
+async function begin(link: TargetLink, ear: Ear, version = '2025-06-18'): Promise<void> {
   const clientInfo = { name: 'spec', version: '1' }
   link.send(message(1, 'initialize', { protocolVersion: version, capabilities: {}, clientInfo }))
   assert.match((await ear.count(1))[0]!, `"protocolVersion":"${version}"`)
@@ -35,7 +35,12 @@ async function begin(link: Link, ear: Ear, version = '2025-06-18'): Promise<void
 }
 
 /** Ends it and sees that nothing is left on either side. */
-async function end(link: Link, ear: Ear, { pool }: Remote, server: SdkServer): Promise<void> {
+async function end(
+  link: TargetLink,
+  ear: Ear,
+  { pool }: RemoteTargetContext,
+  server: SdkServer,
+): Promise<void> {
   link.close()
   await deadline(
     until(() => server.sessions.size === 0),
@@ -68,7 +73,7 @@ function gist(heard: readonly string[]): string[] {
   })
 }
 
-function pong(ear: Ear): Outgoing {
+function pong(ear: Ear): OutgoingMessage {
   const asked = ear.heard.find((what) => what.includes('"ping"'))!
   const { id } = JSON.parse(asked.replace(/^\d+: /, '')) as { id: number }
   return { bytes: Buffer.from(result(id)), number: 0, fields: [] }
@@ -134,7 +139,7 @@ sdk('learns that the server forgot the session, and begins another', async () =>
 sdk('speaks to a server of the legacy transport', async () => {
   const server = await SdkServer.start(stage)
   const [remote, ear] = [remoteAt(stage, server.port, { kind: 'sse', path: '/sse' }), new Ear()]
-  const link = stage.add(new LegacyLink(remote, ear))
+  const link = stage.add(new SseLink(remote, ear))
   await begin(link, ear, '2024-11-05')
   link.send(call(2, 'ask'))
   await ear.count(2)

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable.ts'
+import { StreamableLink } from '../../../../lib/forward/mcp/remote/streamable-link.ts'
 import type { Step } from '../../../support/backend.ts'
 import { contentOf } from '../../../support/exchange-of.ts'
 import { Stage } from '../../../support/gateway.ts'
@@ -193,7 +193,7 @@ faults('forgets an answer that waits to be resumed', async () => {
   link.send(request(7))
   await ear.count(1)
   await allClosed(backend, remote)
-  link.forget(7)
+  link.forgetRequest(7)
   link.send(request(8))
   await ear.count(2)
   assert.equal(heardBy(backend), ['POST /mcp', 'POST /mcp'])
@@ -278,8 +278,8 @@ faults('keeps what waits for the handshake within bounds, and all under way', as
   link.send(notification('notifications/cancelled'))
   assert.equal(ear.heard, [])
   assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
-  link.forget(5)
-  link.forget(6)
+  link.forgetRequest(5)
+  link.forgetRequest(6)
   link.send(request(1026))
   link.close()
   await ear.count(2)

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_ASKS } from '../../../../lib/forward/mcp/bounds.ts'
+import { MAX_SERVER_REQUESTS } from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { begin, puppet, textIn } from '../mcp-client.ts'
 import type { Json, McpClient } from '../mcp-client.ts'
@@ -119,20 +119,20 @@ asking('questions of a target that dies are taken back', async () => {
 
 asking('a question too many is answered with an error', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
-  const text = Array.from({ length: MAX_ASKS + 1 }, (_, n) => roots(String(n))).join('')
+  const text = Array.from({ length: MAX_SERVER_REQUESTS + 1 }, (_, n) => roots(String(n))).join('')
   const call = await client.call('say', { text })
-  await call.first(MAX_ASKS)
+  await call.first(MAX_SERVER_REQUESTS)
   const [refusal, ...more] = await heard(client)
   const { id, error } = JSON.parse(refusal!) as { id: number; error: { message: string } }
-  assert.is(id, MAX_ASKS)
+  assert.is(id, MAX_SERVER_REQUESTS)
   assert.is(error.message, 'too many requests wait for the client')
   assert.equal(more, [])
-  assert.is(call.messages.length, MAX_ASKS)
+  assert.is(call.messages.length, MAX_SERVER_REQUESTS)
 })
 
 asking('questions of calls that are over make room for others', async () => {
   const [, client] = await begin(stage, { targets: [puppet('one')] })
-  const text = Array.from({ length: MAX_ASKS }, (_, n) => roots(String(n))).join('')
+  const text = Array.from({ length: MAX_SERVER_REQUESTS }, (_, n) => roots(String(n))).join('')
   await (await client.call('say', { text: text + ANSWER })).whole()
   const call = await client.call('say', { text: roots('"new"') })
   const [question] = await call.first(1)

@@ -5,8 +5,8 @@ import * as assert from 'uvu/assert'
 import {
   MAX_RESTARTS,
   RESTART_DELAYS_MS,
-  RESTARTS_FORGIVEN_MS,
-} from '../../../../lib/forward/mcp/bounds.ts'
+  RESTARTS_RESET_MS,
+} from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import type { RunningGateway } from '../../../support/gateway.ts'
 import { begin, McpClient, mcpText, puppet, textIn } from '../mcp-client.ts'
@@ -127,9 +127,9 @@ children('a long good time makes up for deaths', async () => {
   })
   for (let i = 0; i <= MAX_RESTARTS; i++) {
     await failure(await client.call('crash'))
-    ahead += RESTARTS_FORGIVEN_MS
+    ahead += RESTARTS_RESET_MS
     await client.textOf('echo', { text: 'a' })
-    ahead += RESTARTS_FORGIVEN_MS
+    ahead += RESTARTS_RESET_MS
   }
   assert.is(pidsOf(gateway).length, MAX_RESTARTS + 2)
 })

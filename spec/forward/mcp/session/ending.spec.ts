@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MCP_LIMITS } from '../../../../lib/base/bounds/limits.ts'
+import { MCP_LIMITS } from '../../../../lib/core/bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import type { Line } from '../../../support/gateway.ts'
 import {
@@ -116,7 +116,7 @@ ending('vanishing in every phase leaves neither calls nor channels behind', asyn
   await until(() => left().length === 4, 'their leave')
   session!.sweep(performance.now() + 60_000)
   assert.equal(session!.counts, { calls: 0, channels: 0, parted: 0, pressed: 0 })
-  assert.is(session!.group.bodies.left, MCP_LIMITS.maxReadTogether)
+  assert.is(session!.group.bodies.remaining, MCP_LIMITS.maxReadTogether)
   await client.delete()
   assert.equal(sessionsOf(gateway), [])
 })

@@ -1,31 +1,30 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Budget } from '../../../../lib/base/bounds/budget.ts'
-import { inFlight } from '../../../../lib/base/bounds/in-flight.ts'
-import { History } from '../../../../lib/forward/mcp/session/history.ts'
+import { ByteBudget, bytesInFlight } from '../../../../lib/core/byte-budgets.ts'
+import { EventHistory } from '../../../../lib/forward/mcp/session/channel.ts'
 
 const histories = suite('mcp/history')
 
 const event = (text: string): Buffer => Buffer.from(text)
-const texts = (history: History): string[] => history.after(0, 0).map(String)
+const texts = (history: EventHistory): string[] => history.eventsAfter(0, 0).map(String)
 
 histories('gives back what it kept, when it forgets and when it is closed', () => {
-  const before = inFlight.kept
-  const together = new Budget(100)
-  const history = new History(together)
+  const before = bytesInFlight.retained
+  const together = new ByteBudget(100)
+  const history = new EventHistory(together)
   for (let order = 1; order <= 300; order++) history.add(0, order, event('x'.repeat(1)))
   assert.is(together.used, 100)
-  assert.is(inFlight.kept - before, 100)
+  assert.is(bytesInFlight.retained - before, 100)
   history.close()
   history.add(0, 301, event('late'))
-  assert.equal([together.used, inFlight.kept - before, texts(history)], [0, 0, []])
+  assert.equal([together.used, bytesInFlight.retained - before, texts(history)], [0, 0, []])
 })
 
 histories(
   'forgets its own when others leave no room, and keeps nothing where that does not help',
   () => {
-    const together = new Budget(10)
-    const [one, other] = [new History(together), new History(together)]
+    const together = new ByteBudget(10)
+    const [one, other] = [new EventHistory(together), new EventHistory(together)]
     one.add(0, 1, event('12345678'))
     other.add(0, 1, event('ab'))
     other.add(0, 2, event('cd'))

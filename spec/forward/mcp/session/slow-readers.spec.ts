@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_QUEUED_BYTES } from '../../../../lib/forward/mcp/bounds.ts'
+import { MAX_STREAM_QUEUE_BYTES } from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { begin, beginOpenly, McpClient, puppet, sessionsOf, textIn } from '../mcp-client.ts'
 import type { Answer } from '../mcp-client.ts'
@@ -35,12 +35,12 @@ slow('a call that is not read holds up its own session only, and within a bound'
   const answer = await unread(one, 'pour', { count: PIECES, bytes: PIECE_BYTES })
   const [session] = sessionsOf(gateway)
   const queued = (): number => [...session!.calls][0]?.channel.unsent ?? 0
-  await until(() => queued() > MAX_QUEUED_BYTES, 'a full queue')
+  await until(() => queued() > MAX_STREAM_QUEUE_BYTES, 'a full queue')
   const waiting = await one.call('line')
   for (let i = 0; i < 3; i++) assert.match(await two.textOf('line'), '"name":"line"')
   assert.is(waiting.status, 0)
   // One read of the child's output may still have been on its way.
-  assert.ok(queued() < MAX_QUEUED_BYTES + 4 * PIECE_BYTES, `${queued()} bytes wait`)
+  assert.ok(queued() < MAX_STREAM_QUEUE_BYTES + 4 * PIECE_BYTES, `${queued()} bytes wait`)
   answer.raw.socket.resume()
   await answer.whole()
   assert.equal(
@@ -78,7 +78,7 @@ slow('a reader that takes over lets its session go on', async () => {
   const answer = await unread(client, 'pour', { count: PIECES, bytes: PIECE_BYTES })
   const [session] = sessionsOf(gateway)
   const isFull = (): boolean =>
-    [...session!.calls].some(({ channel }) => channel.unsent > MAX_QUEUED_BYTES)
+    [...session!.calls].some(({ channel }) => channel.unsent > MAX_STREAM_QUEUE_BYTES)
   await until(isFull, 'a full queue')
   const [call] = session!.calls
   let last = 0

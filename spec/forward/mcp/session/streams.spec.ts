@@ -2,8 +2,8 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MCP_LIMITS } from '../../../../lib/base/bounds/limits.ts'
-import { HEAD_DELAY_MS } from '../../../../lib/forward/mcp/bounds.ts'
+import { MCP_LIMITS } from '../../../../lib/core/bounds.ts'
+import { HEAD_DELAY_MS } from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { begin, beginOpenly, puppet, sessionsOf, textIn } from '../mcp-client.ts'
 import type { Answer, Json, McpClient } from '../mcp-client.ts'

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VERSION } from '../../../../lib/base/version.ts'
+import { VERSION } from '../../../../lib/core/version.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { begin, McpClient, mcpText, puppet, server, textIn } from '../mcp-client.ts'
 import type { Json } from '../mcp-client.ts'

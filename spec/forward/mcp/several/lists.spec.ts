@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAX_LIST_PAGES } from '../../../../lib/forward/mcp/bounds.ts'
+import { MAX_LIST_PAGES } from '../../../../lib/forward/mcp/mcp-bounds.ts'
 import { Stage } from '../../../support/gateway.ts'
 import { begin, puppet, server } from '../mcp-client.ts'
 import type { Json, McpClient } from '../mcp-client.ts'

@@ -2,14 +2,14 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import type { McpLimits } from '../../../../lib/base/bounds/limits.ts'
-import { Log } from '../../../../lib/base/log/log.ts'
-import type { Message } from '../../../../lib/forward/mcp/message.ts'
-import { Child } from '../../../../lib/forward/mcp/stdio/child.ts'
-import { Children } from '../../../../lib/forward/mcp/stdio/children.ts'
-import type { Graces } from '../../../../lib/forward/mcp/stdio/ending.ts'
-import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start.ts'
-import type { LinkOwner, Outgoing } from '../../../../lib/forward/mcp/types.ts'
+import type { McpLimits } from '../../../../lib/core/bounds.ts'
+import { Log } from '../../../../lib/core/log.ts'
+import type { RpcMessage } from '../../../../lib/forward/mcp/json-rpc.ts'
+import { McpChildProcess } from '../../../../lib/forward/mcp/stdio/child-process.ts'
+import { ChildProcesses } from '../../../../lib/forward/mcp/stdio/child-processes.ts'
+import type { GracePeriods } from '../../../../lib/forward/mcp/stdio/end-child.ts'
+import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start-child.ts'
+import type { TargetLinkOwner, OutgoingMessage } from '../../../../lib/forward/mcp/target-link.ts'
 import { childFile } from '../../../support/children/child-file.ts'
 import { deadline } from '../../../support/deadline.ts'
 
@@ -17,12 +17,12 @@ const WAIT_MS = 30_000
 const POLL_MS = 10
 
 /** So short that specs are quick, so long that a child that obeys is not killed. */
-export const QUICK: Graces = { stdin: 300, term: 300, drain: 300 }
+export const QUICK: GracePeriods = { stdin: 300, term: 300, drain: 300 }
 
 /** Graces that no spec could wait for: a child that obeys has all the time. */
-export const NEVER: Graces = { stdin: 600_000, term: 600_000, drain: 300 }
+export const NEVER: GracePeriods = { stdin: 600_000, term: 600_000, drain: 300 }
 
-export class Owner implements LinkOwner {
+export class Owner implements TargetLinkOwner {
   readonly label = 'spec'
   readonly messages: string[] = []
   readonly failures: [number: number, reason: string][] = []
@@ -30,7 +30,7 @@ export class Owner implements LinkOwner {
   /** Told of each message. */
   onMessage: (() => void) | null = null
 
-  received(message: Message): void {
+  received(message: RpcMessage): void {
     this.messages.push(message.bytes.toString('utf8'))
     this.onMessage?.()
   }
@@ -70,9 +70,9 @@ export class Family {
   log = ''
   /** Of all that were ever opened. */
   readonly pids: number[] = []
-  readonly children: Children
+  readonly children: ChildProcesses
 
-  constructor(limits: Partial<McpLimits> = {}, graces: Graces = QUICK) {
+  constructor(limits: Partial<McpLimits> = {}, graces: GracePeriods = QUICK) {
     const log = new Log({
       level: 'info',
       format: 'text',
@@ -81,17 +81,21 @@ export class Family {
         done()
       },
     })
-    this.children = new Children({ maxChildren: 8, maxMessageBytes: 1e6, ...limits }, log, graces)
+    this.children = new ChildProcesses(
+      { maxChildren: 8, maxMessageBytes: 1e6, ...limits },
+      log,
+      graces,
+    )
   }
 
-  /** One of `faults.ts`. */
-  open(owner: LinkOwner, ...args: readonly string[]): Child {
+  /** One of `prompt.ts`. */
+  open(owner: TargetLinkOwner, ...args: readonly string[]): McpChildProcess {
     return this.run(owner, targetOf('faults', args))
   }
 
-  run(owner: LinkOwner, target: StdioTarget): Child {
+  run(owner: TargetLinkOwner, target: StdioTarget): McpChildProcess {
     const link = this.children.open(target, owner)
-    if (!(link instanceof Child)) throw new Error(`no child: ${JSON.stringify(link)}`)
+    if (!(link instanceof McpChildProcess)) throw new Error(`no child: ${JSON.stringify(link)}`)
     this.pids.push(link.pid)
     return link
   }
@@ -119,7 +123,7 @@ export function targetOf(file: string, args: readonly string[] = []): StdioTarge
 }
 
 /** For the link: the session's number is the id. */
-export function request(number: number, method = 'ping', params = '{}'): Outgoing {
+export function request(number: number, method = 'ping', params = '{}'): OutgoingMessage {
   const text = `{"jsonrpc":"2.0","id":${number},"method":"${method}","params":${params}}`
   return { bytes: Buffer.from(text), number, fields: [] }
 }
@@ -128,7 +132,7 @@ type FamilyTest = (
   name: string,
   body: (family: Family) => Promise<void>,
   limits?: Partial<McpLimits>,
-  graces?: Graces,
+  graces?: GracePeriods,
 ) => void
 
 /** Tests with a family each, of which no process is left afterwards. */

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Child } from '../../../../lib/forward/mcp/stdio/child.ts'
+import type { McpChildProcess } from '../../../../lib/forward/mcp/stdio/child-process.ts'
 import { Owner, familyTests, isRunning, until } from './owner.ts'
 
 /** What pipes and streams may hold of a child's output between its write and our owner. */
 const IN_BETWEEN = 2_000_000
 
 /** Bytes a process has written so far, by the system's own count. */
-function writtenBy({ pid }: Child): number {
+function writtenBy({ pid }: McpChildProcess): number {
   return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'latin1'))?.[1])
 }
 

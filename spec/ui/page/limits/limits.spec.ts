@@ -13,7 +13,7 @@ import {
   tightestKey,
   tightnessOf,
 } from '../../../../lib/ui/page/limits/words.ts'
-import type { LimitRule } from '../../../../lib/ui/api.ts'
+import type { LimitRule } from '../../../../lib/admin/page-api/page-api-types.ts'
 
 function rule(more: Partial<LimitRule> = {}): LimitRule {
   return {

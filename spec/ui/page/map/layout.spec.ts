@@ -7,7 +7,7 @@ import type { Layout } from '../../../../lib/ui/page/map/layout.ts'
 import { farFrom, strength } from '../../../../lib/ui/page/map/lines.ts'
 import type { Rect } from '../../../../lib/ui/page/map/lines.ts'
 import { graphOf } from '../../../../lib/ui/page/map/model.ts'
-import type { MapView } from '../../../../lib/ui/api.ts'
+import type { MapView } from '../../../../lib/admin/page-api/page-api-types.ts'
 import { backend, gateway, listener, map, mapOf, policy, route } from './map-data.ts'
 
 function drawn(view: MapView, width = 1200): Layout {

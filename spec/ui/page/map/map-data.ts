@@ -7,7 +7,7 @@ import type {
   MapView,
   PolicyNode,
   RouteNode,
-} from '../../../../lib/ui/api.ts'
+} from '../../../../lib/admin/page-api/page-api-types.ts'
 
 export function policy(kind: string, more: Partial<PolicyNode> = {}): PolicyNode {
   return { kind, from: null, config: {}, problems: [], ...more }

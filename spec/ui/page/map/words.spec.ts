@@ -16,7 +16,7 @@ import {
 } from '../../../../lib/ui/page/map/words.ts'
 import { besideOf, findBox } from '../../../../lib/ui/page/map/find.ts'
 import { graphOf } from '../../../../lib/ui/page/map/model.ts'
-import type { RouteTraffic } from '../../../../lib/ui/api.ts'
+import type { RouteTraffic } from '../../../../lib/admin/page-api/page-api-types.ts'
 import { backend, mapOf, policy, route } from './map-data.ts'
 
 const words = suite('ui/page/graph-words')

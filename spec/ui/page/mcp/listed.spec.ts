@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { McpBackendView } from '../../../../lib/ui/api.ts'
+import type { McpBackendView } from '../../../../lib/admin/page-api/page-api-types.ts'
 import { formOf } from '../../../../lib/ui/page/mcp/form-model.ts'
 import { curlOf } from '../../../../lib/ui/page/mcp/curl.ts'
 import { offerOf } from '../../../../lib/ui/page/mcp/listed.ts'

@@ -2,7 +2,12 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { ListenerNode, MapView, PolicyNode, RouteNode } from '../../../../lib/ui/api.ts'
+import type {
+  ListenerNode,
+  MapView,
+  PolicyNode,
+  RouteNode,
+} from '../../../../lib/admin/page-api/page-api-types.ts'
 import { deniedRules } from '../../../../lib/ui/page/overview/denied-rules.ts'
 import type { SeenRequest } from '../../../../lib/ui/page/parts/requests.ts'
 

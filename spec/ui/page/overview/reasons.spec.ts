@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { ErrorCode } from '../../../../lib/base/errors.ts'
-import type { Outcome } from '../../../../lib/base/types.ts'
-import type { TokenFault } from '../../../../lib/enforce/token/types.ts'
+import type { ErrorCode } from '../../../../lib/core/errors.ts'
+import type { Outcome } from '../../../../lib/core/types.ts'
+import type { TokenFault } from '../../../../lib/enforce/auth/token-verifier.ts'
 import { outcomeReason, reasonOf } from '../../../../lib/ui/page/overview/reasons.ts'
 
 const reasons = suite('ui/page/reasons')

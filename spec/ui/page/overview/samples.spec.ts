@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Sample } from '../../../../lib/ui/api.ts'
+import type { Sample } from '../../../../lib/admin/page-api/page-api-types.ts'
 import {
   joined,
   lately,

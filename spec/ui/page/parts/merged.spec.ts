@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LogLine } from '../../../../lib/ui/api.ts'
+import type { LogLine } from '../../../../lib/admin/page-api/page-api-types.ts'
 import { merged, missingIn } from '../../../../lib/ui/page/parts/merged.ts'
 
 const merging = suite('ui/page/merged')

@@ -1,0 +1,13 @@
+// A request body larger than the gateway takes; one that announces itself is refused before its first byte.
+
+import type { WireLimits } from '../core/bounds.ts'
+import { GatewayError } from '../core/errors.ts'
+
+export function checkBodyLength(length: number, { maxBodyBytes }: WireLimits): GatewayError | null {
+  if (length <= maxBodyBytes) return null
+  return new GatewayError(
+    'BODY_TOO_LARGE',
+    `request body too large: ${length} bytes, at most ${maxBodyBytes} (frontendPolicies.http.maxBodyBytes)`,
+    { limit: ['maxBodyBytes', maxBodyBytes] },
+  )
+}

@@ -1,0 +1,288 @@
+// What operators and their tools ask: small HTTP servers apart from the traffic, on loopback unless told otherwise.
+
+import { existsSync, lstatSync, unlinkSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+import type { AdminAddress, ProcessConfig } from '../config/config-types.ts'
+import { hostOfAuthority, isLoopback } from '../core/addresses.ts'
+import { ListeningSockets } from '../core/listening-sockets.ts'
+import type { OpenedPort, PortAddress, SocketPath } from '../core/listening-sockets.ts'
+import type { RefusalCounter } from '../core/refusal-counter.ts'
+import type { EndpointTable, FallbackHandler } from './endpoint-types.ts'
+import { findCrossSiteRefusal } from './other-sites.ts'
+import type { BrowserHeader } from './other-sites.ts'
+
+/** What it is called, and the setting that says where it is. */
+export interface AdminInterface {
+  readonly name: string
+  readonly setting: string
+  /** How many may be connected; without it, MAX_CONNECTIONS. */
+  readonly connections?: number
+  readonly refusals?: RefusalCounter | null
+}
+
+const DEFAULT_INTERFACE: AdminInterface = {
+  name: 'the admin interface',
+  setting: 'config.adminAddr',
+}
+
+interface AdminBind {
+  readonly host?: string
+  readonly port?: number
+  readonly path?: string
+  readonly label: string
+  readonly exposure: AdminExposure
+  /** A machine without it does without it. */
+  readonly isOptional: boolean
+}
+
+const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'it is in use by another process',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EACCES: 'permission denied',
+}
+
+/** Admin requests are small and few; what is slow is cut. */
+const REQUEST_TIMEOUT = 10_000
+const CHECK_INTERVAL = 1_000
+const MAX_CONNECTIONS = 64
+/** A page has two streams, and asks for more now and then. */
+const CONNECTIONS_PER_READER = 2
+
+/** Of a place that has the page. */
+export function maxConnectionsFor({ maxReaders }: Pick<ProcessConfig, 'maxReaders'>): number {
+  return Math.max(MAX_CONNECTIONS, CONNECTIONS_PER_READER * maxReaders)
+}
+
+export class AdminServer {
+  readonly #endpoints: EndpointTable
+  readonly #reportTrouble: (message: string) => void
+  readonly #identity: AdminInterface
+  readonly #fallback: FallbackHandler
+  readonly #servers: [Server, OpenedPort][] = []
+
+  /** `troubled`: a connection cannot be taken just now, for want of file descriptors mostly. */
+  constructor(
+    endpoints: EndpointTable,
+    troubled: (message: string) => void,
+    place = DEFAULT_INTERFACE,
+    fallback: FallbackHandler = () => false,
+  ) {
+    this.#endpoints = endpoints
+    this.#identity = place
+    this.#reportTrouble = troubled
+    this.#fallback = fallback
+  }
+
+  /** Where it listens, for the log; nowhere when it is off. Throws when it cannot, and listens nowhere. */
+  async listen(address: AdminAddress, sockets = new ListeningSockets()): Promise<string[]> {
+    const labels: string[] = []
+    for (const bind of bindsOf(address)) {
+      try {
+        const place = listenPlaceOf(bind)
+        if ('path' in place && !sockets.isInherited(place)) await removeStaleSocket(place.path)
+        await this.#open(bind, (server) => sockets.open(server, place))
+        labels.push(bind.label)
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException
+        if (bind.isOptional && code !== 'EADDRINUSE') continue
+        this.close()
+        const reason = LISTEN_ERROR_TEXTS[code ?? ''] ?? message
+        const { name, setting } = this.#identity
+        throw new Error(`cannot open ${name} (${setting}) on ${bind.label}: ${reason}`)
+      }
+    }
+    return labels
+  }
+
+  /** No more connections come; what is being answered goes on until `close`. */
+  stopAccepting(): void {
+    for (const [, opened] of this.#servers) opened.close()
+  }
+
+  close(): void {
+    for (const [server, opened] of this.#servers.splice(0)) {
+      if (server.listening) opened.close()
+      server.closeAllConnections()
+    }
+  }
+
+  async #open(
+    { exposure }: AdminBind,
+    open: (server: Server) => Promise<OpenedPort>,
+  ): Promise<void> {
+    const server = createServer(
+      {
+        requestTimeout: REQUEST_TIMEOUT,
+        headersTimeout: REQUEST_TIMEOUT,
+        connectionsCheckingInterval: CHECK_INTERVAL,
+      },
+      (request, response) => void this.#serve(request, response, exposure),
+    )
+    const { connections = MAX_CONNECTIONS, refusals } = this.#identity
+    server.maxConnections = connections
+    server.on('drop', () => refusals?.count('adminConnections', connections))
+    this.#servers.push([server, await open(server)])
+    server.on('error', ({ message }) => this.#reportTrouble(message))
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    exposure: AdminExposure,
+  ): Promise<void> {
+    const url = parseRequestUrl(request)
+    const { method = '', headers } = request
+    const asked = { method, path: url?.pathname ?? '', headers }
+    const refusal = checkAdminRequest(asked, exposure, this.#identity.name)
+    if (refusal !== null) {
+      // A page that is kept out must not keep others out by the connections it leaves behind.
+      response.setHeader('connection', 'close')
+      return sendText(response, 403, refusal)
+    }
+    if (url === null) return sendText(response, 404, 'not found')
+    try {
+      await this.#handle(request, response, url)
+    } catch (error) {
+      if (response.headersSent) response.destroy()
+      else sendText(response, 500, error instanceof Error ? error.message : 'error')
+    }
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const methods = this.#endpoints[url.pathname]
+    if (methods === undefined) {
+      if (!this.#fallback(request, response, url)) sendText(response, 404, 'not found')
+      return
+    }
+    const handler = methods[request.method ?? '']
+    if (handler !== undefined) return handler(request, response, url)
+    response.setHeader('allow', Object.keys(methods).join(', '))
+    sendText(response, 405, '')
+  }
+}
+
+export function sendText(response: ServerResponse, status: number, text: string): void {
+  sendContent(response, status, 'text/plain', text === '' ? '' : text + '\n')
+}
+
+/** Nothing but what it says: no script, no style, no frame around it. */
+const PAGE_POLICY =
+  "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+export function sendHtml(response: ServerResponse, html: string): void {
+  response.setHeader('content-security-policy', PAGE_POLICY)
+  response.setHeader('referrer-policy', 'no-referrer')
+  sendContent(response, 200, 'text/html; charset=utf-8', html)
+}
+
+export function sendJson(response: ServerResponse, value: unknown): void {
+  response.setHeader('cache-control', 'no-store')
+  sendContent(response, 200, 'application/json', JSON.stringify(value, null, 2) + '\n')
+}
+
+function sendContent(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(text)
+}
+
+function parseRequestUrl(request: IncomingMessage): URL | null {
+  const target = request.url ?? '/'
+  return URL.canParse(target, 'http://admin') ? new URL(target, 'http://admin') : null
+}
+
+/** Not all in one: with a port that is undefined, Node passes over the path and opens a port to everyone. */
+function listenPlaceOf({ host = '', port = 0, path }: AdminBind): PortAddress | SocketPath {
+  return path === undefined ? { host, port } : { path }
+}
+
+function bindsOf(address: AdminAddress): AdminBind[] {
+  switch (address.kind) {
+    case 'off':
+      return []
+    case 'unix': {
+      const { path } = address
+      return [{ path, label: `unix:${path}`, exposure: 'unix', isOptional: false }]
+    }
+    case 'localhost': {
+      const { port } = address
+      return [
+        {
+          host: '127.0.0.1',
+          port,
+          label: `127.0.0.1:${port}`,
+          exposure: 'loopback',
+          isOptional: false,
+        },
+        { host: '::1', port, label: `[::1]:${port}`, exposure: 'loopback', isOptional: true },
+      ]
+    }
+    case 'tcp': {
+      const { host, port } = address
+      const label = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+      const exposure = isLoopback(host) ? 'loopback' : 'open'
+      return [{ host, port, label, exposure, isOptional: false }]
+    }
+  }
+}
+
+// Keeps web pages away from what is for operators: a page a user visits can make the browser ask loopback, by a
+// foreign Origin or by a name of its own that it points there.
+
+/** `loopback`: only names that mean this machine. `open`: bound elsewhere on purpose. `unix`: no page gets there. */
+export type AdminExposure = 'loopback' | 'open' | 'unix'
+
+/** Of a request. */
+export interface AdminRequest {
+  readonly method: string
+  /** Without the query, and resolved: no `..` is left in it. */
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Why a request is refused, or null. `name` is what it asked. */
+export function checkAdminRequest(
+  { method, path, headers }: AdminRequest,
+  exposure: AdminExposure,
+  name = 'the admin interface',
+): string | null {
+  const { host = '' } = headers
+  if (exposure === 'loopback' && host !== '' && !isLoopback(hostOfAuthority(host)))
+    return `forbidden: ${name} answers to loopback names only`
+  const field = (one: BrowserHeader): string | undefined => headers[one]?.toString()
+  return findCrossSiteRefusal(
+    { method, path, header: field },
+    name,
+    (origin) => origin === `http://${host}`,
+  )
+}
+
+// Makes room for a unix socket: one that nobody listens on is left over and goes; anything else stays.
+
+async function removeStaleSocket(path: string): Promise<void> {
+  // To listen there would fail for want of permission, whatever the reason.
+  if (!existsSync(dirname(path))) throw new Error('there is no such folder')
+  const facts = lstatSync(path, { throwIfNoEntry: false })
+  if (facts === undefined) return
+  if (!facts.isSocket()) throw new Error('the file exists and is no socket')
+  if (await isInUse(path)) throw new Error('it is in use by another process')
+  unlinkSync(path)
+}
+
+/** Only a refusal tells that nobody listens: one that is busy or not for us fails in other ways. */
+function isInUse(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
+  })
+}

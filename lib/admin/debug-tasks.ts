@@ -1,0 +1,109 @@
+// /debug/tasks: the live tree of the process: who is connected, what each request waits for, which sessions and child
+// processes there are.
+
+import type { EndpointTable } from './endpoint-types.ts'
+import { describeChildProcess, limitList, MAX_LISTED_ENTRIES } from '../core/runtime-views.ts'
+import type {
+  ChildProcessView,
+  ConnectionView,
+  McpGroupView,
+  ListenerView,
+  LiveSnapshot,
+} from '../core/runtime-views.ts'
+import { sendJson } from './admin-server.ts'
+
+export function createTasksEndpoints(live: () => LiveSnapshot): EndpointTable {
+  return {
+    '/debug/tasks': { GET: (_request, response) => sendJson(response, describeTasks(live())) },
+  }
+}
+
+export function describeTasks(live: LiveSnapshot): unknown {
+  const pools = limitList(live.pools, (pool) => pool)
+  return {
+    captured_at_unix_ms: Date.now(),
+    listeners: live.listeners.map(describeListener),
+    mcp: describeMcp(live),
+    pools: pools.shown,
+    ...countIfPresent('pools_more', pools.more),
+    trace_watchers: live.watchers,
+    resources: countResources(),
+  }
+}
+
+function describeListener({ bytesIn, bytesOut, connections, ...listener }: ListenerView): unknown {
+  return {
+    ...listener,
+    bytes_in: bytesIn,
+    bytes_out: bytesOut,
+    connections: connections.shown.map(describeConnection),
+    ...countIfPresent('more', connections.more),
+  }
+}
+
+function describeConnection(connection: ConnectionView): unknown {
+  const { age, bytesIn, bytesOut, exchanges, ...rest } = connection
+  return {
+    ...rest,
+    age_ms: age,
+    bytes_in: bytesIn,
+    bytes_out: bytesOut,
+    exchanges: exchanges.shown.map(
+      ({ age: since, bytesOut: sent, endpoint, paused, ...exchange }) => ({
+        ...exchange,
+        backend: endpoint,
+        age_ms: since,
+        bytes_out: sent,
+        paused: paused.join(),
+      }),
+    ),
+    ...countIfPresent('more', exchanges.more),
+  }
+}
+
+/** A child stands below its session; one whose session is over stands by itself until it has ended. */
+function describeMcp({ groups, children }: LiveSnapshot): unknown {
+  const shown = children.slice(0, MAX_LISTED_ENTRIES).map(describeChild)
+  const known = new Set(groups.flatMap(({ sessions }) => sessions.shown.map(({ id }) => id)))
+  return {
+    backends: groups.map((group) => describeGroup(group, shown)),
+    other_children: shown.filter(({ session }) => !known.has(session)),
+    ...countIfPresent('children_more', children.length - shown.length),
+  }
+}
+
+function describeGroup(
+  { backend, open, sessions }: McpGroupView,
+  children: readonly ChildTask[],
+): unknown {
+  return {
+    backend,
+    open,
+    sessions: sessions.shown.map(({ id, age, idle, ...session }) => ({
+      id,
+      ...session,
+      age_ms: age,
+      idle_ms: idle,
+      children: children.filter((child) => child.session === id),
+    })),
+    ...countIfPresent('more', sessions.more),
+  }
+}
+
+type ChildTask = ReturnType<typeof describeChild>
+
+function describeChild(view: ChildProcessView) {
+  const { age, rss, lastStderr, ...child } = describeChildProcess(view)
+  return { ...child, age_ms: age, rss_bytes: rss, last_stderr: lastStderr }
+}
+
+/** Timers, sockets and the like of this process, by what Node calls them. */
+export function countResources(): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of process.getActiveResourcesInfo()) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+function countIfPresent(name: string, count: number): Record<string, number> {
+  return count === 0 ? {} : { [name]: count }
+}

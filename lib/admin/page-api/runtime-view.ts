@@ -1,0 +1,91 @@
+// /api/runtime: what the process is, where it listens, and its traffic.
+
+import { bindKeyOf } from '../../config/bind-key.ts'
+import { formatAddress } from '../../config/show.ts'
+import type { Config, GatewayConfig } from '../../config/config-types.ts'
+import { limitList } from '../../core/runtime-views.ts'
+import type { ListenerCounts } from '../../core/runtime-views.ts'
+import { VERSION } from '../../core/version.ts'
+import type { ListenerState, RouteTraffic, RuntimeView } from './page-api-types.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
+
+type RuntimeExtras = Pick<RuntimeView, 'place' | 'samples' | 'isRefused' | 'workers'>
+
+export function buildRuntimeView(facts: GatewayFacts, more: RuntimeExtras): RuntimeView {
+  const { place, samples, isRefused, workers } = more
+  const { config, generation, loadedAt } = facts.inForce()
+  const listeners = facts.listeners()
+  return {
+    place,
+    version: VERSION,
+    node: process.version,
+    startedAt: Math.round(performance.timeOrigin),
+    readiness: facts.readiness(),
+    generation,
+    loadedAt: loadedAt.getTime(),
+    file: config.file,
+    listeners: config.gateways.map((gateway) => gatewayListenerStateOf(gateway, listeners)),
+    routes: limitList(sortByRequests(config, facts.traffic()), (traffic) => traffic),
+    samples,
+    isRefused,
+    workers,
+  }
+}
+
+function gatewayListenerStateOf(
+  gateway: GatewayConfig,
+  all: readonly ListenerCounts[],
+): ListenerState {
+  const { name, listeners } = gateway
+  const own = listenersOfGateway(gateway, all)
+  return {
+    name,
+    bind: formatBind(gateway),
+    protocol: listeners[0]?.protocol ?? 'HTTP',
+    state: listenerStateOf(gateway, all),
+    open: own.reduce((sum, { open }) => sum + open, 0),
+    accepted: own.reduce((sum, { accepted }) => sum + accepted, 0),
+    routes: listeners.reduce((sum, { routes }) => sum + routes.length, 0),
+  }
+}
+
+export function formatBind({ address, port }: GatewayConfig): string {
+  return formatAddress({ host: address, port })
+}
+
+/** A port that a reload closed and opened again is open, however many still leave the old one. */
+export function listenerStateOf(
+  gateway: GatewayConfig,
+  all: readonly ListenerCounts[],
+): ListenerCounts['state'] {
+  const states = listenersOfGateway(gateway, all).map(({ state }) => state)
+  return states.find((state) => state === 'open') ?? states[0] ?? 'closed'
+}
+
+function listenersOfGateway(
+  { port }: GatewayConfig,
+  all: readonly ListenerCounts[],
+): ListenerCounts[] {
+  return all.filter(({ bind }) => bind === bindKeyOf(port))
+}
+
+/** Those with the most requests first; a listener stands for what none of its routes took. */
+function sortByRequests(
+  config: Config,
+  traffic: ReturnType<GatewayFacts['traffic']>,
+): RouteTraffic[] {
+  const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
+  const routes = listeners.flatMap((listener) => listener.routes.map(({ key }) => key))
+  const others = listeners.map(({ key }) => key).filter((key) => traffic.has(key))
+  return [...routes, ...others]
+    .map((key) => routeTrafficOf(key, traffic))
+    .sort((one, other) => other.requests - one.requests)
+}
+
+export function routeTrafficOf(
+  key: string,
+  traffic: ReturnType<GatewayFacts['traffic']>,
+): RouteTraffic {
+  const { requests = 0, errors = 0, refused = 0 } = traffic.get(key) ?? {}
+  return { key, requests, errors, refused }
+}

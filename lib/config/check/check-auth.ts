@@ -1,0 +1,229 @@
+// Authentication policies → with their key sets and password files read.
+
+import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
+import { MAX_CEL_JSON_DEPTH } from '../../expressions/meter.ts'
+import { jsonToCel } from '../../expressions/json-values.ts'
+import { findPublicKeyFault, MIN_RSA_BITS } from '../public-key.ts'
+import type { PublicKeyFault } from '../public-key.ts'
+import type {
+  ApiKeyConfig,
+  BasicAuthConfig,
+  CredentialLocation,
+  JwtAuthConfig,
+  KeySet,
+  McpAuthenticationConfig,
+  PublicKey,
+  TokenRules,
+} from '../policy-types.ts'
+import type { ConfigPath } from '../config-error.ts'
+import type {
+  API_KEY,
+  BASIC_AUTH,
+  JWT_AUTH,
+  JwksShape,
+  MCP_AUTHENTICATION,
+} from '../shape/auth-shapes.ts'
+import type { CheckContext } from './check-context.ts'
+import { parseHtpasswd } from '../htpasswd.ts'
+
+const BEARER: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Bearer ' }
+const BASIC = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const
+const LEEWAY = 60_000
+
+export function checkMcpAuthentication(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: z.output<typeof MCP_AUTHENTICATION>,
+): McpAuthenticationConfig {
+  return {
+    ...buildTokenRules(context, path, shape),
+    mode: shape.mode,
+    location: shape.authorizationLocation ?? BEARER,
+    provider: shape.provider ?? null,
+    issuerMode: shape.issuerMode,
+    clientId: shape.clientId,
+    clientSecret: shape.clientSecret,
+    resourceMetadata: shape.resourceMetadata,
+  }
+}
+
+export function checkJwtAuth(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: z.output<typeof JWT_AUTH>,
+): JwtAuthConfig {
+  const providers =
+    'providers' in shape
+      ? checkTokenProviders(context, [...path, 'providers'], shape.providers)
+      : [buildTokenRules(context, path, shape)]
+  return { mode: shape.mode, location: shape.location ?? BEARER, providers }
+}
+
+/** A token is checked by the rules of the issuer it names, so each has one set of them. */
+function checkTokenProviders(
+  context: CheckContext,
+  path: ConfigPath,
+  shapes: readonly TokenShape[],
+): TokenRules[] {
+  return shapes.map((one, at) => {
+    const before = shapes.findIndex(({ issuer }) => issuer === one.issuer)
+    if (before < at)
+      context.problem(
+        [...path, at, 'issuer'],
+        `got the issuer of providers[${before}], expected another: list all audiences there`,
+      )
+    return buildTokenRules(context, [...path, at], one)
+  })
+}
+
+interface TokenShape {
+  issuer: string
+  audiences?: string[] | undefined
+  jwks?: JwksShape | undefined
+  jwtValidationOptions?: { requiredClaims: string[]; leeway: number } | undefined
+}
+
+function buildTokenRules(context: CheckContext, path: ConfigPath, shape: TokenShape): TokenRules {
+  const { requiredClaims = ['exp'], leeway = LEEWAY } = shape.jwtValidationOptions ?? {}
+  return {
+    issuer: shape.issuer,
+    audiences: shape.audiences ?? [],
+    jwks: checkKeySet(context, [...path, 'jwks'], shape.jwks),
+    requiredClaims,
+    leeway,
+  }
+}
+
+/** Text is JSON, a URL or the name of a file, told by how it starts. */
+function checkKeySet(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: JwksShape | undefined,
+): KeySet {
+  if (shape === undefined) return { kind: 'derived' }
+  if (typeof shape === 'object' && 'url' in shape) return { kind: 'url', url: shape.url }
+  const text = typeof shape === 'string' ? shape : shape.file
+  if (typeof shape === 'string') {
+    if (/^\s*\{/.test(text)) return { kind: 'keys', keys: checkKeys(context, path, text) }
+    if (/^https?:\/\//i.test(text)) {
+      if (!URL.canParse(text)) context.problem(path, `got '${text}', expected a URL`)
+      else if (new URL(text).username + new URL(text).password !== '')
+        context.problem(path, 'got a URL with a user name, expected none: it would be shown')
+      return { kind: 'url', url: text }
+    }
+  }
+  const [, scheme] = /^([a-z][\w+.-]*):\/\//i.exec(text) ?? []
+  if (scheme !== undefined && scheme.toLowerCase() !== 'file') {
+    context.problem(path, `got a URL of the scheme '${scheme}', expected http, https or file`)
+    return { kind: 'keys', keys: [] }
+  }
+  const written = context.readFile(path, keyFilePathOf(context, path, text), 'a JSON Web Key Set')
+  return { kind: 'keys', keys: written === '' ? [] : checkKeys(context, path, written) }
+}
+
+function keyFilePathOf(context: CheckContext, path: ConfigPath, text: string): string {
+  if (!text.startsWith('file:')) return text
+  try {
+    return fileURLToPath(text)
+  } catch {
+    context.problem(path, `got '${text}', expected a URL such as file:///etc/keys.json`)
+    return text
+  }
+}
+
+function checkKeys(context: CheckContext, path: ConfigPath, text: string): PublicKey[] {
+  const fail = (message: string): PublicKey[] => {
+    context.problem(path, message)
+    return []
+  }
+  let data: unknown
+  try {
+    data = JSON.parse(text)
+  } catch {
+    return fail('got a key set that is no JSON, expected {"keys": […]}')
+  }
+  const { keys } = (data ?? {}) as { keys?: unknown }
+  if (!Array.isArray(keys) || keys.length === 0)
+    return fail('got a key set without keys, expected {"keys": […]}')
+  const seen = new Map<string, number>()
+  for (const [at, key] of keys.entries()) {
+    const fault = findPublicKeyFault(key)
+    // Providers put keys for other uses beside these.
+    if (fault === 'not for signatures') continue
+    if (fault !== null) return fail(`key ${at} of the set: ${WRONG_KEYS[fault]}`)
+    const { kid } = key as PublicKey
+    const before = seen.get(kid)
+    if (before !== undefined)
+      return fail(`key ${at} of the set: got the kid of key ${before}, expected another`)
+    seen.set(kid, at)
+  }
+  return keys as PublicKey[]
+}
+
+/** HMAC keys and private keys have no place at a verifier. */
+const WRONG_KEYS: Readonly<Record<Exclude<PublicKeyFault, 'not for signatures'>, string>> = {
+  'no object': 'expected an object',
+  'no kid': 'the key is missing the `kid` attribute',
+  'key type': 'expected kty to be one of RSA, EC, OKP',
+  private: 'got a private key, expected its public part only',
+  malformed: 'the key cannot be read, expected a public key',
+  'too short': `got a short RSA key, expected at least ${MIN_RSA_BITS} bits`,
+}
+
+export function checkApiKey(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: z.output<typeof API_KEY>,
+): ApiKeyConfig {
+  const seen = new Map<string, number>()
+  const keys = shape.keys.map(({ key, keyHash = '', metadata, allowedModels }, at) => {
+    const hash =
+      key === undefined
+        ? keyHash.slice('sha256:'.length).toLowerCase()
+        : createHash('sha256').update(key).digest('hex')
+    const before = seen.get(hash)
+    if (before !== undefined)
+      context.problem([...path, 'keys', at], `got the key of keys[${before}], expected another`)
+    seen.set(hash, at)
+    if (!isReadable(metadata))
+      context.problem(
+        [...path, 'keys', at, 'metadata'],
+        `got fields within fields within fields, expected at most ${MAX_CEL_JSON_DEPTH} of them`,
+      )
+    return { hash, metadata, allowedModels }
+  })
+  return { mode: shape.mode, location: shape.location ?? BEARER, keys }
+}
+
+/** By expressions. */
+function isReadable(metadata: unknown): boolean {
+  try {
+    jsonToCel(metadata)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function checkBasicAuth(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: z.output<typeof BASIC_AUTH>,
+): BasicAuthConfig {
+  const { htpasswd, mode, realm, authorizationLocation } = shape
+  const place = [...path, 'htpasswd']
+  const text =
+    typeof htpasswd === 'string'
+      ? htpasswd
+      : context.readFile(place, htpasswd.file, 'an htpasswd file')
+  const users = parseHtpasswd(text, (message) => context.problem(place, message))
+  return { mode, realm, location: basicLocation(authorizationLocation), users }
+}
+
+/** In its own headers a credential stands behind its scheme, whether that was written or not. */
+function basicLocation(written: CredentialLocation = BASIC): CredentialLocation {
+  const isOwn = written.kind === 'header' && /^(?:proxy-)?authorization$/.test(written.name)
+  return isOwn && written.prefix === '' ? { ...written, prefix: BASIC.prefix } : written
+}

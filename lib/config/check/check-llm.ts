@@ -1,0 +1,303 @@
+// `llm` → models that know their provider, most literal name first.
+
+import { nearest } from '../../text/nearest-name.ts'
+import type {
+  AiConfig,
+  AiEntry,
+  AiPolicyConfig,
+  AiProvider,
+  LlmConfig,
+  LlmModel,
+  VirtualModel,
+} from '../backend-types.ts'
+import type { ConfigPath } from '../config-error.ts'
+import type { BackendTlsConfig, EndpointAddress } from '../config-types.ts'
+import type {
+  AiShape,
+  LlmShape,
+  ModelShape,
+  ParamsShape,
+  VirtualModelShape,
+} from '../shape/llm-shapes.ts'
+import {
+  buildBackendAuth,
+  buildKeyAuth,
+  checkBackendTls,
+  SYSTEM_TLS,
+} from './check-backend-policies.ts'
+import type { CheckContext } from './check-context.ts'
+import { mapOrNull } from './check-policies.ts'
+
+export function checkLlm(context: CheckContext, shape: LlmShape): LlmConfig {
+  checkNames(context, ['llm', 'providers'], shape.providers)
+  checkNames(context, ['llm', 'models'], shape.models)
+  checkNames(context, ['llm', 'virtualModels'], shape.virtualModels, shape.models)
+  const models = shape.models.map((model, at) =>
+    checkModel(context, ['llm', 'models', at], model, shape),
+  )
+  return {
+    models: models.toSorted((a, b) => literalLengthOf(b.name) - literalLengthOf(a.name)),
+    virtualModels: shape.virtualModels.map((model, at) =>
+      checkVirtualModel(context, ['llm', 'virtualModels', at, 'routing'], model, models),
+    ),
+  }
+}
+
+function literalLengthOf(name: string): number {
+  return name.replace('*', '').length
+}
+
+interface NamedEntry {
+  readonly name: string
+}
+
+function checkNames(
+  context: CheckContext,
+  path: ConfigPath,
+  list: readonly NamedEntry[],
+  others: readonly NamedEntry[] = [],
+): void {
+  list.forEach(({ name }, at) => {
+    const taken = [...others, ...list.slice(0, at)]
+    if (taken.some((other) => other.name === name))
+      context.problem(
+        [...path, at, 'name'],
+        `got '${name}' a second time, expected names to differ`,
+      )
+  })
+}
+
+type ProviderShape = ModelShape['provider']
+
+const NO_PARAMS: ParamsShape = {
+  model: null,
+  apiKey: null,
+  baseUrl: null,
+  awsRegion: null,
+  azureResourceName: null,
+  azureResourceType: null,
+  azureApiVersion: null,
+  hostOverride: null,
+  pathOverride: null,
+  pathPrefix: null,
+}
+
+function checkModel(
+  context: CheckContext,
+  path: ConfigPath,
+  model: ModelShape,
+  llm: LlmShape,
+): LlmModel {
+  const named = resolveProviderReference(context, [...path, 'provider', 'reference'], model, llm)
+  const written = named?.provider ?? dropUnresolvedReference(model.provider)
+  const params = mergeParams(named?.params ?? NO_PARAMS, model.params ?? NO_PARAMS)
+  const provider = buildProvider(context, path, written, params)
+  const where = buildProviderLocation(context, [...path, 'params'], provider, params)
+  const tls = mapOrNull(model.backendTLS, (one) =>
+    checkBackendTls(context, [...path, 'backendTLS'], one),
+  )
+  return {
+    name: model.name,
+    visibility: model.visibility,
+    entry: {
+      name: named?.name ?? provider.kind,
+      provider,
+      ...where.entry,
+      auth: params.apiKey === null ? null : buildKeyAuth(params.apiKey),
+      tls: tls ?? where.tls,
+    },
+    authorization: model.authorization ?? null,
+    defaults: model.defaults,
+    overrides: model.overrides,
+    requestHeaders: model.requestHeaders ?? null,
+    responseHeaders: model.responseHeaders ?? null,
+  }
+}
+
+/** A reference that leads nowhere is told already. */
+function dropUnresolvedReference(provider: ProviderShape): ProviderShape {
+  return typeof provider === 'object' && provider.custom === undefined ? 'mock' : provider
+}
+
+/** What a model says itself comes before what its provider says. */
+function mergeParams(base: ParamsShape, own: ParamsShape): ParamsShape {
+  const set = Object.entries(own).filter(([, value]) => value != null)
+  return { ...base, ...Object.fromEntries(set) }
+}
+
+function resolveProviderReference(
+  context: CheckContext,
+  path: ConfigPath,
+  { provider }: ModelShape,
+  { providers }: LlmShape,
+): LlmShape['providers'][number] | undefined {
+  if (typeof provider === 'string' || provider.reference === undefined) return undefined
+  const found = providers.find(({ name }) => name === provider.reference)
+  if (found === undefined) {
+    const meant = nearest(
+      provider.reference,
+      providers.map(({ name }) => name),
+    )
+    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    context.problem(path, `unknown provider '${provider.reference}'${hint}`)
+  }
+  return found
+}
+
+function buildProvider(
+  context: CheckContext,
+  path: ConfigPath,
+  provider: ProviderShape,
+  params: ParamsShape,
+): AiProvider {
+  const { model } = params
+  if (typeof provider === 'object') {
+    const { formats = [], model: own = null } = provider.custom ?? {}
+    return { kind: 'custom', formats, model: model ?? own }
+  }
+  const needs = (field: 'awsRegion' | 'azureResourceName' | 'azureResourceType'): string => {
+    const value = params[field]
+    if (value === null)
+      context.problem([...path, 'params'], `${field} is required for provider ${provider}`)
+    return value ?? ''
+  }
+  switch (provider) {
+    case 'openai':
+      return { kind: 'openAI', model }
+    case 'bedrock':
+      return { kind: 'bedrock', region: needs('awsRegion'), model }
+    case 'azure':
+      needs('azureResourceType')
+      return {
+        kind: 'azure',
+        resourceName: needs('azureResourceName'),
+        resourceType: params.azureResourceType ?? 'openAI',
+        apiVersion: params.azureApiVersion,
+        model,
+      }
+    default:
+      return { kind: provider, model }
+  }
+}
+
+type ProviderLocation = Omit<AiEntry, 'name' | 'provider' | 'auth' | 'tls'>
+
+/** `baseUrl` is host, TLS and path in one. */
+function buildProviderLocation(
+  context: CheckContext,
+  path: ConfigPath,
+  { kind }: AiProvider,
+  params: ParamsShape,
+): { entry: ProviderLocation; tls: BackendTlsConfig | null } {
+  const { baseUrl, hostOverride, pathOverride } = params
+  const fail = (message: string): void => context.problem(path, message)
+  if (baseUrl !== null && hostOverride !== null)
+    fail('got baseUrl and hostOverride, expected one of them')
+  if (pathOverride !== null && params.pathPrefix !== null)
+    fail('got pathOverride and pathPrefix, expected one of them')
+  if (kind === 'custom' && baseUrl === null && hostOverride === null)
+    fail('got a custom provider without a host, expected baseUrl or hostOverride')
+  const url = baseUrl === null ? null : new URL(baseUrl)
+  const isSecure = url?.protocol === 'https:'
+  const prefix = url?.pathname.replace(/\/+$/, '') ?? ''
+  return {
+    entry: {
+      endpoint: url === null ? hostOverride : buildProviderEndpoint(url, isSecure),
+      pathOverride,
+      pathPrefix: params.pathPrefix ?? (prefix === '' ? null : prefix),
+    },
+    tls: isSecure ? SYSTEM_TLS : null,
+  }
+}
+
+function buildProviderEndpoint(url: URL, isSecure: boolean): EndpointAddress {
+  const host = url.hostname.replace(/^\[(.+)\]$/, '$1')
+  return { kind: 'tcp', host, port: Number(url.port) || (isSecure ? 443 : 80) }
+}
+
+function checkVirtualModel(
+  context: CheckContext,
+  path: ConfigPath,
+  { name, routing }: VirtualModelShape,
+  models: readonly LlmModel[],
+): VirtualModel {
+  const { weighted, failover, conditional } = routing
+  const kind = Object.keys(routing)[0]!
+  const { targets } = (weighted ?? failover ?? conditional)!
+  targets.forEach(({ model }, at) => {
+    const wrong = describeTargetProblem(model, models)
+    if (wrong !== null) context.problem([...path, kind, 'targets', at, 'model'], wrong)
+  })
+  if (weighted !== undefined) return { name, routing: { kind: 'weighted', ...weighted } }
+  if (failover !== undefined) return { name, routing: { kind: 'failover', ...failover } }
+  return { name, routing: { kind: 'conditional', targets: conditional!.targets } }
+}
+
+/** Of a pattern alone, nobody knows which model to ask the provider for. */
+function describeTargetProblem(name: string, models: readonly LlmModel[]): string | null {
+  const found = models.find((model) => model.name === name)
+  if (found === undefined) {
+    const names = models.map((model) => model.name)
+    const meant = nearest(name, names)
+    return `unknown model '${name}'${meant === undefined ? '' : `, did you mean '${meant}'?`}`
+  }
+  if (!name.includes('*') || found.entry.provider.model !== null) return null
+  return `got the pattern '${name}', expected one model: add one for it to models, or set its params.model`
+}
+
+// LLM backends → groups of providers; and the `ai` policy, where nothing would read it.
+
+type EntryShape = Extract<AiShape, { provider: unknown }>
+
+export function checkAiBackend(context: CheckContext, path: ConfigPath, shape: AiShape): AiConfig {
+  if (!('groups' in shape)) return { groups: [[checkAiEntry(context, path, shape)]] }
+  return {
+    groups: shape.groups.map(({ providers }, group) =>
+      providers.map((one, at) =>
+        checkAiEntry(context, [...path, 'groups', group, 'providers', at], one),
+      ),
+    ),
+  }
+}
+
+function checkAiEntry(context: CheckContext, path: ConfigPath, shape: EntryShape): AiEntry {
+  const { name, provider, hostOverride: endpoint, pathOverride, pathPrefix } = shape
+  const { backendAuth, backendTLS } = shape.policies ?? {}
+  return {
+    name,
+    provider,
+    endpoint,
+    pathOverride,
+    pathPrefix,
+    auth: backendAuth === undefined ? null : buildBackendAuth(backendAuth),
+    tls:
+      backendTLS === undefined
+        ? null
+        : checkBackendTls(context, [...path, 'policies', 'backendTLS'], backendTLS),
+  }
+}
+
+const UNREAD = {
+  llm: {
+    fields: ['modelAliases'],
+    reason: 'expected none: here clients ask by the names of models and virtualModels',
+  },
+  others: {
+    fields: ['modelAliases', 'defaults', 'overrides'],
+    reason: 'expected an ai backend: for others, bodies stay as they are',
+  },
+} as const
+
+/** Refuses what no backend of a kind would read. */
+export function refuseUnusedAiPolicy(
+  context: CheckContext,
+  path: ConfigPath,
+  policy: AiPolicyConfig | null,
+  kind: keyof typeof UNREAD,
+): void {
+  if (policy === null) return
+  const { fields, reason } = UNREAD[kind]
+  for (const name of fields)
+    if (Object.keys(policy[name]).length > 0)
+      context.problem([...path, name], `got ${name}, ${reason}`, 'key')
+}

@@ -1,0 +1,119 @@
+// `mcp` and `llm` → routes on a port of their own, or on the gateways they are attached to.
+
+import { bindKeyOf } from '../bind-key.ts'
+import type { ConfigPath } from '../config-error.ts'
+import type { ConfigParts } from '../shape/document-shapes.ts'
+import type { PoliciesShape } from '../shape/policy-shapes.ts'
+import { ANY_REQUEST } from '../shape/document-shapes.ts'
+import { checkLlm, refuseUnusedAiPolicy } from './check-llm.ts'
+import { ANY_ADDRESS, DEFAULT_GATEWAY, resolveListeners } from './check-gateways.ts'
+import type { AttachmentTargets, GatewayDraft, ListenerDraft } from './check-gateways.ts'
+import type { UnattachedBackend } from './check-backends.ts'
+import type { CheckContext } from './check-context.ts'
+import { checkLimits, refuseTokenLimits } from './check-limits.ts'
+import { checkMcpBackend } from './check-backends.ts'
+import { checkBackendPolicies, checkPolicies, checkGatewayPolicies } from './check-policies.ts'
+import { attachRoute } from './check-routes.ts'
+import type { UnattachedRoute } from './check-routes.ts'
+
+interface ConfigSection {
+  readonly port?: number | undefined
+  readonly address?: string | undefined
+  readonly gateways?: string | readonly string[] | undefined
+  readonly policies?: PoliciesShape | undefined
+}
+
+/** How a section is served, by its name. */
+const SECTIONS = {
+  mcp: { port: 3000, prefixes: ['/mcp', '/sse', '/.well-known'] },
+  llm: { port: 4000, prefixes: ['/v1', '/v2'] },
+} as const
+
+type SectionName = keyof typeof SECTIONS
+
+/** Gateways of the sections' own ports; what is attached hangs on `to` afterwards. */
+export function checkSections(
+  context: CheckContext,
+  parts: ConfigParts,
+  to: AttachmentTargets,
+): GatewayDraft[] {
+  const own: GatewayDraft[] = []
+  const policies = checkBackendPolicies(context, [], {})
+  const serve = (name: SectionName, section: ConfigSection, target: UnattachedBackend): void => {
+    const gateway = attachSection(context, name, section, target, to)
+    if (gateway !== undefined) own.push(gateway)
+  }
+  const { mcp, llm } = parts
+  if (mcp !== undefined)
+    serve('mcp', mcp, { kind: 'mcp', mcp: checkMcpBackend(context, ['mcp'], mcp), policies })
+  if (llm !== undefined) serve('llm', llm, { kind: 'llm', llm: checkLlm(context, llm), policies })
+  return own
+}
+
+function attachSection(
+  context: CheckContext,
+  name: SectionName,
+  section: ConfigSection,
+  target: UnattachedBackend,
+  to: AttachmentTargets,
+): GatewayDraft | undefined {
+  const path = [name]
+  const { port, address = ANY_ADDRESS, gateways } = section
+  if (port !== undefined && gateways !== undefined)
+    context.problem([name, 'port'], 'got port and gateways, expected one of them', 'key')
+  if (section.address !== undefined && gateways !== undefined)
+    context.problem([name, 'address'], 'got address and gateways, expected one of them', 'key')
+  const isAttached =
+    gateways !== undefined || (port === undefined && to.names.includes(DEFAULT_GATEWAY))
+  if (!isAttached && port === undefined && to.names.length > 0)
+    context.problem(
+      [name],
+      `got neither port nor gateways, expected one of them: no gateway is called '${DEFAULT_GATEWAY}'`,
+      'key',
+    )
+  const route = buildSectionRoute(context, name, section, target)
+  if (isAttached) {
+    const { prefixes } = SECTIONS[name]
+    const matches = prefixes.map((value) => ({
+      ...ANY_REQUEST,
+      path: { kind: 'prefix' as const, value },
+    }))
+    const references = gateways ?? DEFAULT_GATEWAY
+    for (const listener of resolveListeners(context, [name, 'gateways'], references, to))
+      attachRoute(context, path, { ...route, matches }, listener)
+    return undefined
+  }
+  const listener = ownListener(context, name)
+  attachRoute(context, path, route, listener, route.name)
+  const { port: usual } = SECTIONS[name]
+  context.recordPlace(bindKeyOf(port ?? usual), path)
+  return { name, port: port ?? usual, address, listeners: [listener], limits: [] }
+}
+
+function ownListener(context: CheckContext, name: SectionName): ListenerDraft {
+  const policies = checkGatewayPolicies(context, [], {})
+  context.recordPlace(name, [name])
+  return { key: name, name, hostname: '', protocol: 'HTTP', tls: null, policies, routes: [] }
+}
+
+/** It answers on any path. */
+function buildSectionRoute(
+  context: CheckContext,
+  name: SectionName,
+  section: ConfigSection,
+  target: UnattachedBackend,
+): UnattachedRoute {
+  const path: ConfigPath = [name, 'policies']
+  const { policies: written = {} } = section
+  const policies = checkPolicies(context, path, written)
+  if (name === 'mcp') refuseTokenLimits(context, path, written)
+  refuseUnusedAiPolicy(context, [...path, 'ai'], policies.ai, name === 'llm' ? 'llm' : 'others')
+  return {
+    name: `${name}:default`,
+    hostnames: [],
+    matches: [ANY_REQUEST],
+    policies,
+    limits: checkLimits(context, path, written),
+    backends: [{ target, weight: 1 }],
+  }
+}

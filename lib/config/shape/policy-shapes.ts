@@ -1,0 +1,154 @@
+// What users write under `policies`, by where they stand.
+
+import { z } from 'zod'
+import type { AuthorityRewrite, PathRewrite } from '../config-types.ts'
+import {
+  API_KEY,
+  AUTHORIZATION,
+  BASIC_AUTH,
+  JWT_AUTH,
+  MCP_AUTHENTICATION,
+  MCP_AUTHORIZATION,
+} from './auth-shapes.ts'
+import { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-shapes.ts'
+import { LOCAL_RATE_LIMIT, RATE_LIMIT, REMOTE_RATE_LIMIT } from './limit-shapes.ts'
+import { AI_POLICY } from './llm-shapes.ts'
+import {
+  BACKEND_AUTH,
+  BACKEND_TLS,
+  CORS,
+  CSRF,
+  DELAY,
+  DIRECT_RESPONSE,
+  REQUEST_MIRROR,
+  RETRY,
+  TIMEOUT,
+  TRANSFORMATIONS,
+} from './traffic-shapes.ts'
+import {
+  exactlyOneOf,
+  hostWithOptionalPort,
+  hostWithoutPort,
+  oneFormOf,
+  portNumber,
+  replacementPath,
+  targetPath,
+  unsupportedFields,
+} from './value-shapes.ts'
+
+// What users write to change where a request goes: towards the backend, or back to the client elsewhere.
+
+const authorityRewrite = exactlyOneOf({
+  full: hostWithOptionalPort,
+  host: hostWithoutPort,
+  port: portNumber,
+}).transform(({ full, host, port }): AuthorityRewrite => {
+  if (full !== undefined) return { kind: 'full', value: full }
+  return host === undefined ? { kind: 'port', port: port ?? 0 } : { kind: 'host', host }
+})
+
+const pathRewrite = exactlyOneOf({ full: targetPath, prefix: replacementPath }).transform(
+  ({ full, prefix = '' }): PathRewrite =>
+    full === undefined
+      ? { kind: 'prefix', value: prefix.replace(/\/+$/, '') }
+      : { kind: 'full', value: full },
+)
+
+const URL_REWRITE = z
+  .strictObject({
+    authority: oneFormOf(
+      [z.enum(['auto', 'none']), authorityRewrite],
+      "expected 'auto', 'none' or an object with one of 'full', 'host', 'port'",
+    )
+      .optional()
+      .describe(
+        "Host towards the backend: `auto`, `none` (the client's), `{full}`, `{host}` or `{port}`",
+      ),
+    path: pathRewrite
+      .optional()
+      .describe('`{full}`: the new path; `{prefix}`: instead of what matched'),
+  })
+  .describe('Path and Host towards the backend')
+
+const redirectStatus = z.literal([301, 302, 303, 307, 308])
+
+const REQUEST_REDIRECT = z
+  .strictObject({
+    scheme: z.enum(['http', 'https']).optional().describe('The new scheme'),
+    authority: authorityRewrite.optional().describe('`{full}`, `{host}` or `{port}`'),
+    path: pathRewrite.optional().describe('`{full}` or `{prefix}`'),
+    status: redirectStatus.default(302).describe('Status of the answer'),
+  })
+  .describe('Sends the client elsewhere')
+  .refine(
+    ({ scheme, authority, path }) => scheme ?? authority ?? path,
+    'got nothing to change, expected scheme, authority or path: the client would come straight back',
+  )
+
+/** What a gateway may decide before a route is chosen. */
+export const GATEWAY_POLICIES = {
+  cors: CORS.optional(),
+  jwtAuth: JWT_AUTH.optional(),
+  basicAuth: BASIC_AUTH.optional(),
+  apiKey: API_KEY.optional(),
+  authorization: AUTHORIZATION.optional(),
+  transformations: TRANSFORMATIONS.optional(),
+  ...unsupportedFields('oidc', 'extAuthz', 'extProc'),
+}
+
+export type GatewayPoliciesShape = z.output<z.ZodObject<typeof GATEWAY_POLICIES>>
+
+export const POLICIES = z
+  .strictObject({
+    requestHeaderModifier: REQUEST_HEADERS.optional(),
+    responseHeaderModifier: RESPONSE_HEADERS.optional(),
+    urlRewrite: URL_REWRITE.optional(),
+    requestRedirect: REQUEST_REDIRECT.optional(),
+    directResponse: DIRECT_RESPONSE.optional(),
+    ...GATEWAY_POLICIES,
+    timeout: TIMEOUT.optional(),
+    retry: RETRY.optional(),
+    backendTLS: BACKEND_TLS.optional(),
+    backendAuth: BACKEND_AUTH.optional(),
+    mcpAuthentication: MCP_AUTHENTICATION.optional(),
+    mcpAuthorization: MCP_AUTHORIZATION.optional(),
+    rateLimit: RATE_LIMIT.optional(),
+    localRateLimit: LOCAL_RATE_LIMIT.optional(),
+    remoteRateLimit: REMOTE_RATE_LIMIT.optional(),
+    ai: AI_POLICY.optional(),
+    csrf: CSRF.optional(),
+    delay: DELAY.optional(),
+    requestMirror: REQUEST_MIRROR.optional(),
+    ...unsupportedFields('a2a', 'backendTunnel', 'buffer', 'mcpGuardrails'),
+  })
+  .meta({ id: 'RoutePolicies', description: 'What happens to requests and answers of a route' })
+
+export type PoliciesShape = z.output<typeof POLICIES>
+
+/** Policies of one backend, behind the choice of it. */
+export const BACKEND_POLICIES = z
+  .strictObject({
+    requestHeaderModifier: REQUEST_HEADERS.optional(),
+    responseHeaderModifier: RESPONSE_HEADERS.optional(),
+    transformations: TRANSFORMATIONS.optional(),
+    backendTLS: BACKEND_TLS.optional(),
+    backendAuth: BACKEND_AUTH.optional(),
+    authorization: AUTHORIZATION.optional(),
+    mcpAuthorization: MCP_AUTHORIZATION.optional(),
+    ai: AI_POLICY.optional(),
+    ...unsupportedFields(
+      'a2a',
+      'backendTunnel',
+      'extAuthz',
+      'health',
+      'http',
+      'inferenceRouting',
+      'mcpGuardrails',
+      'requestRedirect',
+      'sessionAffinity',
+      'tcp',
+    ),
+  })
+  .meta({ id: 'BackendPolicies', description: 'What happens on the way to one backend' })
+
+export type BackendPoliciesShape = z.output<typeof BACKEND_POLICIES>

@@ -1,0 +1,328 @@
+// A YAML document of a configuration: its data with variables expanded, and where in the text each part of it is.
+
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
+import type { Document, ErrorCode, Node, Pair, Scalar, YAMLError } from 'yaml'
+import { ConfigProblems, formatConfigPath } from './config-error.ts'
+import type { ConfigPath, ConfigProblem } from './config-error.ts'
+
+/** What the aliases of one document may stand for, so that a few lines cannot grow without bound. */
+const MAX_ALIASES = 100
+
+/** What the documents of one file share. */
+interface DocumentText {
+  readonly file: string
+  readonly disguise: VariableMask
+  readonly lines: LineCounter
+  readonly env: EnvironmentVariables
+}
+
+type ReportFailure = (node: unknown, path: ConfigPath, message: string) => void
+
+/** The documents of a file, those that hold nothing left out. Throws on broken YAML and unset variables. */
+export function parseSources(
+  text: string,
+  file: string,
+  env: EnvironmentVariables,
+): ConfigSource[] {
+  const shared: DocumentText = {
+    file,
+    disguise: new VariableMask(text),
+    lines: new LineCounter(),
+    env,
+  }
+  const documents = parseAllDocuments(shared.disguise.mask(text), {
+    merge: true,
+    prettyErrors: false,
+    lineCounter: shared.lines,
+  })
+  const problems = new ConfigProblems()
+  for (const document of documents)
+    for (const slip of relevantYamlErrorsOf(document))
+      problems.add({
+        file,
+        ...positionOf(shared, slip.pos[0]),
+        path: '',
+        message: `invalid YAML: ${describeYamlError(slip)}`,
+      })
+  problems.throwIfAny()
+  const sources = documents
+    .filter(({ contents }) => contents !== null && !isEmptyNode(contents))
+    .map((document) => new ConfigSource(document, shared, problems))
+  problems.throwIfAny()
+  for (const source of sources) source.load(problems)
+  problems.throwIfAny()
+  return sources
+}
+
+export class ConfigSource {
+  readonly file: string
+  readonly #document: Document
+  readonly #text: DocumentText
+  #data: unknown = null
+
+  /** Expands the variables of the document. */
+  constructor(document: Document, text: DocumentText, problems: ConfigProblems) {
+    this.file = text.file
+    this.#document = document
+    this.#text = text
+    this.#expand(document.contents, [], (node, path, message) =>
+      problems.add(this.#problem(nodeStartOf(node, 0), path, message)),
+    )
+  }
+
+  /** What the document holds, as plain data. */
+  get data(): unknown {
+    return this.#data
+  }
+
+  /** Makes the data; only once nothing was found wrong. */
+  load(problems: ConfigProblems): void {
+    try {
+      this.#data = this.#document.toJS({ maxAliasCount: MAX_ALIASES })
+    } catch {
+      const message = `too many aliases, expected them to stand for at most ${MAX_ALIASES} parts`
+      problems.add(this.#problem(0, [], message))
+    }
+  }
+
+  /** A problem with what is at `path`, or with its key. */
+  problemAt(path: ConfigPath, message: string, part: 'key' | 'value' = 'value'): ConfigProblem {
+    return this.#problem(this.#offsetOf(path, part), path, message)
+  }
+
+  #problem(offset: number, path: ConfigPath, message: string): ConfigProblem {
+    return {
+      file: this.file,
+      ...positionOf(this.#text, offset),
+      path: formatConfigPath(path),
+      message,
+    }
+  }
+
+  /** Expands scalars where they stand, and refuses what cannot become plain data. */
+  #expand(node: unknown, path: ConfigPath, fail: ReportFailure): void {
+    if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], fail))
+    else if (isMap(node))
+      for (const pair of node.items)
+        this.#expand(pair.value, [...path, this.#key(pair, path, fail)], fail)
+    else if (isAlias(node)) {
+      if (node.resolve(this.#document) !== undefined) return
+      // Its name is not told: it may be a secret that somebody forgot to quote.
+      fail(node, path, 'unknown alias, expected an anchor above (quote text that begins with *)')
+    } else if (isScalar(node) && typeof node.value === 'string') {
+      const { disguise, env } = this.#text
+      const text = expandVariables(disguise.unmask(node.value), env, (message) =>
+        fail(node, path, message),
+      )
+      if (text !== node.value)
+        node.value = isPlainScalar(node) ? typedScalar(text, this.#document) : text
+    }
+  }
+
+  /** Keys are taken as they are written. */
+  #key(pair: Pair, path: ConfigPath, fail: ReportFailure): string {
+    const { key } = pair
+    // A tag can make bytes of a scalar.
+    if (!isScalar(key) || (typeof key.value === 'object' && key.value !== null)) {
+      fail(key, path, 'got a key that is not text, expected a name')
+      return ''
+    }
+    if (typeof key.value === 'string') key.value = this.#text.disguise.unmask(key.value)
+    return keyNameOf(pair)
+  }
+
+  /** Offset of the deepest part of `path` that exists. */
+  #offsetOf(path: ConfigPath, part: 'key' | 'value'): number {
+    let node: unknown = this.#document.contents
+    let offset = nodeStartOf(node, 0)
+    for (const [index, key] of path.entries()) {
+      const found = this.#step(node, key)
+      if (found === undefined) break
+      node = found.value
+      const wanted = part === 'key' && index === path.length - 1 ? found.key : node
+      offset = nodeStartOf(wanted, nodeStartOf(found.key, offset))
+    }
+    return offset
+  }
+
+  /** One key or index down, through aliases and merged maps. */
+  #step(from: unknown, key: string | number): { key: unknown; value: unknown } | undefined {
+    const node = isAlias(from) ? from.resolve(this.#document) : from
+    if (isSeq(node)) return { key: null, value: node.items[Number(key)] }
+    if (!isMap(node)) return undefined
+    const pair = node.items.find((item) => keyNameOf(item) === String(key))
+    if (pair !== undefined) return pair
+    for (const item of node.items) {
+      if (keyNameOf(item) !== '<<') continue
+      for (const merged of isSeq(item.value) ? item.value.items : [item.value]) {
+        const found = this.#step(merged, key)
+        if (found !== undefined) return found
+      }
+    }
+    return undefined
+  }
+}
+
+/** A comment between two `---`, or nothing at all. */
+function isEmptyNode(node: unknown): boolean {
+  return isScalar(node) && node.value === null && node.source === ''
+}
+
+function positionOf({ lines }: DocumentText, offset: number): { line: number; column: number } {
+  const { line, col } = lines.linePos(offset)
+  // A file without a line break has no line starts to count from.
+  return line === 0 ? { line: 1, column: offset + 1 } : { line, column: col }
+}
+
+/** A value without quotes gets the type it would have if it stood in the file itself. */
+function typedScalar(text: string, document: Document): unknown {
+  for (const tag of document.schema.tags) {
+    if (tag.default !== true || tag.collection !== undefined || !tag.test?.test(text)) continue
+    const value: unknown = tag.resolve(text, () => {}, document.options)
+    return isScalar(value) ? value.value : value
+  }
+  return text
+}
+
+function isPlainScalar(node: Scalar): boolean {
+  return node.type === 'PLAIN' && node.tag === undefined
+}
+
+function keyNameOf(pair: Pair): string {
+  const value = isScalar(pair.key) ? pair.key.value : ''
+  // The library marks a merge key with a symbol.
+  return typeof value === 'symbol' ? (value.description ?? '') : String(value)
+}
+
+function nodeStartOf(node: unknown, otherwise: number): number {
+  const range = (node as Node | null | undefined)?.range
+  return range ? range[0] : otherwise
+}
+
+// `${VAR}` in configuration text. It is expanded in the scalars YAML has parsed, so a value can never add
+// structure; to let YAML parse `[${A}, ${B}]`, a reference is hidden from it behind private-use letters.
+
+/** References YAML could trip over. With quotes or backslashes inside, YAML's own rules come first. */
+const HIDDEN = /\$\$|\$\{[A-Za-z_]\w*(?::-[^}\n'"\\]*)?\}/g
+
+const REFERENCE = /\$(?:\$|\{([^}]*)(\}?))/g
+const NAME_AND_DEFAULT = /^([A-Za-z_]\w*)(?::-(.*))?$/s
+
+/** A block of 128 private-use letters that the text does not use, one for each ASCII letter. */
+export class VariableMask {
+  readonly #base: number
+  readonly #letters: RegExp
+
+  constructor(text: string) {
+    let base = 0xe000
+    while (base < 0xf800 && lettersFrom(base).test(text)) base += 128
+    this.#base = base
+    this.#letters = lettersFrom(base)
+  }
+
+  /** The same text, as long as before, with every reference hidden. */
+  mask(text: string): string {
+    return text.replace(HIDDEN, (found) =>
+      found === '$$'
+        ? found
+        : found.replace(/[\0-\x7f]/g, (letter) => this.#shift(letter, this.#base)),
+    )
+  }
+
+  unmask(text: string): string {
+    return text.replace(this.#letters, (letter) => this.#shift(letter, -this.#base))
+  }
+
+  #shift(letter: string, by: number): string {
+    return String.fromCharCode(letter.charCodeAt(0) + by)
+  }
+}
+
+function lettersFrom(base: number): RegExp {
+  const [from, to] = [base, base + 127].map((code) => `\\u${code.toString(16)}`)
+  return new RegExp(`[${from}-${to}]`, 'g')
+}
+
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+
+/** Expands every reference once; each that cannot be is told to `fail`. */
+export function expandVariables(
+  text: string,
+  env: EnvironmentVariables,
+  fail: (message: string) => void,
+): string {
+  return text.replace(REFERENCE, (found, inside: string | undefined, end: string | undefined) => {
+    if (inside === undefined) return '$'
+    const parts = end === '}' ? NAME_AND_DEFAULT.exec(inside) : null
+    if (parts === null) {
+      fail(
+        'malformed variable reference, expected ${NAME} or ${NAME:-default}; write $$ for a plain $',
+      )
+      return found
+    }
+    const [, name = '', fallback] = parts
+    const value = Object.hasOwn(env, name) ? env[name] : undefined
+    if (value !== undefined && (value !== '' || fallback === undefined)) return value
+    if (fallback === undefined) fail(`environment variable not found: ${name}`)
+    return fallback ?? found
+  })
+}
+
+// Words for what a YAML parser refuses. Its own would repeat the text they stumble over, which may be a secret.
+
+const WORDS: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: 'an alias with an anchor or a tag of its own',
+  BAD_ALIAS: 'an alias without a proper name (quote text that begins with *)',
+  BAD_COLLECTION_TYPE: 'a list or an object with a tag of another kind',
+  BAD_DIRECTIVE: 'a directive (%) that is not known or not complete',
+  BAD_DQ_ESCAPE: 'an escape that double quotes do not know (use single quotes for a plain \\)',
+  BAD_INDENT: 'wrong indentation, or a bracket before it that is not closed',
+  BAD_PROP_ORDER: 'an anchor or a tag in the wrong place',
+  BAD_SCALAR_START: 'text that begins with a reserved character (quote it)',
+  BLOCK_AS_IMPLICIT_KEY: 'an object or a list where only a value can stand (quote text with `: `)',
+  BLOCK_IN_FLOW: 'a list or an object by indentation inside brackets',
+  DUPLICATE_KEY: 'a second key of the same name in one object',
+  IMPOSSIBLE: 'something that cannot be read',
+  KEY_OVER_1024_CHARS: 'a key of more than 1024 characters',
+  MISSING_CHAR: 'a comma, colon, dash, line break or closing bracket is missing here or before it',
+  MULTILINE_IMPLICIT_KEY: 'a key over several lines, or a line without its colon',
+  MULTIPLE_ANCHORS: 'two anchors of one value (quote text that begins with &)',
+  MULTIPLE_DOCS: 'another document',
+  MULTIPLE_TAGS: 'two tags of one value (quote text that begins with !)',
+  NON_STRING_KEY: 'a key that is not text',
+  RESOURCE_EXHAUSTION: 'more nesting than can be read',
+  TAB_AS_INDENT: 'a tab, expected spaces',
+  TAG_RESOLVE_FAILED: 'a tag that is not known (quote text that begins with !)',
+  UNEXPECTED_TOKEN: 'something that has no place here',
+}
+
+/** By the parser's name for it; never text of the file. */
+const TOKENS: Readonly<Record<string, string>> = {
+  'flow-map-start': "unexpected '{'",
+  'flow-map-end': "unexpected '}'",
+  'flow-seq-start': "unexpected '['",
+  'flow-seq-end': "unexpected ']'",
+  'seq-item-ind': "unexpected '-'",
+  'map-value-ind': "unexpected ':'",
+  'explicit-key-ind': "unexpected '?'",
+  comma: "unexpected ','",
+  scalar: 'unexpected text',
+  'single-quoted-scalar': 'unexpected text in quotes',
+  'double-quoted-scalar': 'unexpected text in quotes',
+}
+
+/** What is wrong with one document: behind the first slip of its syntax all else follows from it, and is not told. */
+function relevantYamlErrorsOf({ errors, warnings }: Document.Parsed): readonly YAMLError[] {
+  const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY')
+  return first === undefined ? [...errors, ...warnings] : [first]
+}
+
+function describeYamlError({ code, message }: YAMLError): string {
+  if (code === 'UNEXPECTED_TOKEN') {
+    const [, token = ''] = /^Unexpected ([a-z-]+)\b/.exec(message) ?? []
+    return TOKENS[token] ?? WORDS[code]
+  }
+  if (code === 'MISSING_CHAR' && /^Missing closing .quote$/.test(message))
+    return 'a quote before it that is not closed'
+  return WORDS[code]
+}

@@ -1,0 +1,34 @@
+// Shapes of what runs that the web page reads as they are: nothing of Node stands behind them.
+
+/** The first of many, and how many more there are. */
+export interface LimitedList<T> {
+  readonly shown: readonly T[]
+  readonly more: number
+}
+
+export interface SessionView {
+  /** Enough to tell sessions apart, too little to use one. */
+  readonly id: string
+  readonly state: string
+  readonly age: number
+  readonly idle: number
+  readonly calls: number
+  readonly channels: number
+  readonly targets: readonly { readonly name: string; readonly state: string }[]
+  /** Whose it is, where there are several. */
+  readonly worker?: number
+}
+
+/** A child process. */
+export interface ChildProcessState {
+  readonly pid: number
+  readonly target: string
+  readonly session: string
+  readonly state: string
+  readonly age: number
+  /** Null where the system does not tell. */
+  readonly rss: number | null
+  readonly lastStderr: readonly string[]
+  /** Whose it is, where there are several. */
+  readonly worker?: number
+}

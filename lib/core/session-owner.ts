@@ -1,0 +1,29 @@
+// Which worker has an MCP session, told by the end of its id: requests of one session may come to any worker.
+
+import type { RequestHead } from './head.ts'
+
+const NAME = /^w\d{1,2}e\d{1,9}$/
+
+/** Unlike that of any other worker this gateway had or will have. */
+export function workerNameOf({ slot, epoch }: { slot: number; epoch: number }): string {
+  return `w${slot}e${epoch}`
+}
+
+/** What the ids end with that a worker gives. */
+export function sessionSuffixOf(worker: string): string {
+  return `.${worker}`
+}
+
+/** The worker that a request's session names; null for none. */
+export function findSessionWorker(request: RequestHead): string | null {
+  const id = request.get('mcp-session-id') ?? legacySessionOf(request)
+  if (id === undefined) return null
+  const name = id.slice(id.lastIndexOf('.') + 1)
+  return NAME.test(name) ? name : null
+}
+
+/** The older transport has it in the query. */
+function legacySessionOf({ target, query }: RequestHead): string | undefined {
+  if (!target.includes('sessionId=')) return undefined
+  return new URLSearchParams(query).get('sessionId') ?? undefined
+}

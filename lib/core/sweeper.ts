@@ -1,0 +1,89 @@
+// Deadlines without a timer each: one interval asks every member whether its time has come. Setting a
+// deadline is then an assignment, which the hot path does several times a request.
+
+export interface Sweepable {
+  /** `now` is on the clock of `performance.now()`. */
+  sweep(now: number): void
+}
+
+/** A coarse clock: as late as one sweep, and free to read. */
+export interface CoarseClock {
+  readonly now: number
+}
+
+/** Sweeps come four times within the shortest deadline, in this range (ms). */
+const MIN_INTERVAL = 10
+const MAX_INTERVAL = 1_000
+
+/** A sweep that comes after so many intervals was held up. */
+const LATE = 2
+
+export class Sweeper<T extends Sweepable> implements CoarseClock {
+  readonly members = new Set<T>()
+  #interval: number
+  #now = 0
+  #timer: NodeJS.Timeout | null = null
+  /** How the last sweep went; never two are skipped in a row. */
+  #last: 'asked' | 'skipped' = 'asked'
+  #whenEmpty: (() => void) | null = null
+
+  constructor(shortest: number) {
+    this.#interval = intervalFor(shortest)
+  }
+
+  /** From now on as often as this deadline needs. */
+  setShortestDeadline(shortest: number): void {
+    const interval = intervalFor(shortest)
+    if (interval === this.#interval) return
+    this.#interval = interval
+    if (this.#timer === null) return
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.#sweep(), interval).unref()
+  }
+
+  add(member: T): void {
+    this.members.add(member)
+    if (this.#timer !== null) return
+    // The clock stood still while nobody was here.
+    this.#tick()
+    this.#timer = setInterval(() => this.#sweep(), this.#interval).unref()
+  }
+
+  delete(member: T): void {
+    this.members.delete(member)
+    if (this.members.size > 0 || this.#timer === null) return
+    clearInterval(this.#timer)
+    this.#timer = null
+    this.#whenEmpty?.()
+  }
+
+  /** Resolves when the last member has left. */
+  async whenEmpty(): Promise<void> {
+    if (this.members.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve))
+  }
+
+  /** One interval ahead, so that a deadline set from it never comes early. */
+  get now(): number {
+    if (this.#timer === null) this.#tick()
+    return this.#now
+  }
+
+  #sweep(): void {
+    const before = this.#now
+    this.#tick()
+    const isLate = this.#now - before > this.#interval * LATE
+    // The process itself stood still: what its peers sent meanwhile is read before their silence is judged.
+    this.#last = isLate && this.#last === 'asked' ? 'skipped' : 'asked'
+    if (this.#last === 'skipped') return
+    const now = this.#now - this.#interval
+    for (const member of this.members) member.sweep(now)
+  }
+
+  #tick(): void {
+    this.#now = performance.now() + this.#interval
+  }
+}
+
+function intervalFor(shortest: number): number {
+  return Math.min(MAX_INTERVAL, Math.max(MIN_INTERVAL, shortest / 4))
+}

@@ -1,0 +1,66 @@
+// apiKey: keys that are known by heart. Only their hashes are, and those are compared in constant time.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { jsonToCel } from '../../expressions/json-values.ts'
+import type { ApiKeyConfig } from '../../config/policy-types.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import { buildTextReply } from '../../core/replies.ts'
+import type { Policy } from '../../core/types.ts'
+import { findCredential, removeCredential } from './credentials.ts'
+import type { Claims } from '../../core/facts.ts'
+
+interface KnownApiKey {
+  readonly hash: Buffer
+  /** Readable as `apiKey.<field>`. */
+  readonly metadata: Claims
+  readonly allowedModels: readonly string[] | undefined
+}
+
+/** Longer ones are nobody's. */
+const MAX_KEY_LENGTH = 4_096
+
+export function createApiKeyPolicy({ mode, location, keys }: ApiKeyConfig): Policy {
+  const known = keys.map(({ hash, metadata, allowedModels }) => ({
+    hash: Buffer.from(hash, 'hex'),
+    allowedModels: allowedModels ?? undefined,
+    // An object by the shape of the configuration.
+    metadata: jsonToCel(metadata) as Claims,
+  }))
+  return {
+    kind: 'apiKey',
+    request(exchange) {
+      const found = findCredential(exchange, location)
+      if (found.kind === 'none' && mode === 'strict')
+        return rejectApiKey(exchange, 'missing', 'no API Key found')
+      const key = found.kind === 'one' ? findApiKey(known, found.value) : null
+      if (key === null || found.kind !== 'one') {
+        if (found.kind !== 'none' && mode !== 'permissive')
+          return rejectApiKey(exchange, 'invalid', 'invalid credentials')
+        exchange.trace?.skipPolicy(`no known key, and mode is ${mode}`)
+        return undefined
+      }
+      const apiKeyHash = key.hash.toString('base64')
+      const { metadata, allowedModels } = key
+      exchange.addFacts({ apiKey: metadata, apiKeyHash, allowedModels })
+      removeCredential(exchange, location, found.value)
+      exchange.trace?.notePolicy('key verified')
+      return undefined
+    },
+  }
+}
+
+/** Every key is compared, so that time tells nothing. */
+function findApiKey(known: readonly KnownApiKey[], text: string): KnownApiKey | null {
+  if (text.length > MAX_KEY_LENGTH) return null
+  const hash = createHash('sha256').update(text).digest()
+  let holder: KnownApiKey | null = null
+  for (const one of known) if (timingSafeEqual(one.hash, hash)) holder = one
+  return holder
+}
+
+function rejectApiKey(exchange: Exchange, fault: 'missing' | 'invalid', reason: string) {
+  exchange.enforcement.refusalReason = `api_key_${fault}`
+  const reply = buildTextReply(401, `api key authentication failure: ${reason}`)
+  reply.head.add('www-authenticate', 'Bearer')
+  return reply
+}

@@ -1,0 +1,254 @@
+// basicAuth: user names and passwords, checked against htpasswd lines.
+
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { LRUMapWithDelete } from 'mnemonist'
+import { bcryptCostOf, detectHashKind, plainPasswordOf } from '../../config/htpasswd.ts'
+import type { BasicAuthConfig } from '../../config/policy-types.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import type { RefusalCounter } from '../../core/refusal-counter.ts'
+import { buildTextReply } from '../../core/replies.ts'
+import type { Policy, Reply } from '../../core/types.ts'
+import { equalsInConstantTime } from './apr1.ts'
+import { findCredential, removeCredential } from './credentials.ts'
+
+/** Longer ones are nobody's. */
+const MAX_CREDENTIALS_LENGTH = 1_024
+
+interface BasicCredentials {
+  /** Both, as the client wrote them. */
+  readonly text: string
+  readonly username: string
+  readonly password: string
+}
+
+export function createBasicAuthPolicy(config: BasicAuthConfig, passwords: PasswordChecker): Policy {
+  const { mode, location, users } = config
+  const hashes = new Map(users.map(({ name, hash }) => [name, hash.reveal()]))
+  const decoy = createDecoyHash([...hashes.values()])
+  const invalid = (exchange: Exchange): Reply => {
+    exchange.enforcement.refusalReason = 'password_invalid'
+    return rejectBasicAuth(config, 'invalid credentials')
+  }
+  const decide = (
+    exchange: Exchange,
+    { text, username }: BasicCredentials,
+    check: PasswordCheck,
+  ) => {
+    if (check === 'busy') {
+      exchange.enforcement.refusalReason = 'password_checks_busy'
+      return buildTextReply(503, `${FAILURE}: too many checks at once`)
+    }
+    // A user that does not exist has cost as much as one that does.
+    if (check === 'wrong' || !hashes.has(username)) return invalid(exchange)
+    exchange.addFacts({ basicAuth: { username } })
+    removeCredential(exchange, location, text)
+    exchange.trace?.notePolicy('password verified')
+    return undefined
+  }
+  return {
+    kind: 'basicAuth',
+    request(exchange) {
+      const found = findCredential(exchange, location)
+      if (found.kind === 'none') {
+        if (mode !== 'strict') {
+          exchange.trace?.skipPolicy(`no credentials, and mode is ${mode}`)
+          return undefined
+        }
+        exchange.enforcement.refusalReason = 'password_missing'
+        return rejectBasicAuth(config, 'no credentials found')
+      }
+      const pair = found.kind === 'one' ? parseBasicCredentials(found.value) : null
+      if (pair === null) return invalid(exchange)
+      const check = passwords.check(pair.password, hashes.get(pair.username) ?? decoy)
+      return check instanceof Promise
+        ? check.then((one) => decide(exchange, pair, one))
+        : decide(exchange, pair, check)
+    },
+  }
+}
+
+const FAILURE = 'basic authentication failure'
+
+function rejectBasicAuth({ realm, location }: BasicAuthConfig, reason: string): Reply {
+  const isProxy = location.kind === 'header' && location.name === 'proxy-authorization'
+  const reply = buildTextReply(isProxy ? 407 : 401, `${FAILURE}: ${reason}`)
+  const name = isProxy ? 'proxy-authenticate' : 'www-authenticate'
+  reply.head.add(name, `Basic realm="${realm}"`)
+  return reply
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+// RFC 7617 2: neither may hold control characters.
+const CREDENTIALS_PATTERN = /^([^:\p{Cc}]*):(\P{Cc}*)$/u
+
+function parseBasicCredentials(text: string): BasicCredentials | null {
+  if (text.length > MAX_CREDENTIALS_LENGTH || !BASE64.test(text)) return null
+  try {
+    const bytes = Buffer.from(text, 'base64')
+    const decoded = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const [, username, password] = CREDENTIALS_PATTERN.exec(decoded) ?? []
+    if (username === undefined || password === undefined) return null
+    return { text, username, password }
+  } catch {
+    return null
+  }
+}
+
+// Passwords against their hashes. A slow hash is paid for once: what was right is remembered for a while, and only as a
+// keyed hash that says nothing to whoever reads it.
+
+/** `busy`: too many wait already. */
+export type PasswordCheck = 'right' | 'wrong' | 'busy'
+
+/** Pairs of a password and its hash, over all policies. */
+export const MAX_REMEMBERED_PASSWORDS = 10_000
+/** A password that is changed has another hash, so this bounds memory rather than trust. */
+export const PASSWORD_MEMORY_MS = 600_000
+
+export interface PasswordClock {
+  now(): number
+}
+
+type SlowHashChecker = Pick<SlowHashChecks, 'isFull' | 'check' | 'close'>
+
+export class PasswordChecker {
+  readonly #refusals: RefusalCounter
+  readonly #slow: SlowHashChecker
+  readonly #clock: PasswordClock
+  readonly #key = randomBytes(32)
+  /** Until when each is remembered. */
+  readonly #verifiedUntil = new LRUMapWithDelete<string, number>(MAX_REMEMBERED_PASSWORDS)
+  readonly #pending = new Map<string, Promise<PasswordCheck>>()
+
+  constructor(
+    refusals: RefusalCounter,
+    slow: SlowHashChecker = new SlowHashChecks(),
+    clock: PasswordClock = performance,
+  ) {
+    this.#refusals = refusals
+    this.#slow = slow
+    this.#clock = clock
+  }
+
+  /** At once where the hash is a fast one, or was right before. */
+  check(password: string, hash: string): PasswordCheck | Promise<PasswordCheck> {
+    const kind = detectHashKind(hash)
+    if (kind === 'plain')
+      return equalsInConstantTime(password, plainPasswordOf(hash)) ? 'right' : 'wrong'
+    if (kind === 'sha') return equalsInConstantTime(hashSha1(password), hash) ? 'right' : 'wrong'
+    const id = createHmac('sha256', this.#key).update(`${hash}:${password}`).digest('base64')
+    if (this.#isRemembered(id)) return 'right'
+    const pending = this.#pending.get(id)
+    if (pending !== undefined) return pending
+    if (this.#slow.isFull) {
+      this.#refusals.count('passwordChecks', MAX_PENDING_CHECKS)
+      return 'busy'
+    }
+    const check = this.#checkSlowly(password, hash, id).finally(() => this.#pending.delete(id))
+    this.#pending.set(id, check)
+    return check
+  }
+
+  close(): void {
+    this.#slow.close()
+  }
+
+  async #checkSlowly(password: string, hash: string, id: string): Promise<PasswordCheck> {
+    if (!(await this.#slow.check(password, hash))) return 'wrong'
+    this.#verifiedUntil.set(id, this.#clock.now() + PASSWORD_MEMORY_MS)
+    return 'right'
+  }
+
+  #isRemembered(id: string): boolean {
+    const until = this.#verifiedUntil.get(id)
+    if (until === undefined) return false
+    if (this.#clock.now() < until) return true
+    this.#verifiedUntil.delete(id)
+    return false
+  }
+}
+
+/** What nobody has the password of, and costs as much as the costliest of these: for users that do not exist. */
+export function createDecoyHash(hashes: readonly string[]): string {
+  const cost = Math.max(
+    0,
+    ...hashes.filter((one) => detectHashKind(one) === 'bcrypt').map(bcryptCostOf),
+  )
+  if (cost > 0) return `$2b$${String(cost).padStart(2, '0')}$${'.'.repeat(53)}`
+  const isSlow = hashes.some((one) => detectHashKind(one) === 'apr1')
+  return isSlow ? `$apr1$decoy$${'.'.repeat(22)}` : `{SHA}${'A'.repeat(27)}=`
+}
+
+function hashSha1(password: string): string {
+  return `{SHA}${createHash('sha1').update(password).digest('base64')}`
+}
+
+// Checks of slow hashes, in a thread of their own that starts with the first of them.
+
+/** Checks under way and waiting: with bcrypt's usual cost, as many as two or three seconds hold. */
+export const MAX_PENDING_CHECKS = 16
+
+export interface PasswordHashJob {
+  readonly number: number
+  readonly password: string
+  readonly hash: string
+}
+
+interface PasswordHashResult {
+  readonly number: number
+  readonly isRight: boolean
+}
+
+interface PendingHashCheck {
+  readonly resolve: (isRight: boolean) => void
+  readonly reject: (error: Error) => void
+}
+
+export class SlowHashChecks {
+  readonly #waiting = new Map<number, PendingHashCheck>()
+  #worker: Worker | null = null
+  #lastNumber = 0
+
+  /** Another one would have to wait too long. */
+  get isFull(): boolean {
+    return this.#waiting.size >= MAX_PENDING_CHECKS
+  }
+
+  async check(password: string, hash: string): Promise<boolean> {
+    // Before anybody waits: one that cannot be started must not keep a place.
+    const worker = (this.#worker ??= this.#start())
+    const number = this.#lastNumber++
+    const answer = new Promise<boolean>((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject })
+    })
+    worker.postMessage({ number, password, hash } satisfies PasswordHashJob)
+    return answer
+  }
+
+  close(): void {
+    void this.#worker?.terminate()
+  }
+
+  #start(): Worker {
+    const worker = new Worker(join(import.meta.dirname, 'hash-worker.js'))
+    worker.unref()
+    worker.on('message', ({ number, isRight }: PasswordHashResult) => {
+      this.#waiting.get(number)?.resolve(isRight)
+      this.#waiting.delete(number)
+    })
+    let reason = new Error('the thread of slow checks was ended')
+    worker.on('error', (error) => (reason = error))
+    worker.on('exit', () => this.#failAll(reason))
+    return worker
+  }
+
+  /** The next check starts another. */
+  #failAll(reason: Error): void {
+    this.#worker = null
+    const waiting = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { reject } of waiting) reject(reason)
+  }
+}

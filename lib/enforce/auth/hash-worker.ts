@@ -1,0 +1,13 @@
+// The thread that checks slow hashes, one after the other: on the main one each would stop every stream for its time.
+
+import { parentPort } from 'node:worker_threads'
+import { compareSync } from 'bcryptjs'
+import { equalsInConstantTime, hashApr1 } from './apr1.ts'
+import type { PasswordHashJob } from './basic-auth.ts'
+
+parentPort?.on('message', ({ number, password, hash }: PasswordHashJob) => {
+  const isRight = hash.startsWith('$apr1$')
+    ? equalsInConstantTime(hashApr1(password, hash), hash)
+    : compareSync(password, hash)
+  parentPort?.postMessage({ number, isRight })
+})

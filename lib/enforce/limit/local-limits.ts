@@ -1,0 +1,133 @@
+// rateLimit.local: limits counted in this process. Requests are counted here, before a body is looked at; tokens by
+// `local-limits.ts`. Whatever was counted, the answer tells what is left.
+
+import { NO_COST } from '../../core/exchange.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import type { Charge, Policy, Reply, TokenMeter, Verdict } from '../../core/types.ts'
+import type { Bucket } from './bucket.ts'
+import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
+import type { MillisecondClock, RateLimitRule } from './limit-rule.ts'
+import { TokenCharge } from './token-charge.ts'
+
+/** Needed also where only tokens are limited, for the headers. */
+export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Policy {
+  // A rule that was attached twice is one limit all the same.
+  const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'requests')
+  return {
+    kind: 'localRateLimit',
+    request(exchange) {
+      if (counting.length === 0) exchange.trace?.skipPolicy('it counts tokens, once they are known')
+      for (const rule of counting) {
+        const now = rule.now()
+        const bucket = rule.bucketForExchange(exchange, now)
+        const isTaken = bucket.take(now)
+        const allowance = bucket.allowance(now)
+        const decision = isTaken ? 'allow' : 'deny'
+        rule.decisions[decision]++
+        exchange.trace?.recordLimit(rule.config, allowance, decision)
+        exchange.enforcement.allowance = pickTighterAllowance(
+          exchange.enforcement.allowance,
+          allowance,
+        )
+        // What earlier rules took stays taken.
+        if (!isTaken) return createLimitReply(exchange, exchange.enforcement.allowance)
+      }
+      return undefined
+    },
+    response: addRateLimitHeaders,
+  }
+}
+
+// Limits of LLM tokens counted in this process: an estimate is taken at admission, so that requests at the same time
+// cannot all slip past, and settled when the real counts are known.
+
+export function createTokenMeter(rules: readonly RateLimitRule[]): TokenMeter {
+  const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'tokens')
+  return {
+    admit(exchange, estimate) {
+      const met: [RateLimitRule, Bucket][] = []
+      let isOpen = true
+      for (const rule of counting) {
+        const now = rule.now()
+        const bucket = rule.bucketForExchange(exchange, now)
+        met.push([rule, bucket])
+        if (!bucket.isOpen(now)) isOpen = false
+      }
+      // All are asked before any is charged: a request that is refused owes nothing.
+      const charges: Charge[] = []
+      let {
+        enforcement: { allowance },
+      } = exchange
+      const decision = isOpen ? 'allow' : 'deny'
+      for (const [{ now, config, decisions }, bucket] of met) {
+        if (isOpen) charges.push(createTokenCharge(bucket, now, estimate))
+        const left = bucket.allowance(now())
+        decisions[decision]++
+        exchange.trace?.recordLimit(config, left, decision)
+        allowance = pickTighterAllowance(allowance, left)
+      }
+      exchange.enforcement.allowance = allowance
+      if (allowance !== null && !isOpen) return createLimitReply(exchange, allowance)
+      if (charges.length > 0)
+        exchange.enforcement.charges = [...exchange.enforcement.charges, ...charges]
+      return undefined
+    },
+  }
+}
+
+function createTokenCharge(bucket: Bucket, now: MillisecondClock, estimate: number): Charge {
+  const charge = new TokenCharge(bucket, now)
+  charge.raise(estimate)
+  return charge
+}
+
+// Several token limits as one: a request must pass all of them, and one that is refused owes nothing to any.
+
+/** They are asked in order; null for none. */
+export function combineMeters(meters: readonly TokenMeter[]): TokenMeter | null {
+  const [only] = meters
+  if (only === undefined) return null
+  if (meters.length === 1) return only
+  return {
+    admit(exchange, estimate) {
+      const before = exchange.enforcement.charges.length
+      const verdict = askMeters(meters, exchange, estimate, 0)
+      if (verdict instanceof Promise)
+        return verdict.then((reply) => refundIfRefused(reply, exchange, before))
+      return refundIfRefused(verdict, exchange, before)
+    },
+  }
+}
+
+/** A refusal gives back what those before it took. */
+function refundIfRefused(
+  reply: Reply | undefined,
+  exchange: Exchange,
+  before: number,
+): Reply | undefined {
+  if (reply === undefined) return undefined
+  for (const charge of exchange.enforcement.charges.slice(before)) charge.settle(NO_COST)
+  exchange.enforcement.charges = exchange.enforcement.charges.slice(0, before)
+  return reply
+}
+
+function askMeters(
+  meters: readonly TokenMeter[],
+  exchange: Exchange,
+  estimate: number,
+  from: number,
+): Verdict {
+  // Whoever is asked behind the answer is told what it has cost.
+  const isLate = exchange.isAnswered
+  for (let at = from; at < meters.length; at++) {
+    const verdict = meters[at]!.admit(exchange, estimate)
+    if (verdict instanceof Promise)
+      return verdict.then((reply) =>
+        reply !== undefined || (exchange.isAnswered && !isLate)
+          ? reply
+          : askMeters(meters, exchange, estimate, at + 1),
+      )
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
+}

@@ -1,0 +1,43 @@
+// Tokens one request has taken from a bucket before it is known how many it needs, and what becomes of them.
+// It starts with none: the estimate is the first raise.
+
+import type { Charge, TokenCost } from '../../core/types.ts'
+import type { Bucket } from './bucket.ts'
+import type { MillisecondClock } from './limit-rule.ts'
+import { sanitizeTokenCount } from '../../config/limit-status.ts'
+
+export class TokenCharge implements Charge {
+  readonly #bucket: Bucket
+  readonly #now: MillisecondClock
+  #state: 'open' | 'settled' = 'open'
+  #taken = 0
+  /** As much of it as may go back: a refund belongs to the window it was taken in. */
+  #returnable = 0
+  /** The last in which anything was taken. */
+  #window = -1
+
+  constructor(bucket: Bucket, now: MillisecondClock) {
+    this.#bucket = bucket
+    this.#now = now
+  }
+
+  raise(tokens: number): void {
+    if (this.#state === 'settled') return
+    const more = sanitizeTokenCount(tokens)
+    const now = this.#now()
+    if (this.#bucket.hasCleared(this.#window, now)) this.#returnable = 0
+    this.#window = this.#bucket.spend(more, now)
+    this.#returnable += more
+    this.#taken += more
+  }
+
+  settle({ input, output }: TokenCost): void {
+    if (this.#state === 'settled') return
+    this.#state = 'settled'
+    const now = this.#now()
+    const missing = sanitizeTokenCount(input) + sanitizeTokenCount(output) - this.#taken
+    if (missing > 0) this.#bucket.spend(missing, now)
+    else if (!this.#bucket.hasCleared(this.#window, now))
+      this.#bucket.refund(Math.min(-missing, this.#returnable), now)
+  }
+}

@@ -1,6 +1,0 @@
-// A URL as logs and the dump show it: origin and path, for a secret may stand in the query.
-
-export function shownUrl(url: string): string {
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
-}

@@ -1,0 +1,237 @@
+// Expressions of the configuration: compiled and checked once at load, evaluated per exchange.
+
+import type { Environment, ParseResult } from '@marcbachmann/cel-js'
+import { ParseError, TypeError as CheckError } from '@marcbachmann/cel-js'
+import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import { nearest } from '../text/nearest-name.ts'
+import {
+  estimateNodeCost,
+  MAX_EVALUATION_WORK,
+  MAX_EXPRESSION_DEPTH,
+  MAX_EXPRESSION_LENGTH,
+  MAX_LIMIT_KEY_LENGTH,
+  WorkMeter,
+} from './meter.ts'
+import { CEL_ENVIRONMENTS, createEnvironment } from './environment.ts'
+import type { CelFaultCode } from './expression-errors.ts'
+import { CelError, CelFault, celFaultCodeOf } from './expression-errors.ts'
+import {
+  CEL_NAMES,
+  celFieldsOf,
+  EXPRESSION_LOCATIONS,
+  isAllowedResultType,
+} from './context-names.ts'
+import { applyBounds, inspectExpression, buildUnknownFieldError } from './guard.ts'
+import type { CelNode } from './cel-library.ts'
+import { rootNodeOf } from './cel-library.ts'
+import type { ExpressionLocation, ResultType } from './context-names.ts'
+import type { ExpressionView } from './exchange-view.ts'
+
+/** Integers are BigInts, maps are Maps or, made by a literal, plain objects. */
+export type EvaluationResult = { readonly value: unknown } | { readonly fault: CelFaultCode }
+
+/** Values by name, where there is no exchange. */
+export type ExpressionBindings = ReadonlyMap<string, unknown>
+
+/** One compiled expression. Evaluation never throws. */
+export class Expression {
+  /** As the user wrote it. */
+  readonly source: string
+  readonly #parsed: ParseResult
+  readonly #meter: WorkMeter
+  readonly #names: ReadonlySet<string>
+
+  constructor(source: string, parsed: ParseResult, meter: WorkMeter, names: ReadonlySet<string>) {
+    this.source = source
+    this.#parsed = parsed
+    this.#meter = meter
+    this.#names = names
+  }
+
+  /** Whether its value may depend on what that name stands for. */
+  reads(name: string): boolean {
+    return this.#names.has(name)
+  }
+
+  evaluate(view: ExpressionView | ExpressionBindings): EvaluationResult {
+    try {
+      return { value: this.#run(view) }
+    } catch (error) {
+      return { fault: celFaultCodeOf(error) }
+    }
+  }
+
+  /** For rules: whether it is true. A fault is not, nor is anything that is no bool. */
+  holds(view: ExpressionView | ExpressionBindings): boolean {
+    try {
+      return this.#run(view) === true
+    } catch {
+      return false
+    }
+  }
+
+  /** For keys: its text, or null for none: a fault, an empty or too long text, a list, a map, null, bytes. */
+  evaluateKey(view: ExpressionView | ExpressionBindings): string | null {
+    const result = this.evaluate(view)
+    if ('fault' in result) return null
+    const text = scalarTextOf(result.value)
+    return text === '' || text.length > MAX_LIMIT_KEY_LENGTH ? null : text
+  }
+
+  /** For headers: its text, which may be empty, or null for a fault and for what has no text. */
+  evaluateText(view: ExpressionView | ExpressionBindings): string | null {
+    const result = this.evaluate(view)
+    if ('fault' in result) return null
+    const { value } = result
+    return value === '' ? '' : scalarTextOf(value) || null
+  }
+
+  #run(view: ExpressionView | ExpressionBindings): unknown {
+    this.#meter.reset()
+    const { stackTraceLimit } = Error
+    // A missing claim is no exception worth a stack: without one it costs 2 µs instead of 9.
+    Error.stackTraceLimit = 0
+    try {
+      const value: unknown = this.#parsed(view)
+      if (this.#meter.isExhausted) throw new CelFault('too_many_steps')
+      return value
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  }
+}
+
+function scalarTextOf(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value
+    case 'bigint':
+    case 'number':
+    case 'boolean':
+      return String(value)
+    default:
+      return value instanceof UnsignedInt ? String(value) : ''
+  }
+}
+
+/** An expression as it may stand at this place; throws a CelError. */
+export function compileExpression(source: string, place: ExpressionLocation): Expression {
+  const { names, resultType, maxWork } = EXPRESSION_LOCATIONS[place]
+  const types = Object.fromEntries(names.map((name) => [name, CEL_NAMES[name] as string]))
+  return compileIn(CEL_ENVIRONMENTS[place], source, types, { wanted: resultType, work: maxWork })
+}
+
+/** The same with names of one's own, by their CEL types. */
+export function compileWithNames(
+  source: string,
+  names: Readonly<Record<string, string>>,
+  wanted: ResultType = 'any',
+): Expression {
+  return compileIn(createEnvironment(names), source, names, { wanted, work: MAX_EVALUATION_WORK })
+}
+
+interface CompileOptions {
+  readonly wanted: ResultType
+  readonly work: number
+}
+
+function compileIn(
+  environment: Environment,
+  source: string,
+  names: Readonly<Record<string, string>>,
+  { wanted, work }: CompileOptions,
+): Expression {
+  if (source.length > MAX_EXPRESSION_LENGTH)
+    throw new CelError(
+      'too_long',
+      `expression longer than ${MAX_EXPRESSION_LENGTH} characters`,
+      '',
+      0,
+    )
+  const parsed = parse(environment, source)
+  const nodes = inspectExpression(source, rootNodeOf(parsed), names)
+  const { valid, type = '', error } = parsed.check()
+  if (!valid) throw toCelError(error, source, names)
+  if (!isAllowedResultType(type, wanted))
+    throw new CelError('result_type', describeTypeMismatch(type, wanted), source, 0)
+  if (estimateNodeCost(rootNodeOf(parsed)) > work)
+    throw new CelError('too_large', 'expression that would do more than it may', source, 0)
+  const meter = new WorkMeter(work)
+  applyBounds(nodes, meter)
+  return new Expression(source, parsed, meter, collectNames(nodes))
+}
+
+function collectNames(nodes: readonly CelNode[]): ReadonlySet<string> {
+  return new Set(nodes.filter(({ op }) => op === 'id').map(({ args }) => args as string))
+}
+
+function parse(environment: Environment, source: string): ParseResult {
+  try {
+    return environment.parse(source)
+  } catch (error) {
+    throw toCelError(error, source, {})
+  }
+}
+
+function describeTypeMismatch(type: string, wanted: ResultType): string {
+  const kind = type.replace(/<.*/s, '')
+  if (wanted === 'bool') return `a rule must give bool, this gives ${kind}`
+  if (wanted === 'key') return `a key must give a text or a number, this gives ${kind}`
+  return `name a field of it, this gives ${kind} as a whole`
+}
+
+/** Before any exchange the library's summaries can only quote the expression itself. */
+function toCelError(
+  error: unknown,
+  source: string,
+  names: Readonly<Record<string, string>>,
+): CelError {
+  if (error instanceof RangeError)
+    return new CelError(
+      'too_deep',
+      `expression nests deeper than ${MAX_EXPRESSION_DEPTH}`,
+      source,
+      0,
+    )
+  const offset =
+    error instanceof ParseError || error instanceof CheckError ? errorOffsetOf(error) : 0
+  if (error instanceof ParseError && error.code === 'limit_exceeded') {
+    const code = error.summary.includes('maxDepth') ? 'too_deep' : 'too_large'
+    return new CelError(code, 'expression larger than it may be', source, offset)
+  }
+  if (error instanceof ParseError)
+    return new CelError('syntax', firstLower(error.summary), source, offset)
+  if (!(error instanceof CheckError))
+    return new CelError('unsupported', 'expression that cannot be checked', source, 0)
+  const node = error.node as CelNode | undefined
+  if (error.code === 'unknown_variable' && typeof node?.args === 'string')
+    return buildUnknownNameError(source, node.args, Object.keys(names), offset)
+  if (error.code === 'no_such_key' && node?.op === '.') return buildFieldError(source, node)
+  return new CelError('type', firstLower(error.summary), source, offset)
+}
+
+function errorOffsetOf(error: ParseError | CheckError): number {
+  return error.node?.pos ?? error.range?.start ?? 0
+}
+
+function buildUnknownNameError(
+  source: string,
+  name: string,
+  known: readonly string[],
+  offset: number,
+): CelError {
+  const guess = nearest(name, known)
+  const hint =
+    guess === undefined ? `; known here: ${known.join(', ')}` : `, did you mean ${guess}?`
+  return new CelError('unknown_name', `unknown name ${name}${hint}`, source, offset)
+}
+
+function buildFieldError(source: string, node: CelNode): CelError {
+  const [left, field] = node.args as [CelNode & { checkedType?: { name: string } }, string]
+  const known = Object.keys(celFieldsOf(left.checkedType?.name ?? '') ?? {})
+  return buildUnknownFieldError(source, field, known, node)
+}
+
+function firstLower(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}

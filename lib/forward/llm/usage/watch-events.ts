@@ -1,0 +1,112 @@
+// Watches an event stream. What cannot tell anything new is only counted; the rest goes through an event reader, and only
+// the events that can tell something are looked into.
+
+import type { Outcome } from '../../../core/types.ts'
+import { EventReader } from '../../../text/sse-reader.ts'
+import type { ObservedUsage } from '../llm-call-types.ts'
+import { containsMarker, extractUsage, guessEventTokens, UsageFindings } from './extract-usage.ts'
+import type { ResponseWatch } from './response-watch.ts'
+import type { ResponseDialect } from './usage-dialects.ts'
+
+/** The data of one event; a longer one passes unread. */
+export const MAX_WATCHED_EVENT_BYTES = 4_194_304
+
+const COLON = 58
+const BLANK_LINE = Buffer.from('\n\n')
+const DONE_DATA = '[DONE]'
+
+export class EventWatch implements ResponseWatch {
+  readonly #findings: UsageFindings
+  readonly #reader: EventReader
+  readonly #now: () => number
+  #events = 0
+  #bytes = 0
+  #firstAt = 0
+  #lastAt = 0
+
+  constructor(dialect: ResponseDialect, now: () => number) {
+    this.#findings = new UsageFindings(dialect)
+    this.#now = now
+    const owner = {
+      event: (name: string, data: Buffer) => this.#event(name, data),
+      retry: () => {},
+      tooLong: (name: string) => this.#pass(name),
+    }
+    this.#reader = new EventReader(owner, MAX_WATCHED_EVENT_BYTES, 'skip')
+  }
+
+  get observed(): ObservedUsage {
+    const [firstAt, lastAt] = [this.#firstAt, this.#lastAt]
+    const outputGuess = guessEventTokens(this.#events, this.#bytes)
+    return this.#findings.toObservedUsage({ outputGuess, firstAt, lastAt })
+  }
+
+  chunk(bytes: Buffer, from: number, to: number): void {
+    this.#lastAt = this.#now()
+    this.#bytes += to - from
+    if (!this.#isIrrelevant(bytes, from, to)) this.#reader.write(bytes, from, to)
+  }
+
+  end(outcome: Outcome): void {
+    // Many clients take a last event without its empty line for one all the same.
+    this.#reader.write(BLANK_LINE, 0, BLANK_LINE.length)
+    this.#findings.finish(outcome, 'open')
+  }
+
+  whenDone(callback: () => void): void {
+    callback()
+  }
+
+  /** Whole events without a word that matters. Comments are not worth counting, and nothing has begun with them. */
+  #isIrrelevant(bytes: Buffer, from: number, to: number): boolean {
+    if (this.#firstAt === 0 || !this.#reader.isBetweenEvents || bytes[from] === COLON) return false
+    const blank = detectBlankLineEnd(bytes, from, to)
+    if (blank === '') return false
+    const text = bytes.latin1Slice(from, to)
+    if (containsMarker(text, this.#findings.markers)) return false
+    this.#events += countEvents(text, blank)
+    return true
+  }
+
+  #event(name: string, data: Buffer): void {
+    const text = data.latin1Slice(0, data.length)
+    if (text.startsWith(DONE_DATA)) return this.#findings.readEnding(DONE_DATA)
+    this.#pass(name)
+    extractUsage(this.#findings, data, text)
+  }
+
+  /** Known by its name alone, as one that is too long to be read. */
+  #pass(name: string): void {
+    if (this.#firstAt === 0) this.#firstAt = this.#lastAt
+    this.#events++
+    if (name !== '') this.#findings.readEnding(name)
+  }
+}
+
+function countEvents(text: string, blank: string): number {
+  let count = 0
+  for (let at = 0; at >= 0 && at < text.length; count++) {
+    const next = text.indexOf(blank, at)
+    at = next < 0 ? next : next + blank.length
+  }
+  return count
+}
+
+// Tells whether a stretch of an event stream stops behind an empty line, which is where events end.
+
+const LF = 10
+const CR = 13
+
+/** The two line ends the bytes stop with; '' if they do not, or if they are mixed. */
+export function detectBlankLineEnd(
+  bytes: Buffer,
+  from: number,
+  to: number,
+): '\n\n' | '\r\n\r\n' | '\r\r' | '' {
+  if (to - from < 4) return ''
+  const [last, before] = [bytes[to - 1], bytes[to - 2]]
+  if (last === LF && before === LF) return '\n\n'
+  if (last === CR && before === CR) return '\r\r'
+  const isCrlf = last === LF && before === CR && bytes[to - 3] === LF && bytes[to - 4] === CR
+  return isCrlf ? '\r\n\r\n' : ''
+}

@@ -1,0 +1,179 @@
+// What an HTTP request must look like to be an MCP one: method, Accept, content type (reference.md 4.1).
+
+import { hostOfAuthority, isLoopback } from '../../../core/addresses.ts'
+import type { Exchange } from '../../../core/exchange.ts'
+import type { RequestHead } from '../../../core/head.ts'
+import type { Reply } from '../../../core/types.ts'
+import { findJsonValue, listItems } from '../../../text/json-scan.ts'
+import { createRpcRefusal, RPC_CODES, RpcMessage } from '../json-rpc.ts'
+import type { RpcError } from '../json-rpc.ts'
+import { MAX_BATCH } from '../mcp-bounds.ts'
+
+const JSON_TYPE = 'application/json'
+const EVENT_STREAM = 'text/event-stream'
+
+/** The answer to a request that is none, or null. */
+export function checkPostRequest(head: RequestHead): Reply | null {
+  const accept = acceptOf(head)
+  if (!accept.includes(JSON_TYPE) || !accept.includes(EVENT_STREAM))
+    return createTransportRefusal(406, `client must accept both ${JSON_TYPE} and ${EVENT_STREAM}`)
+  const [type = ''] = (head.get('content-type') ?? '').toLowerCase().split(';')
+  if (type.trim() !== JSON_TYPE) return createTransportRefusal(415, `client must send ${JSON_TYPE}`)
+  const coding = head.get('content-encoding')
+  return coding === undefined || coding === 'identity'
+    ? null
+    : createTransportRefusal(415, `client must send ${JSON_TYPE} without content-encoding`)
+}
+
+/** A header that must mean one thing, sent with two. */
+export function checkRepeatedHeaders(head: RequestHead): Reply | null {
+  for (const name of ['mcp-session-id', 'mcp-protocol-version'])
+    if (new Set(head.getAll(name)).size > 1)
+      return createTransportRefusal(400, `${name} is sent with two values`)
+  return null
+}
+
+export function checkGetRequest(head: RequestHead): Reply | null {
+  return acceptOf(head).includes(EVENT_STREAM)
+    ? null
+    : createTransportRefusal(406, `client must accept ${EVENT_STREAM}`)
+}
+
+export function createMethodRefusal(allowed: readonly [string, ...string[]]): Reply {
+  const last = allowed.at(-1)!
+  const others = allowed.slice(0, -1).join(', ')
+  const list = others === '' ? last : `${others}, or ${last}`
+  const reply = createTransportRefusal(405, `method not allowed; must be ${list}`)
+  reply.head.add('allow', allowed.join(', '))
+  return reply
+}
+
+/** Refused before any message was read. */
+export function createTransportRefusal(status: number, message: string): Reply {
+  return createRpcRefusal(status, { code: RPC_CODES.server, message })
+}
+
+function acceptOf(head: RequestHead): string {
+  return head.getAll('accept').join(',').toLowerCase()
+}
+
+// Protocol versions: which are known, and what the header may say.
+
+/** Those with an `initialize`; 2026-07-28 has none and comes later. */
+const VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+
+export const NEWEST_VERSION = '2025-11-25'
+
+/** The one that had batches, and that clients speak who do not say so. */
+export const BATCH_VERSION = '2025-03-26'
+
+export function protocolVersionOf(head: RequestHead): string | undefined {
+  return head.get('mcp-protocol-version')
+}
+
+/** What is wrong with the header; `agreed` is the session's version, whatever targets made of it. */
+export function checkProtocolVersion(version: string | undefined, agreed = ''): RpcError | null {
+  if (version === undefined || VERSIONS.includes(version) || version === agreed) return null
+  return {
+    code: RPC_CODES.version,
+    message: `unsupported MCP protocol version: ${version}`,
+    data: { supported: VERSIONS, requested: version },
+  }
+}
+
+// Against DNS rebinding: a web page that had its own name point to this machine says that name in Host and Origin.
+
+/**
+ * `strict`: only loopback names are served, to pages from loopback or let in by `cors`.
+ * `pages`: a page that comes over loopback must be one of those; whoever says no Origin is no page.
+ */
+export type RebindingProtection = 'off' | 'pages' | 'strict'
+
+/** What is wrong, or null. */
+export function checkRebinding(exchange: Exchange, protection: RebindingProtection): string | null {
+  if (protection === 'off') return null
+  const { request, source, enforcement: { allowedOrigin } } = exchange
+  if (protection === 'strict' && !isLoopback(hostOfAuthority(request.authority)))
+    return `Host '${request.authority}' is no loopback name: see dnsRebindingProtection`
+  const isKnown = (origin: string): boolean => origin === allowedOrigin || isLoopbackOrigin(origin)
+  const origin = request.getAll('origin').find((one) => one === '' || !isKnown(one))
+  if (origin === undefined || (protection === 'pages' && !isLoopback(source.address))) return null
+  return `Origin '${origin}' is not let in: name it in cors, or see dnsRebindingProtection`
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  const [, authority] = /^https?:\/\/([^/]+)$/i.exec(origin) ?? []
+  return authority !== undefined && isLoopback(hostOfAuthority(authority))
+}
+
+// `Mcp-Method` and `Mcp-Name`: what a client says of its message in the head must be what the body says, since proxies
+// in front may have decided by it (reference.md 4.3). Clients of these versions need not say anything.
+
+export function checkRoutingHeaders(head: RequestHead, message: RpcMessage): RpcError | null {
+  const method = decodeMcpHeader(head.get('mcp-method'))
+  if (method !== undefined && method !== message.method) return createHeaderMismatch('method')
+  const name = decodeMcpHeader(head.get('mcp-name'))
+  if (name === undefined) return null
+  const named = message.textParam('name') ?? message.textParam('uri')
+  return name === named ? null : createHeaderMismatch('name')
+}
+
+/** Names beyond ASCII come as `=?base64?…?=`. */
+function decodeMcpHeader(value: string | undefined): string | undefined {
+  const [, coded] = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/.exec(value ?? '') ?? []
+  return coded === undefined ? value : Buffer.from(coded, 'base64').toString()
+}
+
+function createHeaderMismatch(what: string): RpcError {
+  return { code: RPC_CODES.headerMismatch, message: `MCP ${what} header/body mismatch` }
+}
+
+// A POST's body as messages: one, or a batch where the version has them.
+
+const OPEN_BRACKET = 0x5b
+
+export interface PostedMessages {
+  readonly messages: readonly RpcMessage[]
+  readonly isBatch: boolean
+}
+
+export function parsePostedMessages(bytes: Buffer): PostedMessages | RpcError {
+  const whole = findJsonValue(bytes)
+  if (whole === null)
+    return { code: RPC_CODES.parse, message: describeUnreadable('not valid JSON') }
+  const isBatch = bytes[whole.from] === OPEN_BRACKET
+  const spans = isBatch ? listItems(bytes, whole, MAX_BATCH + 1) : [whole]
+  if (spans.length === 0 || spans.length > MAX_BATCH)
+    return createInvalidRequest(`a batch holds 1 to ${MAX_BATCH} messages`)
+  const messages: RpcMessage[] = []
+  for (const span of spans) {
+    const message = RpcMessage.parseAt(bytes, span)
+    if (typeof message === 'string') return createInvalidRequest(message)
+    if (message.kind === 'request' && message.idText === 'null')
+      return createInvalidRequest('not a JSON-RPC message: a request needs an id that is not null')
+    // Rules are for requests; what a lenient target would take for one must not get past them.
+    if (message.kind === 'notification' && !message.method.startsWith('notifications/'))
+      return createInvalidRequest(`'${message.method}' needs an id`)
+    if (isBatch && message.method === 'initialize')
+      return createInvalidRequest('initialize cannot be part of a batch')
+    messages.push(message)
+  }
+  return { messages, isBatch }
+}
+
+/** Batches came and went with one version. */
+export function checkBatch({ isBatch }: PostedMessages, version: string): RpcError | null {
+  if (!isBatch || version === BATCH_VERSION) return null
+  return {
+    code: RPC_CODES.invalidRequest,
+    message: describeUnreadable(`no batches in version ${version}`),
+  }
+}
+
+function createInvalidRequest(reason: string): RpcError {
+  return { code: RPC_CODES.invalidRequest, message: describeUnreadable(reason) }
+}
+
+function describeUnreadable(reason: string): string {
+  return `fail to deserialize request body: ${reason}`
+}

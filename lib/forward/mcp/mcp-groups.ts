@@ -1,0 +1,137 @@
+// Every MCP backend with its sessions, beside the plans that name them: one that a new plan leaves as it was keeps its
+// sessions, any other lets them end.
+
+import { createHash } from 'node:crypto'
+import { ByteBudget, KeyedCounter } from '../../core/byte-budgets.ts'
+import type { McpLimits } from '../../core/bounds.ts'
+import type { RefusalCounter } from '../../core/refusal-counter.ts'
+import type { McpConfig, McpTarget } from '../../config/backend-types.ts'
+import { Secret } from '../../text/secret.ts'
+import type { McpGroupView } from '../../core/runtime-views.ts'
+import type { Log } from '../../core/log.ts'
+import { Sweeper } from '../../core/sweeper.ts'
+import { createOrigin } from '../http/pools.ts'
+import type { ConnectionPools } from '../http/pools.ts'
+import { HEAD_DELAY_MS } from './mcp-bounds.ts'
+import { McpGroup } from './mcp-group.ts'
+import type { McpGroupContext } from './mcp-group.ts'
+import { SseLink } from './remote/sse-link.ts'
+import { StreamableLink } from './remote/streamable-link.ts'
+import type { McpSession } from './session/session.ts'
+import { ChildProcesses } from './stdio/child-processes.ts'
+import type { ChildObserver } from './stdio/child-processes.ts'
+import type { TargetLink, TargetLinkOwner } from './target-link.ts'
+
+const STOPPING_REASON = 'the gateway is stopping'
+
+/** What is not MCP's alone. */
+interface McpSharedResources {
+  /** What sessions may keep together for clients that come back. */
+  readonly histories: ByteBudget
+  readonly refusals: RefusalCounter
+  /** What ids of sessions end with. */
+  readonly mark: string
+  readonly witness: ChildObserver | null
+}
+
+export class McpGroups implements McpGroupContext {
+  readonly sessionIdSuffix: string
+  readonly limits: McpLimits
+  readonly log: Log
+  readonly sessions: Sweeper<McpSession>
+  readonly children: ChildProcesses
+  readonly bodies: ByteBudget
+  readonly refusals: RefusalCounter
+  readonly shares = { sessions: new KeyedCounter(), children: new KeyedCounter() }
+  readonly histories: ByteBudget
+  readonly #pools: ConnectionPools
+  readonly #groups = new Map<string, McpGroup>()
+  /** Remote sessions that are being ended, each within its deadline. */
+  readonly #endingSessions = new Set<Promise<void>>()
+
+  constructor(limits: McpLimits, log: Log, pools: ConnectionPools, shared: McpSharedResources) {
+    const { histories, refusals, mark, witness } = shared
+    this.sessionIdSuffix = mark
+    this.limits = limits
+    this.histories = histories
+    this.refusals = refusals
+    this.bodies = new ByteBudget(limits.maxReadTogether)
+    this.log = log
+    this.#pools = pools
+    this.children = new ChildProcesses(limits, log, undefined, witness)
+    const { sessionTtl, goneTtl, keepAlive } = limits
+    const silence = keepAlive === 0 ? sessionTtl : keepAlive
+    this.sessions = new Sweeper(Math.min(sessionTtl, goneTtl, silence, HEAD_DELAY_MS))
+  }
+
+  /** The group of a backend; `key` tells it from others with the same targets. */
+  groupFor(key: string, config: McpConfig): McpGroup {
+    const whole = `${key} ${digestMcpConfig(config)}`
+    let group = this.#groups.get(whole)
+    if (group === undefined) {
+      group = new McpGroup(key, config, this)
+      this.#groups.set(whole, group)
+    }
+    return group
+  }
+
+  /** Forgets every group but these. */
+  retain(groups: ReadonlySet<McpGroup>): void {
+    for (const [key, group] of this.#groups) {
+      if (groups.has(group)) continue
+      this.#groups.delete(key)
+      group.retire()
+    }
+  }
+
+  /** Those that are named, and the sessions of those that no longer are. */
+  describe(now: number): McpGroupView[] {
+    const named = [...this.#groups.values()]
+    const retired = [...this.sessions.members].map(({ group }) => group)
+    return [...new Set([...named, ...retired])].map((group) => group.describe(now))
+  }
+
+  childrenLeft(): number {
+    return this.limits.maxChildren - this.children.count
+  }
+
+  openLink(target: McpTarget, owner: TargetLinkOwner): TargetLink | string {
+    if (target.kind === 'stdio') {
+      if (this.childrenLeft() <= 0) this.refusals.count('maxChildren', this.limits.maxChildren)
+      return this.children.open(target, owner)
+    }
+    const { host, port, tls } = target
+    const pool = this.#pools.poolFor(createOrigin({ kind: 'tcp', host, port }, tls))
+    const leaving = (over: Promise<void>): void => this.#trackEnding(over)
+    const remote = { target, pool, limits: this.limits, log: this.log, leaving }
+    return target.kind === 'mcp' ? new StreamableLink(remote, owner) : new SseLink(remote, owner)
+  }
+
+  /** The process stops: streams that would never end by themselves do. */
+  drain(): void {
+    for (const session of this.sessions.members) session.drain(STOPPING_REASON)
+  }
+
+  /** Ends every session, and resolves when the last child is gone. */
+  async close(): Promise<void> {
+    for (const session of this.sessions.members) session.end(STOPPING_REASON)
+    await Promise.all([this.children.closeAll(), ...this.#endingSessions])
+  }
+
+  #trackEnding(over: Promise<void>): void {
+    const seen = over.finally(() => this.#endingSessions.delete(seen))
+    this.#endingSessions.add(seen)
+  }
+}
+
+/** Tells configurations apart without holding the secrets that are among them. */
+function digestMcpConfig(config: McpConfig): string {
+  const text = JSON.stringify(
+    config,
+    function (this: Record<string, unknown>, key, shown: unknown) {
+      const value = this[key]
+      return value instanceof Secret ? value.reveal() : shown
+    },
+  )
+  return createHash('sha256').update(text).digest('base64')
+}

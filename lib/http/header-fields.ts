@@ -1,0 +1,214 @@
+// What the fields of a head mean for framing and the connection. Here a proxy is stricter than a parser:
+// whatever the backend could read differently than we did is refused.
+
+import { GatewayError } from '../core/errors.ts'
+import { RequestHead, ResponseHead } from '../core/head.ts'
+import type { HeaderFields } from '../core/head.ts'
+
+/**
+ * Reads what the fields say about framing and connection and takes out what belongs to one hop only.
+ * Returns the index of Host, -1 without one, -2 with several.
+ */
+export function applyConnectionFields(
+  head: RequestHead | ResponseHead,
+  mayUpgrade: boolean,
+): number {
+  const { text, spans: at } = head
+  let host = -1
+  let named = ''
+  for (let i = 0; i < at.length; i += 4) {
+    const from = at[i]!
+    const length = at[i + 1]! - from
+    // By length first: most fields are told apart without looking at a letter.
+    switch (length) {
+      case 2:
+        if (isFieldName(text, from, 'te')) head.removeAt(i)
+        break
+      case 4:
+        if (isFieldName(text, from, 'host')) host = host === -1 ? i : -2
+        break
+      case 7:
+        if (isFieldName(text, from, 'upgrade')) {
+          if (mayUpgrade) head.upgrade = text.substring(at[i + 2]!, at[i + 3])
+          head.removeAt(i)
+        }
+        break
+      case 10:
+        if (isFieldName(text, from, 'connection')) {
+          const value = text.substring(at[i + 2]!, at[i + 3]).toLowerCase()
+          // This llhttp misses `close` with a tab behind it.
+          if (value === 'close') head.keepAlive = false
+          else if (value !== 'keep-alive') named += ',' + value
+          head.removeAt(i)
+        } else if (isFieldName(text, from, 'keep-alive')) {
+          if (head instanceof ResponseHead)
+            head.keepAliveHint = parseKeepAliveHint(text.substring(at[i + 2]!, at[i + 3]))
+          head.removeAt(i)
+        }
+        break
+      case 14:
+        if (isFieldName(text, from, 'content-length'))
+          head.length = checkedContentLength(head, text.substring(at[i + 2]!, at[i + 3]))
+        break
+      case 16:
+        if (isFieldName(text, from, 'proxy-connection')) head.removeAt(i)
+        break
+      case 17:
+        if (isFieldName(text, from, 'transfer-encoding')) {
+          // Twice `chunked` is a coding of its own, too.
+          if (head.chunked || text.substring(at[i + 2]!, at[i + 3]).toLowerCase() !== 'chunked')
+            throw buildFramingError(head, 'unknown transfer coding')
+          head.chunked = true
+        }
+        break
+    }
+  }
+  if (named !== '') removeNamed(head, named)
+  // With a body before it, where the tunnel starts would be a matter of opinion.
+  if (head instanceof RequestHead && (head.chunked || head.length > 0)) head.upgrade = ''
+  // An h2c upgrade would tunnel requests past every policy.
+  if (head.upgrade !== '' && /\bh2c\b/i.test(head.upgrade)) head.upgrade = ''
+  return host
+}
+
+function isFieldName(text: string, from: number, name: string): boolean {
+  return (
+    (text.charCodeAt(from) | 32) === name.charCodeAt(0) &&
+    text.substring(from, from + name.length).toLowerCase() === name
+  )
+}
+
+/** Fields that Connection may name but a proxy cannot do without. */
+const KEPT = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'close',
+  'keep-alive',
+  'upgrade',
+  '',
+])
+
+function removeNamed(head: RequestHead | ResponseHead, named: string): void {
+  for (const token of named.split(',')) {
+    const name = token.trim()
+    if (name === 'close') head.keepAlive = false
+    if (!KEPT.has(name)) head.remove(name)
+  }
+}
+
+function parseKeepAliveHint(value: string): number {
+  const found = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(value)
+  return found === null ? -1 : Number(found[1]) * 1000
+}
+
+function checkedContentLength(head: HeaderFields, value: string): number {
+  const length = parseContentLength(value)
+  if (length === null) throw buildFramingError(head, 'content-length out of range')
+  return length
+}
+
+function buildFramingError(head: HeaderFields, what: string): GatewayError {
+  return head instanceof RequestHead
+    ? new GatewayError('BAD_FRAMING', `invalid request: ${what}`)
+    : invalidResponseError(what)
+}
+
+/** Takes the authority from Host, or sets Host by the authority of an absolute target. `at`: see `applyConnectionFields`. */
+export function applyHost(head: RequestHead, at: number): void {
+  if (at === -2) throw new GatewayError('BAD_HOST', 'invalid request: more than one Host')
+  if (head.authority !== '' && !isValidHost(head.authority)) throw malformedHostError()
+  if (at === -1) {
+    if (head.version === 'HTTP/1.1') throw new GatewayError('BAD_HOST', 'invalid request: no Host')
+    if (head.authority !== '') head.set('host', head.authority)
+    return
+  }
+  const host = head.text.substring(head.spans[at + 2]!, head.spans[at + 3])
+  if (!isValidHost(host)) throw malformedHostError()
+  if (head.authority === '') head.authority = host
+  else if (head.authority !== host) head.set('host', head.authority)
+}
+
+function malformedHostError(): GatewayError {
+  return new GatewayError('BAD_HOST', 'invalid request: malformed Host')
+}
+
+export function invalidResponseError(what: string): GatewayError {
+  return new GatewayError('BACKEND_INVALID', `upstream call failed: invalid response: ${what}`)
+}
+
+// What single fields may say, for HTTP/1 and HTTP/2 alike: a message that one of them lets through is laid out
+// for the other.
+
+/** Far above any real body, and below where doubles lose count. */
+const MAX_LENGTH_DIGITS = 15
+const ZERO = 48
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
+
+/** Whoever merges trailers into the head must not come to frame or route the message anew. */
+const NOT_A_TRAILER = new Set([
+  'connection',
+  'content-length',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Nor come to see another client, other conditions or other content than policies saw (RFC 9110 6.5.1). */
+const NOT_A_TRAILER_OF_REQUESTS = new Set([
+  'authorization',
+  'cache-control',
+  'content-encoding',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'forwarded',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'max-forwards',
+  'origin',
+  'pragma',
+  'proxy-authorization',
+  'range',
+  'set-cookie',
+  'x-api-key',
+  'x-real-ip',
+])
+const FORWARDED = 'x-forwarded-'
+
+/** What Content-Length says; null when others could read another number, or none, in it. */
+export function parseContentLength(text: string): number | null {
+  if (text === '' || text.length > MAX_LENGTH_DIGITS) return null
+  let length = 0
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO
+    if (digit < 0 || digit > 9) return null
+    length = length * 10 + digit
+  }
+  return length
+}
+
+/** Host and port, or nothing at all. */
+export function isValidHost(text: string): boolean {
+  return HOST.test(text)
+}
+
+/** In either direction; `name` in lower case. */
+export function isForbiddenTrailer(name: string): boolean {
+  return NOT_A_TRAILER.has(name)
+}
+
+/** Of a request; policies may have names of their own. */
+export function isForbiddenRequestTrailer(name: string): boolean {
+  return (
+    NOT_A_TRAILER.has(name) || NOT_A_TRAILER_OF_REQUESTS.has(name) || name.startsWith(FORWARDED)
+  )
+}

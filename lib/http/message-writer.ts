@@ -1,0 +1,169 @@
+// The writing half of an HTTP/1 connection: a head and the body behind it, in as few writes as possible,
+// each in the tick in which its bytes came.
+
+import { bytesInFlight } from '../core/byte-budgets.ts'
+import { MAX_REPLAY_BYTES, MAX_STRING_WRITE_BYTES } from '../core/bounds.ts'
+import type { Body, Outcome, Sink } from '../core/types.ts'
+import type { HeaderFields } from '../core/head.ts'
+import { spareBuffers, isSharedBuffer } from './llhttp.ts'
+import { copyBuffer } from './transport-socket.ts'
+import type { TransportSocket } from './transport-socket.ts'
+
+/** `none`: head only. `encode`: content goes out chunked. `wire`/`content`: as it comes. */
+export type BodyWriteMode = 'none' | 'wire' | 'content' | 'encode'
+
+export interface Http1WriterOwner {
+  /** Head and body are out. */
+  sent(): void
+  /** The body's source died before its end; `unsent` is the head, if even that is not out. */
+  sendCut(outcome: Outcome, unsent: string): void
+  /** The peer takes no more for now; `drained` follows when it does. */
+  stalled(): void
+}
+
+export class Http1Writer implements Sink {
+  readonly #owner: Http1WriterOwner
+  #wire!: TransportSocket
+  #body: Body | null = null
+  #mode: BodyWriteMode = 'none'
+  /** A head that waits for the first bytes behind it, within one tick. */
+  #head = ''
+  /** What was written, so that it can be written again elsewhere; null when nobody asked or it grew too long. */
+  #memory: (string | Buffer)[] | null = null
+  #remembered = 0
+  /** What of it is counted: large parts, which nobody else would have kept. */
+  #weight = 0
+  #written = 0
+
+  constructor(owner: Http1WriterOwner) {
+    this.#owner = owner
+  }
+
+  attach(wire: TransportSocket): void {
+    this.#wire = wire
+  }
+
+  /** Bytes of the body that went out so far, with its chunks' lines where those came along. */
+  get bytesWritten(): number {
+    return this.#written
+  }
+
+  /** Starts to keep what goes out, up to REPLAY_BYTES. */
+  startRecording(): void {
+    this.dropRecording()
+    this.#memory = []
+    this.#remembered = 0
+  }
+
+  /** The whole message as it went out, if it was kept. */
+  takeRecording(): readonly (string | Buffer)[] | null {
+    const memory = this.#memory
+    this.dropRecording()
+    return this.#body === null ? memory : null
+  }
+
+  dropRecording(): void {
+    this.#memory = null
+    if (this.#weight === 0) return
+    bytesInFlight.retained -= this.#weight
+    this.#weight = 0
+  }
+
+  /** Another message is to come: nothing of it is written. */
+  startMessage(): void {
+    this.#written = 0
+  }
+
+  send(head: string, body: Body, mode: BodyWriteMode): void {
+    this.#written = 0
+    if (mode === 'none') {
+      this.#put(head)
+      return this.#owner.sent()
+    }
+    this.#head = head
+    this.#body = body
+    this.#mode = mode
+    body.start(this, mode === 'wire' ? 'wire' : 'content')
+    if (this.#head === '') return
+    this.#head = ''
+    this.#room(this.#put(head))
+  }
+
+  /** Parts of a message that went out elsewhere before. */
+  resend(parts: readonly (string | Buffer)[]): void {
+    for (const part of parts) this.#put(part)
+    this.#owner.sent()
+  }
+
+  write(bytes: Buffer, from: number, to: number): boolean {
+    // After an abort the source may not have heard yet.
+    if (this.#body === null) return true
+    this.#written += to - from
+    let text = this.#head
+    this.#head = ''
+    if (this.#mode === 'encode') text += (to - from).toString(16) + '\r\n'
+    const tail = this.#mode === 'encode' ? '\r\n' : ''
+    if (to - from <= MAX_STRING_WRITE_BYTES)
+      return this.#room(this.#put(text + bytes.latin1Slice(from, to) + tail))
+    if (text !== '') this.#put(text)
+    const part = bytes.subarray(from, to)
+    const ok = isSharedBuffer(bytes) ? this.#putCopy(part) : this.#put(part)
+    return this.#room(tail === '' ? ok : this.#put(tail))
+  }
+
+  end(trailers: HeaderFields | null): void {
+    if (this.#body === null) return
+    let text = this.#head
+    this.#head = ''
+    this.#body = null
+    if (this.#mode === 'encode') text += '0\r\n' + (trailers?.fieldsText() ?? '') + '\r\n'
+    if (text !== '') this.#put(text)
+    this.#owner.sent()
+  }
+
+  cut(outcome: Outcome): void {
+    if (this.#body === null) return
+    const unsent = this.#head
+    this.abort()
+    this.#owner.sendCut(outcome, unsent)
+  }
+
+  /** Drops what was not written; the body is somebody else's to cancel. */
+  abort(): void {
+    this.#head = ''
+    this.#body = null
+    this.dropRecording()
+  }
+
+  drained(): void {
+    this.#body?.resume()
+  }
+
+  #remember(part: string | Buffer): void {
+    this.#memory?.push(part)
+    if (typeof part === 'string') return
+    bytesInFlight.retained += part.length
+    this.#weight += part.length
+  }
+
+  #room(ok: boolean): boolean {
+    if (!ok) this.#owner.stalled()
+    return ok
+  }
+
+  #putCopy(part: Buffer): boolean {
+    // What is remembered may be written again, so its copy cannot be lent.
+    if (this.#memory !== null) return this.#put(copyBuffer(part))
+    const { copy, done } = spareBuffers.lendCopy(part)
+    return this.#wire.write(copy, done)
+  }
+
+  #put(part: string | Buffer): boolean {
+    if (this.#memory !== null) {
+      this.#remembered += part.length
+      if (this.#remembered > MAX_REPLAY_BYTES) this.dropRecording()
+      else this.#remember(part)
+    }
+    return this.#wire.write(part)
+  }
+}

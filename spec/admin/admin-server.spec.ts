@@ -1,0 +1,244 @@
+// The admin listener: where it opens, what it refuses to open on, and how it answers.
+
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo, NetConnectOpts } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../conformance/gateway-process.ts'
+import { AdminServer, sendText, sendJson } from '../../lib/admin/admin-server.ts'
+import { RefusalCounter } from '../../lib/core/refusal-counter.ts'
+import type { EndpointTable } from '../../lib/admin/endpoint-types.ts'
+import type { AdminAddress } from '../../lib/config/config-types.ts'
+import { deadline } from '../support/deadline.ts'
+import { Folder } from '../support/folder.ts'
+import { Stage } from '../support/gateway.ts'
+
+const WAIT_MS = 30_000
+const ENDPOINTS: EndpointTable = {
+  '/here': {
+    GET: (_request, response, url) => sendJson(response, { name: url.searchParams.get('name') }),
+    POST: (_request, response) => sendText(response, 200, 'done'),
+  },
+  '/broken': {
+    GET: () => {
+      throw new Error('out of order')
+    },
+  },
+  '/never': { GET: () => {} },
+}
+
+const admin = suite('admin/server')
+const stage = new Stage()
+admin.after.each(() => stage.clear())
+
+async function open(address: AdminAddress): Promise<{ server: AdminServer; labels: string[] }> {
+  const server = stage.add(new AdminServer(ENDPOINTS, () => {}))
+  const labels = await deadline(server.listen(address), WAIT_MS, 'the admin interface to listen')
+  return { server, labels }
+}
+
+admin('counts connections for which there is no room', async () => {
+  const refusals = new RefusalCounter()
+  const place = { name: 'it', setting: 'x', connections: 1, refusals }
+  const server = stage.add(new AdminServer(ENDPOINTS, () => {}, place))
+  const target = { host: '127.0.0.1', port: await freePort() }
+  await deadline(server.listen({ kind: 'tcp', ...target }), WAIT_MS, 'it to listen')
+  const first = await stage.client(target)
+  first.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const second = await stage.client(target)
+  assert.is(await second.untilClosed(), '')
+  assert.is(refusals.counts.get('adminConnections'), 1)
+})
+
+async function refusal(address: AdminAddress): Promise<string> {
+  return open(address).then(
+    () => 'opened',
+    (error: Error) => error.message,
+  )
+}
+
+async function openTcp(): Promise<NetConnectOpts> {
+  const port = await freePort()
+  await open({ kind: 'tcp', host: '127.0.0.1', port })
+  return { port, host: '127.0.0.1' }
+}
+
+/** The whole answer, to the end of the connection. */
+async function ask(target: NetConnectOpts, start: string, ...fields: string[]): Promise<string> {
+  const client = await stage.client(target)
+  const head = [`${start} HTTP/1.1`, 'host: localhost', ...fields, 'connection: close']
+  client.send(head.join('\r\n') + '\r\n\r\n')
+  return client.untilClosed()
+}
+
+async function listening(path: string): Promise<void> {
+  const server = stage.add(createServer())
+  server.listen(path)
+  await deadline(once(server, 'listening'), WAIT_MS, 'a socket')
+}
+
+admin('answers by path and method, with the query', async () => {
+  const target = await openTcp()
+  const text = await ask(target, 'GET /here?name=a%20b')
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n/)
+  assert.match(text, /\r\ncontent-type: application\/json\r\n/)
+  assert.match(text, /\r\ncache-control: no-store\r\n/)
+  assert.match(text, /\r\nx-content-type-options: nosniff\r\n/)
+  assert.ok(text.includes('{\n  "name": "a b"\n}\n'))
+  assert.match(await ask(target, 'POST /here', 'content-length: 0'), /\bdone\n/)
+})
+
+admin('404 for an unknown path, 405 with Allow and no body for a wrong method', async () => {
+  const target = await openTcp()
+  for (const path of ['/', '/nowhere', '/here/', '/HERE', '/__proto__', '//'])
+    assert.match(await ask(target, `GET ${path}`), /^HTTP\/1\.1 404 .*not found\n/s, path)
+  const text = await ask(target, 'DELETE /here')
+  assert.match(text, /^HTTP\/1\.1 405 /)
+  assert.match(text, /\r\nallow: GET, POST\r\n/)
+  assert.not.match(text, /not/)
+})
+
+admin('500 with the reason when an endpoint fails', async () => {
+  const text = await ask(await openTcp(), 'GET /broken')
+  assert.match(text, /^HTTP\/1\.1 500 .*out of order\n/s)
+})
+
+admin('403 for a name of another machine, a foreign page, another site', async () => {
+  const target = await openTcp()
+  const rebound = await stage.client(target)
+  rebound.send('GET /here HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n')
+  assert.match(await rebound.untilClosed(), /^HTTP\/1\.1 403 .*loopback names only\n/s)
+  assert.match(await ask(target, 'GET /here', 'origin: http://evil.example'), /^HTTP\/1\.1 403 /)
+  assert.match(await ask(target, 'GET /here', 'sec-fetch-site: cross-site'), /^HTTP\/1\.1 403 /)
+})
+
+admin('who is refused is left with no connection', async () => {
+  const target = await openTcp()
+  for (const field of ['host: evil.example', 'host: localhost\r\nsec-fetch-site: cross-site']) {
+    const client = await stage.client(target)
+    client.send(`GET /here HTTP/1.1\r\n${field}\r\n\r\n`)
+    assert.match(await client.untilClosed(), /^HTTP\/1\.1 403 .*\r\nconnection: close\r\n/s)
+  }
+})
+
+admin('no answer ever allows another origin', async () => {
+  const target = await openTcp()
+  const preflight = await ask(
+    target,
+    'OPTIONS /here',
+    'origin: http://localhost:3000',
+    'access-control-request-method: POST',
+  )
+  assert.match(preflight, /^HTTP\/1\.1 403 /)
+  assert.not.match(preflight, /access-control-allow/)
+})
+
+admin('localhost is both loopback addresses, and no other', async () => {
+  const port = await freePort()
+  const { labels } = await open({ kind: 'localhost', port })
+  assert.is(labels[0], `127.0.0.1:${port}`)
+  for (const label of labels) {
+    const host = label.startsWith('[') ? '::1' : '127.0.0.1'
+    assert.match(await ask({ port, host }, 'GET /here'), /^HTTP\/1\.1 200 /)
+  }
+})
+
+admin('says which address is in use', async () => {
+  const holder = stage.add(createServer())
+  holder.listen(0, '127.0.0.1')
+  await deadline(once(holder, 'listening'), WAIT_MS, 'a port to hold')
+  const { port } = holder.address() as AddressInfo
+  assert.is(
+    await refusal({ kind: 'tcp', host: '127.0.0.1', port }),
+    `cannot open the admin interface (config.adminAddr) on 127.0.0.1:${port}: it is in use by another process`,
+  )
+})
+
+admin('half of localhost in use: the other half is let go again', async () => {
+  const holder = stage.add(createServer())
+  const held = once(holder, 'listening')
+  const failed = once(holder, 'error').then(() => 'no IPv6')
+  holder.listen(0, '::1')
+  if ((await deadline(Promise.race([held, failed]), WAIT_MS, 'IPv6')) === 'no IPv6') return
+  const { port } = holder.address() as AddressInfo
+  assert.match(await refusal({ kind: 'localhost', port }), /on \[::1\]:\d+: it is in use/)
+  const { labels } = await open({ kind: 'tcp', host: '127.0.0.1', port })
+  assert.is(labels.length, 1)
+})
+
+admin('says when the machine has no such address', async () => {
+  const message = await refusal({ kind: 'tcp', host: '192.0.2.1', port: await freePort() })
+  assert.match(message, /config\.adminAddr.*192\.0\.2\.1:\d+: this machine has no such address$/)
+})
+
+admin('listens nowhere when it is off', async () => {
+  assert.equal((await open({ kind: 'off' })).labels, [])
+})
+
+admin('a unix socket is answered whatever Host says, and its file goes at the end', async () => {
+  const folder = stage.add(new Folder())
+  const path = folder.at('admin.sock')
+  const { server, labels } = await open({ kind: 'unix', path })
+  assert.equal(labels, [`unix:${path}`])
+  assert.match(await ask({ path }, 'GET /here'), /^HTTP\/1\.1 200 /)
+  server.close()
+  assert.not.ok(existsSync(path))
+})
+
+admin('a socket that a dead process left is replaced', async () => {
+  const folder = stage.add(new Folder())
+  const path = folder.at('admin.sock')
+  const leave = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
+  spawnSync(process.execPath, ['-e', leave])
+  assert.ok(existsSync(path))
+  await open({ kind: 'unix', path })
+  assert.match(await ask({ path }, 'GET /here'), /^HTTP\/1\.1 200 /)
+})
+
+admin('a socket that somebody listens on is left to him', async () => {
+  const folder = stage.add(new Folder())
+  const path = folder.at('admin.sock')
+  await listening(path)
+  assert.is(
+    await refusal({ kind: 'unix', path }),
+    `cannot open the admin interface (config.adminAddr) on unix:${path}: it is in use by another process`,
+  )
+  await stage.client({ path })
+})
+
+admin('a file that is no socket is left alone', async () => {
+  const folder = stage.add(new Folder())
+  const path = folder.write('precious.txt', 'precious')
+  symlinkSync(path, folder.at('link.sock'))
+  for (const taken of [path, folder.at('link.sock'), folder.path])
+    assert.match(await refusal({ kind: 'unix', path: taken }), /the file exists and is no socket$/)
+  assert.is(readFileSync(path, 'utf8'), 'precious')
+})
+
+admin('says when there is no folder for the socket', async () => {
+  const folder = stage.add(new Folder())
+  const message = await refusal({ kind: 'unix', path: folder.at('no/admin.sock') })
+  assert.match(message, /admin\.sock: there is no such folder$/)
+})
+
+admin('holds 64 connections and no more', async () => {
+  const target = await openTcp()
+  const clients = await Promise.all(Array.from({ length: 64 }, () => stage.client(target)))
+  for (const client of clients) client.send('GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const more = await stage.client(target)
+  more.send('GET /here HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  assert.is(await more.untilClosed(), '')
+  clients[0]!.destroy()
+  // The place is free as soon as the server has seen it.
+  for (let tries = 0; tries < 100; tries++) {
+    const next = await stage.client(target)
+    next.send('GET /here HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    if ((await next.untilClosed()).startsWith('HTTP/1.1 200 ')) return
+  }
+  assert.unreachable('a place became free')
+})
+
+admin.run()

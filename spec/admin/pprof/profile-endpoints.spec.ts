@@ -1,0 +1,99 @@
+// /debug/pprof: what is asked of the profilers, and how their word reaches the client.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../../conformance/gateway-process.ts'
+import { createPprofEndpoints } from '../../../lib/admin/pprof/profile-endpoints.ts'
+import type { ProfileSource } from '../../../lib/admin/pprof/profile-endpoints.ts'
+import type { CpuOptions } from '../../../lib/admin/pprof/profiler.ts'
+import { AdminServer } from '../../../lib/admin/admin-server.ts'
+import { adminWith } from '../../support/admin.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Stage } from '../../support/gateway.ts'
+
+const pprof = suite('admin/pprof endpoints')
+const stage = new Stage()
+pprof.after.each(() => stage.clear())
+
+function sourceOf(profile: Buffer | null, asked: CpuOptions[] = []): ProfileSource {
+  return {
+    cpu(options) {
+      asked.push(options)
+      return Promise.resolve(profile)
+    },
+    heap: () => Promise.resolve(profile),
+  }
+}
+
+pprof('a number out of range, or none, is the default', async () => {
+  const asked: CpuOptions[] = []
+  const ask = await adminWith(
+    stage,
+    createPprofEndpoints(sourceOf(Buffer.from('x'), asked), 'linux'),
+  )
+  const rows: [query: string, seconds: number, frequency: number][] = [
+    ['', 10, 100],
+    ['?seconds=1&frequency=1', 1, 1],
+    ['?seconds=300&frequency=1000', 300, 1000],
+    ['?seconds=0&frequency=0', 10, 100],
+    ['?seconds=301&frequency=1001', 10, 100],
+    ['?seconds=-5&frequency=1e2', 10, 100],
+    ['?seconds=1.5&frequency=', 10, 100],
+    ['?seconds=9999999999999&frequency=fast', 10, 100],
+  ]
+  for (const [query] of rows) await ask(`GET /debug/pprof/profile${query}`)
+  assert.equal(
+    asked.map(({ seconds, frequency }) => [seconds, frequency]),
+    rows.map(([, seconds, frequency]) => [seconds, frequency]),
+  )
+})
+
+pprof('answers with the bytes as they are, and 409 while another is taken', async () => {
+  const ask = await adminWith(stage, createPprofEndpoints(sourceOf(Buffer.from('bytes')), 'linux'))
+  for (const path of ['/debug/pprof/profile', '/debug/pprof/heap']) {
+    const { status, headers, text } = await ask(`GET ${path}`)
+    assert.is(status, 200)
+    assert.is(headers.get('content-type'), 'application/octet-stream')
+    assert.is(headers.get('content-encoding'), null)
+    assert.is(text, 'bytes')
+    assert.is((await ask(`POST ${path}`)).status, 405)
+  }
+  const busy = await adminWith(stage, createPprofEndpoints(sourceOf(null), 'linux'))
+  for (const path of ['/debug/pprof/profile', '/debug/pprof/heap']) {
+    const { status, text } = await busy(`GET ${path}`)
+    assert.is(status, 409)
+    assert.is(text, 'another profile is being taken: try again\n')
+  }
+})
+
+pprof('elsewhere than on Linux there is no CPU profile', async () => {
+  const ask = await adminWith(stage, createPprofEndpoints(sourceOf(Buffer.from('x')), 'darwin'))
+  assert.is((await ask('GET /debug/pprof/profile')).status, 404)
+  assert.is((await ask('GET /debug/pprof/heap')).status, 200)
+})
+
+pprof('a client that leaves ends its profile', async () => {
+  let left: (() => void) | undefined
+  const gone = new Promise<void>((resolve) => (left = resolve))
+  let began: (() => void) | undefined
+  const begun = new Promise<void>((resolve) => (began = resolve))
+  const source: ProfileSource = {
+    cpu: ({ signal }) => {
+      signal.addEventListener('abort', () => left?.())
+      began?.()
+      return new Promise(() => {})
+    },
+    heap: () => Promise.resolve(null),
+  }
+  const endpoints = createPprofEndpoints(source, 'linux')
+  const server = stage.add(new AdminServer(endpoints, () => {}))
+  const port = await freePort()
+  await deadline(server.listen({ kind: 'tcp', host: '127.0.0.1', port }), 30_000, 'the interface')
+  const client = await stage.client({ port, host: '127.0.0.1' })
+  client.send('GET /debug/pprof/profile HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await deadline(begun, 30_000, 'the profile to begin')
+  client.destroy()
+  await deadline(gone, 30_000, 'the profiler to hear of it')
+})
+
+pprof.run()

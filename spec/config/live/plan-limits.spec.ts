@@ -1,0 +1,46 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RouteConfig } from '../../../lib/config/config-types.ts'
+import { Log } from '../../../lib/core/log.ts'
+import { LimitRegistry } from '../../../lib/enforce/limit/limits.ts'
+import { RateLimitServices } from '../../../lib/enforce/limit/rate-limit-service.ts'
+import { LimitPlanner } from '../../../lib/config/live/plan-limits.ts'
+import { configOf } from '../../support/config.ts'
+
+const planning = suite('plan/limits')
+
+const TOKENS = '{ tokens: 5, unit: Hours }'
+const REQUESTS = '{ requests: 9, unit: Hours }'
+
+function routeWith(name: string, ...entries: string[]): string {
+  const limits = `policies: { rateLimit: { local: [${entries.join(', ')}] } }`
+  return `- { name: ${name}, ${limits}, backends: [{ host: "a:1" }] }\n`
+}
+
+/** The rules of all routes, by the route. */
+function rulesOf(limits: LimitRegistry, routes: string) {
+  const [gateway] = configOf(`gateways: { default: { port: 1 } }\nroutes:\n${routes}`).gateways
+  const log = new Log({ level: 'error', format: 'text', write: (_text, done) => done() })
+  const of = (route: RouteConfig) => {
+    const planner = new LimitPlanner(limits, new RateLimitServices(log), log)
+    planner.planRoute(route, gateway!)
+    return [...planner.rules]
+  }
+  return new Map(gateway!.listeners[0]!.routes.map((route) => [route.name, of(route)]))
+}
+
+planning('an entry keeps its bucket whatever is written in front of it', () => {
+  const limits = new LimitRegistry()
+  const [kept] = rulesOf(limits, routeWith('r', TOKENS)).get('r')!
+  const [, behind] = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
+  assert.is(behind, kept)
+  const later = rulesOf(limits, routeWith('q', REQUESTS) + routeWith('r', TOKENS))
+  assert.is(later.get('r')![0], kept)
+})
+
+planning('routes do not share what each of them has', () => {
+  const rules = rulesOf(new LimitRegistry(), routeWith('q', TOKENS) + routeWith('r', TOKENS))
+  assert.is.not(rules.get('q')![0], rules.get('r')![0])
+})
+
+planning.run()

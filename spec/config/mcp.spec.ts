@@ -1,0 +1,167 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { McpTarget } from '../../lib/config/backend-types.ts'
+import type { BackendConfig } from '../../lib/config/config-types.ts'
+import { ungatedConfig, ungatedProblems } from '../support/config.ts'
+
+const STDIO = '{ name: everything, stdio: { cmd: npx, args: [-y, everything] } }'
+
+const mcp = suite('mcp')
+
+function backendOf(text: string): BackendConfig & { kind: 'mcp' } {
+  const backend = ungatedConfig(text).gateways[0]!.listeners[0]!.routes[0]!.backends[0]!
+  assert.ok(backend.kind === 'mcp')
+  return backend
+}
+
+mcp('has a port of its own and answers there on any path', () => {
+  const { gateways } = ungatedConfig(`mcp: { targets: [${STDIO}] }`)
+  const [{ name, port, address, listeners }] = gateways as [(typeof gateways)[0]]
+  assert.equal([name, port, address], ['mcp', 3000, '::'])
+  const { key, routes } = listeners[0]!
+  assert.is(key, 'mcp')
+  assert.is(routes[0]!.key, 'mcp:default')
+  assert.equal(routes[0]!.matches[0]!.path, { kind: 'prefix', value: '/' })
+  assert.is(ungatedConfig(`mcp: { port: 1, targets: [${STDIO}] }`).gateways[0]!.port, 1)
+})
+
+mcp('attaches to the gateways it names, or to the one called default', () => {
+  const attached = `gateways: { default: { port: 1 }, b: { port: 2 } }\nmcp: { targets: [${STDIO}]`
+  const keys = (text: string) =>
+    ungatedConfig(text).gateways.flatMap(({ listeners }) =>
+      listeners.flatMap(({ routes }) => routes.map(({ key }) => key)),
+    )
+  assert.equal(keys(`${attached} }`), ['gateway/default/default/mcp:default'])
+  assert.equal(keys(`${attached}, gateways: b }`), ['gateway/b/default/mcp:default'])
+  const { matches } = ungatedConfig(`${attached} }`).gateways[0]!.listeners[0]!.routes[0]!
+  const paths = matches.map(({ path }) => path.value)
+  assert.equal(paths, ['/mcp', '/sse', '/.well-known'])
+  assert.equal(keys(`${attached}, port: 3 }`), ['mcp:default'])
+})
+
+mcp(
+  'cannot have both a port and gateways, nor a port that is taken, nor an unknown gateway',
+  () => {
+    const two = 'gateways: { a: { port: 1 } }\n'
+    assert.equal(ungatedProblems(`${two}mcp: { port: 2, gateways: a, targets: [${STDIO}] }`), [
+      'mcp.port: got port and gateways, expected one of them',
+    ])
+    assert.equal(ungatedProblems(`${two}mcp: { port: 1, targets: [${STDIO}] }`), [
+      'mcp.port: port 1 is configured by both gateways.a and mcp, expected a port of its own for each',
+    ])
+    assert.equal(ungatedProblems(`${two}mcp: { gateways: [a, bb], targets: [${STDIO}] }`), [
+      'mcp.gateways[1]: unknown gateway reference bb',
+    ])
+  },
+)
+
+mcp('is the same as a backend of a route', () => {
+  const backend = backendOf(
+    `gateways: { default: { port: 1 } }\nroutes: [{ backends: [{ mcp: { targets: [${STDIO}] } }] }]`,
+  )
+  assert.equal(backend.mcp, backendOf(`mcp: { targets: [${STDIO}] }`).mcp)
+  assert.equal(backend.mcp, {
+    targets: [
+      {
+        name: 'everything',
+        kind: 'stdio',
+        cmd: 'npx',
+        args: ['-y', 'everything'],
+        env: {},
+        clearEnv: false,
+      },
+    ],
+    statefulMode: 'stateful',
+    prefixMode: 'conditional',
+    failureMode: 'failOpen',
+    dnsRebindingProtection: null,
+  })
+})
+
+const remote = (fields: string): McpTarget & { kind: 'mcp' | 'sse' } => {
+  const target = backendOf(`mcp: { targets: [{ name: a, ${fields} }] }`).mcp.targets[0]!
+  assert.ok(target.kind !== 'stdio')
+  return target
+}
+
+mcp('keeps variables of children, and shows none of their values', () => {
+  const text = 'mcp: { targets: [{ name: a, stdio: { cmd: x, env: { TOKEN: hush, EMPTY: "" } } }] }'
+  const { mcp: config } = backendOf(text)
+  const [target] = config.targets
+  assert.ok(target?.kind === 'stdio')
+  assert.is(target.env['TOKEN']!.reveal(), 'hush')
+  assert.not.match(JSON.stringify(config), 'hush')
+})
+
+mcp('reaches remote targets by URL or by parts', () => {
+  const place = ({ kind, host, port, path, tls }: ReturnType<typeof remote>) =>
+    `${kind} ${tls === null ? 'http' : 'https'} ${host} ${port} ${path}`
+  assert.is(place(remote('mcp: { host: "https://a.com/x?y=1" }')), 'mcp https a.com 443 /x?y=1')
+  assert.is(place(remote('mcp: { host: "http://[::1]:81" }')), 'mcp http ::1 81 /mcp')
+  assert.is(place(remote('sse: { host: a.com, port: 82 }')), 'sse http a.com 82 /sse')
+  assert.is(place(remote('mcp: { host: a, port: 1, path: /m }')), 'mcp http a 1 /m')
+  const { auth } = remote('mcp: { host: "http://a" }, policies: { backendAuth: { key: hush } }')
+  assert.ok(auth?.kind === 'header' && auth.key.reveal() === 'hush')
+  assert.is(auth.prefix, 'Bearer ')
+})
+
+function targetProblems(target: string): string[] {
+  return ungatedProblems(`mcp: { targets: [${target}] }`).map((line) =>
+    line.replace('mcp.targets[0]', '').replace(/^[:.] ?/, ''),
+  )
+}
+
+mcp('refuses targets of no kind, of two kinds and of kinds it does not know', () => {
+  const kinds = "expected exactly one of 'stdio', 'mcp', 'sse'"
+  assert.equal(targetProblems('{ name: a }'), [`got none, ${kinds}`])
+  assert.equal(targetProblems('{ name: a, stdio: { cmd: x }, mcp: { host: "http://a" } }'), [
+    `got stdio and mcp, ${kinds}`,
+  ])
+  assert.match(targetProblems('{ name: a, stdoi: { cmd: x } }')[0]!, "did you mean 'stdio'?")
+  assert.ok(
+    targetProblems('{ name: a, openapi: { host: a } }').includes('openapi: is not supported'),
+  )
+})
+
+mcp('refuses names that could not be told from tools', () => {
+  for (const name of ['a_b', 'a+b', 'A', '-a', 'a-', ''])
+    assert.match(targetProblems(`{ name: '${name}', stdio: { cmd: x } }`)[0]!, `got '${name}', exp`)
+  assert.equal(ungatedProblems(`mcp: { targets: [${STDIO}, ${STDIO}] }`), [
+    "mcp.targets[1].name: got a second target named 'everything', expected names to differ",
+  ])
+})
+
+mcp('refuses commands and places that cannot work', () => {
+  assert.equal(targetProblems('{ name: a, stdio: {} }'), ['stdio.cmd is required'])
+  assert.equal(targetProblems('{ name: a, stdio: { cmd: "x\\0" } }'), [
+    'stdio.cmd: got a zero byte, expected none',
+  ])
+  assert.equal(targetProblems('{ name: a, stdio: { cmd: x }, policies: {} }'), [
+    'policies: got policies of a stdio target, expected them on remote targets only',
+  ])
+  const response = 'transformations: { response: { remove: [x-a] } }'
+  assert.equal(
+    targetProblems(`{ name: a, mcp: { host: "http://a" }, policies: { ${response} } }`),
+    [
+      'policies.transformations.response: got response, expected request only: clients see messages of a target, not its headers',
+    ],
+  )
+  assert.equal(targetProblems('{ name: a, mcp: { host: a.com } }'), [
+    'mcp: got a host without port, expected a URL or a port',
+  ])
+  assert.equal(targetProblems('{ name: a, mcp: { host: "http://a", port: 1 } }'), [
+    'mcp: got port or path beside a URL, expected all of it in the URL',
+  ])
+})
+
+mcp('refuses wrong words with the nearest one', () => {
+  assert.equal(ungatedProblems(`mcp: { prefixMode: allways, targets: [${STDIO}] }`), [
+    "mcp.prefixMode: got 'allways', expected one of 'conditional', 'always', 'never', did you mean 'always'?",
+  ])
+  assert.equal(ungatedProblems('mcp: { targets: [] }'), [
+    'mcp.targets: got an empty list, expected at least one entry',
+  ])
+  assert.equal(ungatedProblems('mcp: {}'), ['mcp.targets is required'])
+})
+
+mcp.run()

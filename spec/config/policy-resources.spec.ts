@@ -1,0 +1,179 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Config } from '../../lib/config/config-types.ts'
+import { configOf, problemsOf } from '../support/config.ts'
+
+const MAIN = `gateways: { web: { port: 1 }, other: { port: 2 } }
+routes:
+- { name: api, gateways: [web, other], backends: [{ host: "a:1" }] }
+`
+
+const LOCAL = '[{ requests: 10, unit: Minutes, burst: 5, key: jwt.sub }]'
+
+/** A resource of five lines, its limits on the last. */
+function resource(refs: string, local = LOCAL, name = 'p'): string {
+  return `---
+apiVersion: gateway.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: ${name}, namespace: default }
+spec: { targetRefs: [${refs}], traffic: { rateLimit: { local: ${local} } } }
+`
+}
+
+const ROUTE = '{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: api }'
+const GATEWAY = '{ group: gateway.networking.k8s.io, kind: Gateway, name: web }'
+
+/** `Accepted True`, and so on, of each target. */
+function statusOf(config: Config, at = 0): string[] {
+  return config.resources[at]!.status.ancestors.map(({ conditions }) =>
+    conditions.map(({ type, status, message }) => `${type} ${status} ${message}`).join('; '),
+  )
+}
+
+const ACCEPTED = 'Accepted True Policy accepted; Attached True Attached to all targets'
+
+const resources = suite('policy resources')
+
+resources('attach their limits to a route, on all its listeners, and to a gateway', () => {
+  const config = configOf(MAIN + resource(`${ROUTE}, ${GATEWAY}`))
+  assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
+  const [web, other] = config.gateways
+  const [limit] = web!.limits
+  assert.equal([limit!.amount, limit!.most, limit!.interval], [10, 15, 60_000])
+  assert.is(limit!.name, 'GatewayPolicy default/p local[0]')
+  assert.is(limit!.key!.source, 'jwt.sub')
+  assert.equal(other!.limits, [])
+  const routes = [web, other].map((gateway) => gateway!.listeners[0]!.routes[0]!)
+  assert.is(routes[0]!.limits, routes[1]!.limits)
+  assert.is(routes[0]!.limits.length, 1)
+})
+
+resources('keep what was written, where it was, and whom they target', () => {
+  const [found] = configOf(MAIN + resource(ROUTE)).resources
+  assert.is(found!.apiVersion, 'gateway.dev/v1alpha1')
+  assert.equal(found!.metadata, { name: 'p', namespace: 'default' })
+  assert.is(found!.place, 'c.yaml:5:1')
+  assert.equal(found!.status.ancestors[0]!.ancestorRef, {
+    group: 'gateway.networking.k8s.io',
+    kind: 'HTTPRoute',
+    name: 'api',
+    namespace: 'default',
+  })
+  assert.ok(JSON.stringify(found!.spec).includes('"requests":10'))
+})
+
+resources('may come first, several in a file, of any group, without a namespace', () => {
+  const bare = resource(GATEWAY, LOCAL, 'q')
+    .replace(', namespace: default', ', labels: { a: b }')
+    .replace('gateway.dev', 'policies.example.com')
+  const config = configOf(`${resource(ROUTE)}---\n${MAIN}${bare}---\n# nothing\n`)
+  assert.equal(statusOf(config, 0), [ACCEPTED])
+  assert.equal(statusOf(config, 1), [ACCEPTED])
+  assert.is(config.resources[1]!.metadata.namespace, 'default')
+})
+
+resources('that are wrong do not stop the process, and say which field it is', () => {
+  const refusal = (local: string) => statusOf(configOf(MAIN + resource(ROUTE, local)))[0]!
+  const place = (column: number) =>
+    `Accepted False c.yaml:8:${column}: spec.traffic.rateLimit.local`
+  const not = '; Attached False the policy is not accepted'
+  assert.is(refusal('[{ requests: 1 }]'), `${place(121)}[0].unit is required${not}`)
+  assert.is(
+    refusal('[{ requests: 1, tokens: 1, unit: Hours }]'),
+    `${place(121)}[0]: got requests and tokens, expected exactly one of 'requests', 'tokens'${not}`,
+  )
+  assert.match(refusal('[]'), `${place(120)}: got an empty list`)
+  assert.match(
+    refusal('[{ requests: 1, unit: Days }]'),
+    /local\[0\]\.unit: got 'Days', expected one/,
+  )
+  const config = configOf(MAIN + resource(ROUTE, '[{ requests: 1 }]'))
+  assert.equal(config.gateways[0]!.listeners[0]!.routes[0]!.limits, [])
+  assert.is(config.resources[0]!.status.ancestors[0]!.ancestorRef, null)
+})
+
+resources('tell every wrong field at once', () => {
+  const text = resource(
+    '{ kind: Route, name: api }',
+    '[{ tokens: 1, unit: Hours, burst: 1, x: 1 }]',
+  )
+  const [message] = statusOf(configOf(MAIN + text.replace('v1alpha1', 'v1')))
+  for (const part of [
+    'apiVersion: got',
+    'targetRefs[0].kind: got',
+    "local[0].x: unknown field 'x'",
+  ])
+    assert.match(message!, part)
+})
+
+resources('with an invalid key are valid in part: the limit holds for all together', () => {
+  const text = MAIN + resource(ROUTE, '[{ requests: 1, unit: Hours, key: "jtw.sub" }]')
+  const config = configOf(text)
+  const [accepted, attached] = config.resources[0]!.status.ancestors[0]!.conditions
+  assert.equal([accepted!.status, accepted!.reason], ['True', 'PartiallyValid'])
+  assert.match(
+    accepted!.message,
+    'local rate limit key is not a valid CEL expression: unknown name',
+  )
+  assert.match(accepted!.message, 'c.yaml:8:')
+  assert.is(attached!.status, 'True')
+  assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.key, null)
+})
+
+resources('without a target that exists are not attached; the others are', () => {
+  const missing = '{ kind: HTTPRoute, name: apii }'
+  const [first, second] = statusOf(configOf(MAIN + resource(`${missing}, ${ROUTE}`)))
+  assert.match(
+    first!,
+    /Accepted True .*; Attached False c\.yaml:8:\d+: spec\.targetRefs\[0\]\.name: /,
+  )
+  assert.match(first!, "no HTTPRoute named 'apii', did you mean 'api'?")
+  assert.is(second, ACCEPTED)
+  const elsewhere = resource(ROUTE).replace('namespace: default', 'namespace: prod')
+  assert.match(statusOf(configOf(MAIN + elsewhere))[0]!, /Attached False .*in namespace 'default'/)
+})
+
+resources('with the name of another are refused', () => {
+  const config = configOf(MAIN + resource(ROUTE) + resource(GATEWAY))
+  assert.equal(statusOf(config, 0), [ACCEPTED])
+  assert.match(statusOf(config, 1)[0]!, 'metadata.name: got a second GatewayPolicy default/p')
+  assert.equal(config.gateways[0]!.limits, [])
+})
+
+resources('may limit tokens of routes that have none: other targets may have some', () => {
+  const text = MAIN.replace('host: "a:1"', 'mcp: { targets: [{ name: a, stdio: { cmd: x } }] }')
+  const config = configOf(text + resource(`${ROUTE}, ${GATEWAY}`, '[{ tokens: 9, unit: Hours }]'))
+  assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
+  assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.counts, 'tokens')
+})
+
+resources('stand behind the limits that a route has inline', () => {
+  const inline = 'policies: { rateLimit: { local: [{ requests: 1, unit: Hours }] } }'
+  const text = MAIN.replace('gateways: [web, other]', `gateways: web, ${inline}`)
+  const { limits } = configOf(text + resource(ROUTE)).gateways[0]!.listeners[0]!.routes[0]!
+  assert.equal(
+    limits.map(({ name }) => name),
+    ['routes[0].policies.rateLimit.local[0]', 'GatewayPolicy default/p local[0]'],
+  )
+})
+
+resources('of other kinds, and second configurations, do stop it', () => {
+  assert.equal(problemsOf(`${MAIN}---\nkind: GatewayPolicie\n`), [
+    "c.yaml:5:7: kind: got 'GatewayPolicie', expected 'GatewayPolicy', did you mean 'GatewayPolicy'?",
+  ])
+  assert.equal(problemsOf(`${MAIN}---\napiVersion: v1\n`), ['c.yaml:5:1: kind is required'])
+  assert.match(
+    problemsOf(`${MAIN}---\nroutes: []\n`)[0]!,
+    'a second configuration beside c.yaml:1:1',
+  )
+  assert.equal(problemsOf(resource(ROUTE)), [
+    'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm',
+  ])
+})
+
+resources('need their variables as everything does', () => {
+  const text = MAIN + resource(ROUTE, '[{ requests: "${ABSENT}", unit: Hours }]')
+  assert.match(problemsOf(text)[0]!, 'environment variable not found: ABSENT')
+})
+
+resources.run()

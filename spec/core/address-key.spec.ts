@@ -1,0 +1,32 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { addressKeyOf } from '../../lib/core/addresses.ts'
+
+const keys = suite('base/bounds/address-key')
+
+keys('takes an IPv4 address for one client', () => {
+  assert.is(addressKeyOf('192.0.2.7'), '192.0.2.7')
+  assert.is(addressKeyOf(''), '')
+})
+
+keys('takes a /64 of IPv6 for one client, however it is written', () => {
+  const network = '2001:db8:1:2::/64'
+  for (const address of [
+    '2001:db8:1:2:3:4:5:6',
+    '2001:db8:1:2::6',
+    '2001:db8:1:2::',
+    '2001:db8:1:2:a::1',
+  ])
+    assert.is(addressKeyOf(address), network, address)
+  assert.is(addressKeyOf('2001:db8:1:3::6'), '2001:db8:1:3::/64')
+})
+
+keys('fills in what :: leaves out', () => {
+  assert.is(addressKeyOf('::1'), '0:0:0:0::/64')
+  assert.is(addressKeyOf('::'), '0:0:0:0::/64')
+  assert.is(addressKeyOf('2001:db8::1'), '2001:db8:0:0::/64')
+  assert.is(addressKeyOf('2001::1:2:3:4:5:6'), '2001:0:1:2::/64')
+  assert.is(addressKeyOf('fe80::1%eth0'), 'fe80:0:0:0::/64')
+})
+
+keys.run()

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { inspect } from 'node:util'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createApiKeyPolicy } from '../../../lib/enforce/auth/api-key.ts'
+import { ask } from '../../support/ask.ts'
+import { answerOf, wordOf } from '../../support/at-once.ts'
+import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
+import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
+import { routeTo, Stage } from '../../support/gateway.ts'
+
+const keys = suite('apiKey')
+const stage = new Stage()
+keys.after.each(() => stage.clear())
+
+const HASH = createHash('sha256').update('hashed').digest('hex')
+const KEYS = `keys: [{ key: plain, metadata: { user_id: u1, tier: { level: 3 } } },
+  { keyHash: "sha256:${HASH}", metadata: { user_id: u2 } }, { key: bare }]`
+
+function policyOf(fields: string) {
+  const text = routeText(`backends: [{ host: "a:1" }], policies: { apiKey: { ${fields} } }`)
+  return createApiKeyPolicy(firstListener(ungatedConfig(text)).routes[0]!.policies.apiKey!)
+}
+
+function showing(...values: string[]) {
+  const fields = values.map((value) => `authorization: ${value}`)
+  return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', ...fields))
+}
+
+keys('let in who has one, and take it off the request', () => {
+  const policy = policyOf(`${KEYS}, mode: strict`)
+  for (const [key, user] of [
+    ['plain', 'u1'],
+    ['hashed', 'u2'],
+    ['bare', undefined],
+  ] as const) {
+    const exchange = showing(`Bearer ${key}`)
+    assert.is(wordOf(policy, exchange), undefined)
+    assert.is(exchange.facts?.apiKey?.get('user_id'), user)
+    assert.is(exchange.request.get('authorization'), undefined)
+  }
+})
+
+keys('are refused when they are wrong, in every part', () => {
+  const policy = policyOf(`${KEYS}, mode: strict`)
+  for (const key of ['', 'plai', 'plain ', 'Plain', 'plainx', HASH, `sha256:${HASH}`, 'user_id'])
+    assert.is(wordOf(policy, showing(`Bearer x${key}`))?.head.status, 401, key)
+  assert.is(answerOf(policy, showing(`Bearer ${'x'.repeat(10_000)}`)).head.status, 401)
+  assert.is(answerOf(policy, showing('Bearer plain', 'Bearer plain')).head.status, 401)
+  const reply = answerOf(policy, showing('Bearer wrong'))
+  assert.is(contentOf(reply), 'api key authentication failure: invalid credentials')
+  assert.is(reply.head.get('www-authenticate'), 'Bearer')
+})
+
+keys('are asked for in the mode that is set', () => {
+  const status = (mode: string, ...values: string[]): number | undefined =>
+    wordOf(policyOf(`${KEYS}${mode}`), showing(...values))?.head.status
+  const table: [mode: string, none: unknown, wrong: unknown, right: unknown][] = [
+    [', mode: strict', 401, 401, undefined],
+    [', mode: optional', undefined, 401, undefined],
+    ['', undefined, 401, undefined],
+    [', mode: permissive', undefined, undefined, undefined],
+  ]
+  for (const [mode, none, wrong, right] of table) {
+    assert.is(status(mode), none, mode)
+    assert.is(status(mode, 'Bearer wrong'), wrong, mode)
+    assert.is(status(mode, 'Bearer plain', 'Bearer plain'), wrong, mode)
+    assert.is(status(mode, 'Bearer plain'), right, mode)
+    // Another scheme is somebody else's business.
+    assert.is(status(mode, 'Basic plain'), none, mode)
+  }
+  const reply = answerOf(policyOf(`${KEYS}, mode: strict`), showing())
+  assert.is(contentOf(reply), 'api key authentication failure: no API Key found')
+})
+
+keys('that are wrong stay on the request where nobody is refused, and say nothing', () => {
+  const exchange = showing('Bearer wrong')
+  wordOf(policyOf(`${KEYS}, mode: permissive`), exchange)
+  assert.is(exchange.request.get('authorization'), 'Bearer wrong')
+  assert.is(exchange.facts, null)
+  assert.equal(exchange.enforcement.verifiedCredentials, [])
+})
+
+keys('are not shown to whoever prints the policy', () => {
+  assert.not.match(inspect(policyOf(KEYS), { depth: 9 }), /plain|bare/)
+})
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+
+keys('are found where they are said to be, and kept from the backend', async () => {
+  const table: [location: string, lines: string[]][] = [
+    ['header: { name: X-Api-Key }', ['GET / HTTP/1.1', 'x-api-key: plain']],
+    ['queryParameter: { name: key }', ['GET /p?key=plain HTTP/1.1']],
+    ['cookie: { name: sid }', ['GET / HTTP/1.1', 'cookie: sid=plain']],
+  ]
+  for (const [location, lines] of table) {
+    const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }])
+    const gateway = await stage.gateway(
+      routeTo(backend, `apiKey: { ${KEYS}, mode: strict, location: { ${location} } }`),
+    )
+    assert.is((await ask(gateway, 'GET / HTTP/1.1', 'authorization: Bearer plain')).status, 401)
+    assert.is((await ask(gateway, ...lines)).status, 200)
+    assert.not.match(backend.received, 'plain')
+    assert.not.match(JSON.stringify(gateway.lines), 'plain')
+  }
+})
+
+keys('tell rules who it is', async () => {
+  const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
+  const rule = `authorization: { rules: ['apiKey.user_id == "u1" && apiKey.tier.level == 3'] }`
+  const gateway = await stage.gateway(routeTo(backend, `apiKey: { ${KEYS} }, ${rule}`))
+  const status = async (...lines: string[]): Promise<number> =>
+    (await ask(gateway, 'GET / HTTP/1.1', ...lines)).status
+  assert.is(await status('authorization: Bearer plain'), 200)
+  assert.is(await status('authorization: Bearer hashed'), 403)
+  assert.is(await status('authorization: Bearer bare'), 403)
+  assert.is(await status(), 403)
+})
+
+keys.run()

@@ -1,0 +1,158 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { RefusalCounter } from '../../../lib/core/refusal-counter.ts'
+import {
+  createDecoyHash,
+  MAX_REMEMBERED_PASSWORDS,
+  PasswordChecker,
+  PASSWORD_MEMORY_MS,
+} from '../../../lib/enforce/auth/basic-auth.ts'
+import { detectHashKind } from '../../../lib/config/htpasswd.ts'
+import { deadline } from '../../support/deadline.ts'
+
+const passwords = suite('passwords')
+
+const LETTERS = 'a'.repeat(53)
+const BCRYPT = `$2y$05$${LETTERS}`
+const SHA = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
+
+/** Slow checks that the spec answers; `secret` is right. */
+class Slow {
+  isFull = false
+  asked: string[] = []
+  #answers: (() => void)[] = []
+
+  async check(password: string, hash: string): Promise<boolean> {
+    this.asked.push(`${password} ${hash}`)
+    await new Promise<void>((resolve) => this.#answers.push(resolve))
+    return password.startsWith('secret')
+  }
+
+  /** Answers all that was asked so far. */
+  answer(): void {
+    for (const answer of this.#answers.splice(0)) answer()
+  }
+
+  close(): void {}
+}
+
+async function soon<T>(wait: T | Promise<T>): Promise<T> {
+  assert.instance(wait, Promise)
+  return deadline(Promise.resolve(wait), 30_000, 'a check')
+}
+
+passwords('are checked at once against fast hashes', () => {
+  const slow = new Slow()
+  const checked = new PasswordChecker(new RefusalCounter(), slow)
+  assert.is(checked.check('secret', SHA), 'right')
+  assert.is(checked.check('Secret', SHA), 'wrong')
+  assert.is(checked.check('', SHA), 'wrong')
+  assert.is(checked.check('plain', 'plain'), 'right')
+  assert.is(checked.check('{PLAIN}plain', '{PLAIN}plain'), 'wrong')
+  assert.is(checked.check('plain', '{PLAIN}plain'), 'right')
+  assert.is(checked.check('pläin', 'plain'), 'wrong')
+  assert.equal(slow.asked, [])
+})
+
+passwords('that were right are not checked again for a while', async () => {
+  const slow = new Slow()
+  const clock = { time: 0, now: () => clock.time }
+  const checked = new PasswordChecker(new RefusalCounter(), slow, clock)
+  const first = checked.check('secret', BCRYPT)
+  slow.answer()
+  assert.is(await soon(first), 'right')
+  clock.time = PASSWORD_MEMORY_MS - 1
+  assert.is(checked.check('secret', BCRYPT), 'right')
+  assert.equal(slow.asked, [`secret ${BCRYPT}`])
+  clock.time = PASSWORD_MEMORY_MS
+  const again = checked.check('secret', BCRYPT)
+  slow.answer()
+  assert.is(await soon(again), 'right')
+  assert.is(slow.asked.length, 2)
+})
+
+passwords('that were wrong are checked every time', async () => {
+  const slow = new Slow()
+  const checked = new PasswordChecker(new RefusalCounter(), slow)
+  for (const count of [1, 2]) {
+    const check = checked.check('wrong', BCRYPT)
+    slow.answer()
+    assert.is(await soon(check), 'wrong')
+    assert.is(slow.asked.length, count)
+  }
+})
+
+passwords('are remembered with their hash: another file asks again', async () => {
+  const slow = new Slow()
+  const checked = new PasswordChecker(new RefusalCounter(), slow)
+  const first = checked.check('secret', BCRYPT)
+  slow.answer()
+  await soon(first)
+  const other = checked.check('secret', `$2y$06$${LETTERS}`)
+  slow.answer()
+  await soon(other)
+  assert.is(slow.asked.length, 2)
+})
+
+passwords('of a crowd are checked once', async () => {
+  const slow = new Slow()
+  const checked = new PasswordChecker(new RefusalCounter(), slow)
+  const crowd = [1, 2, 3].map(() => checked.check('secret', BCRYPT))
+  assert.is(slow.asked.length, 1)
+  slow.answer()
+  for (const one of crowd) assert.is(await soon(one), 'right')
+})
+
+passwords('are not checked while too many wait, unless they are known', async () => {
+  const slow = new Slow()
+  const refusals = new RefusalCounter()
+  const checked = new PasswordChecker(refusals, slow)
+  const first = checked.check('secret', BCRYPT)
+  slow.answer()
+  await soon(first)
+  slow.isFull = true
+  assert.is(checked.check('secret', BCRYPT), 'right')
+  assert.is(checked.check('secret2', BCRYPT), 'busy')
+  assert.is(refusals.counts.get('passwordChecks'), 1)
+  assert.is(checked.check('plain', 'plain'), 'right')
+  slow.isFull = false
+  const second = checked.check('secret2', BCRYPT)
+  slow.answer()
+  assert.is(await soon(second), 'right')
+})
+
+passwords('are remembered up to a number, the one used longest ago goes', async () => {
+  const slow = new Slow()
+  const checked = new PasswordChecker(new RefusalCounter(), slow)
+  const learn = async (from: number, to: number): Promise<void> => {
+    const checks: unknown[] = []
+    for (let at = from; at < to; at++) checks.push(checked.check(`secret${at}`, BCRYPT))
+    slow.answer()
+    await deadline(Promise.all(checks), 30_000, 'the checks')
+  }
+  await learn(0, MAX_REMEMBERED_PASSWORDS)
+  assert.is(checked.check('secret0', BCRYPT), 'right')
+  await learn(MAX_REMEMBERED_PASSWORDS, MAX_REMEMBERED_PASSWORDS + 1)
+  slow.asked = []
+  assert.is(checked.check('secret0', BCRYPT), 'right')
+  assert.is(checked.check(`secret${MAX_REMEMBERED_PASSWORDS}`, BCRYPT), 'right')
+  const forgotten = checked.check('secret1', BCRYPT)
+  slow.answer()
+  assert.is(await soon(forgotten), 'right')
+  assert.is(slow.asked.length, 1)
+})
+
+passwords('of nobody cost as much as the costliest of the file', () => {
+  const apr1 = '$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/'
+  assert.match(createDecoyHash([SHA, BCRYPT, `$2a$12$${LETTERS}`, apr1]), /^\$2b\$12\$/)
+  assert.match(createDecoyHash([SHA, BCRYPT]), /^\$2b\$05\$/)
+  for (const [hashes, kind] of [
+    [[BCRYPT], 'bcrypt'],
+    [[apr1, 'plain'], 'apr1'],
+    [['plain', SHA], 'sha'],
+    [[], 'sha'],
+  ] as const)
+    assert.is(detectHashKind(createDecoyHash(hashes)), kind)
+})
+
+passwords.run()

@@ -1,0 +1,62 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MAX_PENDING_CHECKS, SlowHashChecks } from '../../../lib/enforce/auth/basic-auth.ts'
+import { deadline } from '../../support/deadline.ts'
+
+const checking = suite('slow checks')
+
+let checks: SlowHashChecks
+checking.before.each(() => {
+  checks = new SlowHashChecks()
+})
+checking.after.each(() => checks.close())
+
+/** Of `secret`, by another implementation. */
+const BCRYPT = '$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a'
+const APR1 = '$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/'
+
+async function check(password: string, hash: string): Promise<boolean> {
+  return deadline(checks.check(password, hash), 30_000, 'a slow check')
+}
+
+checking('tells right from wrong, for each kind', async () => {
+  for (const hash of [BCRYPT, BCRYPT.replace('2y', '2a'), BCRYPT.replace('2y', '2b'), APR1]) {
+    assert.ok(await check('secret', hash), hash)
+    assert.not(await check('Secret', hash), hash)
+    assert.not(await check('', hash), hash)
+  }
+})
+
+checking('answers each by itself when many ask at once, and leaves this thread alone', async () => {
+  let turns = 0
+  const ticking = setInterval(() => turns++, 1)
+  const asked = ['secret', 'wrong', 'secret', 'no'].map((password, at) =>
+    check(password, at === 2 ? APR1 : BCRYPT),
+  )
+  assert.equal(await Promise.all(asked), [true, false, true, false])
+  clearInterval(ticking)
+  assert.ok(turns > 0)
+})
+
+checking('says when it has enough to do', async () => {
+  const asked: Promise<boolean>[] = []
+  for (let at = 0; at < MAX_PENDING_CHECKS; at++) {
+    assert.not(checks.isFull)
+    asked.push(check('secret', APR1))
+  }
+  assert.ok(checks.isFull)
+  assert.equal(new Set(await Promise.all(asked)), new Set([true]))
+  assert.not(checks.isFull)
+})
+
+checking('fails what waits when it is closed, and starts again when asked again', async () => {
+  const waiting = checks.check('secret', BCRYPT).then(
+    () => 'answered',
+    (error: Error) => error.message,
+  )
+  checks.close()
+  assert.is(await deadline(waiting, 30_000, 'the end'), 'the thread of slow checks was ended')
+  assert.ok(await check('secret', APR1))
+})
+
+checking.run()

@@ -1,0 +1,216 @@
+// Answers of a rate limit service, good and bad, as its client takes them from the wire.
+
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import type { ServerHttp2Stream } from 'node:http2'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RateLimitResult } from '../../../lib/enforce/limit/rate-limit-call.ts'
+import { RateLimitService } from '../../../lib/enforce/limit/rate-limit-service.ts'
+import { encodeRateLimitRequest } from '../../../lib/enforce/limit/rate-limit-messages.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Lines } from '../../support/rls/lines.ts'
+import { answer, answerOk, codeMessage, framed, RawService } from '../../support/rls/raw-service.ts'
+import { splits } from '../../support/splits.ts'
+
+const answers = suite('answers of a rate limit service')
+
+const REQUEST = {
+  domain: 'd',
+  descriptors: [{ entries: [{ key: 'user', value: 'zoë' }], limit: null, hits: null }],
+}
+const OK = framed(codeMessage(1))
+
+let running: { raw: RawService; service: RateLimitService } | null = null
+
+async function start(onStream: (stream: ServerHttp2Stream) => void) {
+  const raw = await RawService.start(onStream)
+  const service = new RateLimitService(raw.endpoint, new Lines(), { now: () => 0 })
+  running = { raw, service }
+  return running
+}
+
+answers.after.each(() => {
+  running?.service.close()
+  running?.raw.close()
+  running = null
+})
+
+/** What it was answered, in short. */
+async function told(asked: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(asked, 30_000, 'an answer')
+  return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
+}
+
+/** What comes of a stream that is treated like this. */
+async function after(onStream: (stream: ServerHttp2Stream) => void, ms = 5_000): Promise<string> {
+  const { service, raw } = await start(onStream)
+  const result = await told(service.query(REQUEST, ms).answer)
+  service.close()
+  raw.close()
+  return result
+}
+
+answers('are asked for as gRPC wants it', async () => {
+  const { raw, service } = await start(() => {})
+  const heads: Record<string, unknown>[] = []
+  const bodies: Buffer[] = []
+  raw.onHead = (headers) => heads.push({ ...headers })
+  raw.onBody = (bytes) => bodies.push(bytes)
+  const asking = service.query(REQUEST, 700)
+  await raw.called(1)
+  await deadline(once(raw.streams[0]!, 'end'), 30_000, 'the whole request')
+  answerOk(raw.streams[0]!)
+  assert.is(await told(asking.answer), 'ok')
+  const { host, port } = raw.endpoint
+  assert.equal(heads, [
+    {
+      ':method': 'POST',
+      ':scheme': 'http',
+      ':authority': `${host}:${port}`,
+      ':path': '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-timeout': '700m',
+    },
+  ])
+  assert.equal(Buffer.concat(bodies), framed(encodeRateLimitRequest(REQUEST)))
+})
+
+answers('are read however their data is cut', async () => {
+  const cuts = [...splits(OK)]
+  let at = 0
+  const { service, raw } = await start((stream) => answer(stream, cuts[at++]!))
+  for (const chunks of cuts)
+    assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok', `${chunks[0]?.length}`)
+  assert.is(raw.sockets.length, 1)
+})
+
+answers('say yes or no', async () => {
+  assert.is(await after((stream) => answer(stream, [OK])), 'ok')
+  assert.is(await after((stream) => answer(stream, [framed(codeMessage(2))])), 'over')
+})
+
+const HEAD = { ':status': 200, 'content-type': 'application/grpc' } as const
+
+const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: string][] = [
+  [
+    'an error in trailers',
+    (stream) => answer(stream, [OK], { 'grpc-status': '13', 'grpc-message': 'so%20bad' }),
+    'bad: gRPC status internal: so bad',
+  ],
+  [
+    'an error without a message, in one head',
+    (stream) => stream.respond({ ...HEAD, 'grpc-status': '14' }, { endStream: true }),
+    'bad: gRPC status unavailable',
+  ],
+  [
+    'an error of no known number, with a broken text',
+    (stream) =>
+      stream.respond(
+        { ...HEAD, 'grpc-status': '99', 'grpc-message': '%zz' + 'x'.repeat(300) },
+        { endStream: true },
+      ),
+    `bad: gRPC status out of range: %zz${'x'.repeat(197)}`,
+  ],
+  [
+    'a page',
+    (stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'text/html' })
+      stream.end('<html>')
+    },
+    'bad: an answer that is not gRPC',
+  ],
+  [
+    'another status of HTTP',
+    (stream) => stream.respond({ ':status': 503, 'content-type': 'text/plain' }),
+    'bad: status 503',
+  ],
+  [
+    'success without a message',
+    (stream) => stream.respond({ ...HEAD, 'grpc-status': '0' }, { endStream: true }),
+    'bad: malformed answer: no whole message',
+  ],
+  [
+    'half a message',
+    (stream) => answer(stream, [OK.subarray(0, 6)]),
+    'bad: malformed answer: no whole message',
+  ],
+  [
+    'two messages',
+    (stream) => answer(stream, [OK, OK]),
+    'bad: malformed answer: more than one message',
+  ],
+  [
+    'a compressed message',
+    (stream) => answer(stream, [Buffer.from('\x01\0\0\0\x02\x08\x01')]),
+    'bad: malformed answer: a compressed message',
+  ],
+  [
+    'a message that is none',
+    (stream) => answer(stream, [framed(Buffer.from('08ff', 'hex'))]),
+    'bad: malformed answer: a number beyond the end',
+  ],
+  [
+    'neither yes nor no',
+    (stream) => answer(stream, [framed(Buffer.alloc(0))]),
+    'bad: an answer without a code',
+  ],
+  [
+    'a message and no status',
+    (stream) => {
+      stream.respond(HEAD)
+      stream.end(OK)
+    },
+    'cut: stream closed: no-error',
+  ],
+  [
+    'a stream that is reset',
+    (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+    'cut: stream closed: internal-error',
+  ],
+]
+
+answers('are failures when they are bad, and say how', async () => {
+  for (const [what, onStream, expected] of BAD) assert.is(await after(onStream), expected, what)
+})
+
+answers('that do not come in time are not waited for', async () => {
+  const { raw, service } = await start(() => {})
+  const asking = service.query(REQUEST, 30)
+  await raw.called(1)
+  const closed = once(raw.streams[0]!, 'close')
+  assert.is(await told(asking.answer), 'timeout: no answer in time')
+  await deadline(closed, 30_000, 'the stream to close')
+  assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
+})
+
+answers('that nobody waits for any more are cancelled at the service', async () => {
+  const { raw, service } = await start(() => {})
+  const asking = service.query(REQUEST, 5_000)
+  await raw.called(1)
+  const closed = once(raw.streams[0]!, 'close')
+  asking.cancel()
+  asking.cancel()
+  assert.is(await told(asking.answer), 'cancelled: cancelled')
+  await deadline(closed, 30_000, 'the stream to close')
+  assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
+})
+
+answers('are asked for once more when the service has not looked', async () => {
+  let refusals = 1
+  const { raw, service } = await start((stream) => {
+    if (refusals-- > 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    else answerOk(stream)
+  })
+  assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok')
+  assert.is(raw.streams.length, 2)
+  refusals = 9
+  assert.is(
+    await told(service.query(REQUEST, 5_000).answer),
+    'refused: stream closed: refused-stream',
+  )
+  assert.is(raw.streams.length, 4)
+})
+
+answers.run()

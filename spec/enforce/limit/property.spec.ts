@@ -1,0 +1,247 @@
+// Any interleaving of admissions, raises, settlements and waits leaves a bucket where a ledger, kept window by window
+// and token by token, says that it must be.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
+import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
+import { fc } from '../../support/fast-check.ts'
+
+const balance = suite('base/limit/property')
+
+const INTERVAL = 1000
+
+interface Terms {
+  readonly most: number
+  readonly amount: number
+}
+
+/** One request as the ledger has it. */
+interface Line {
+  taken: number
+  /** Of it, what no refill has made good yet. */
+  owed: number
+  isSettled: boolean
+}
+
+/** The plain way: every window is turned in its time, and every line is looked at each time. */
+class Ledger {
+  readonly #terms: Terms
+  readonly lines: Line[] = []
+  level: number
+  time = 0
+  /** Taken and given back since the window began. */
+  debits = 0
+  refunds = 0
+
+  constructor(terms: Terms) {
+    this.#terms = terms
+    this.level = terms.most
+  }
+
+  wait(ms: number): void {
+    for (let passed = 0; passed < ms; passed++) {
+      this.time++
+      if (this.time % INTERVAL === 0) this.#turn()
+    }
+  }
+
+  #turn(): void {
+    const { most, amount } = this.#terms
+    const isForgiven = this.level < 0
+    this.level = (isForgiven ? 0 : this.level) + amount
+    if (isForgiven || this.level >= most) for (const line of this.lines) line.owed = 0
+    if (this.level > most) this.level = most
+    this.debits = 0
+    this.refunds = 0
+  }
+
+  admit(estimate: number): boolean {
+    if (this.level <= 0) return false
+    this.lines.push({ taken: 0, owed: 0, isSettled: false })
+    this.raise(this.lines.length - 1, estimate)
+    return true
+  }
+
+  raise(at: number, tokens: number): void {
+    const line = this.lines[at]!
+    if (line.isSettled) return
+    line.taken += tokens
+    line.owed += tokens
+    this.#debit(tokens)
+  }
+
+  settle(at: number, cost: number): void {
+    const line = this.lines[at]!
+    if (line.isSettled) return
+    line.isSettled = true
+    if (cost > line.taken) return this.#debit(cost - line.taken)
+    const refund = Math.min(line.taken - cost, line.owed)
+    this.level = Math.min(this.#terms.most, this.level + refund)
+    this.refunds += refund
+  }
+
+  #debit(tokens: number): void {
+    this.level -= tokens
+    this.debits += tokens
+  }
+}
+
+type Step =
+  | { readonly kind: 'admit'; readonly tokens: number }
+  | { readonly kind: 'raise'; readonly at: number; readonly tokens: number }
+  | {
+      readonly kind: 'settle'
+      readonly at: number
+      readonly input: number
+      readonly output: number
+    }
+  | { readonly kind: 'abort'; readonly at: number }
+  | { readonly kind: 'wait'; readonly ms: number }
+
+/** Round ones meet: budgets are used up to the last token, and no further. */
+const TOKENS = fc.oneof(
+  fc.nat(40),
+  fc.nat(4).map((tens) => tens * 10),
+)
+const STEP: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('admit' as const), tokens: TOKENS }) },
+  fc.record({ kind: fc.constant('raise' as const), at: fc.nat(), tokens: TOKENS }),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      at: fc.nat(),
+      input: TOKENS,
+      output: TOKENS,
+    }),
+  },
+  fc.record({ kind: fc.constant('abort' as const), at: fc.nat() }),
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.oneof(fc.nat(3 * INTERVAL), fc.constantFrom(1, INTERVAL - 1, INTERVAL)),
+    }),
+  },
+)
+const STEPS = fc.array(STEP, { minLength: 1, maxLength: 60, size: 'max' })
+const AMOUNT = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(10, 20, 50))
+const FIXED: fc.Arbitrary<Terms> = AMOUNT.map((most) => ({ most, amount: most }))
+const ANY: fc.Arbitrary<Terms> = fc
+  .tuple(AMOUNT, fc.oneof(fc.nat(60), fc.constantFrom(0, 10, 50)))
+  .map(([amount, burst]) => ({ amount, most: amount + burst }))
+
+/** A bucket and its ledger, led through the same steps. */
+class Pair {
+  readonly terms: Terms
+  readonly ledger: Ledger
+  readonly bucket: Bucket
+  readonly #charges: TokenCharge[] = []
+
+  constructor(terms: Terms) {
+    this.terms = terms
+    this.ledger = new Ledger(terms)
+    this.bucket = new Bucket({ ...terms, interval: INTERVAL, anchor: 0 }, 0)
+  }
+
+  get left(): number {
+    return this.bucket.remaining(this.ledger.time)
+  }
+
+  do(step: Step): void {
+    const { ledger } = this
+    if (step.kind === 'wait') ledger.wait(step.ms)
+    else if (step.kind === 'admit') this.#admit(step.tokens)
+    else if (this.#charges.length > 0) this.#change(step, step.at % this.#charges.length)
+    const { most } = this.terms
+    assert.ok(this.left >= 0 && this.left <= most, `${this.left} of ${most} left`)
+    assert.is(this.left, Math.max(0, ledger.level))
+    assert.is(this.bucket.isOpen(ledger.time), ledger.level > 0)
+  }
+
+  #admit(tokens: number): void {
+    const isOpen = this.bucket.isOpen(this.ledger.time)
+    assert.is(isOpen, this.ledger.admit(tokens))
+    if (!isOpen) return
+    const charge = new TokenCharge(this.bucket, () => this.ledger.time)
+    charge.raise(tokens)
+    this.#charges.push(charge)
+  }
+
+  #change(step: Exclude<Step, { kind: 'wait' | 'admit' }>, at: number): void {
+    const { ledger, left } = this
+    const line = ledger.lines[at]!
+    const [charge, own] = [this.#charges[at]!, line.isSettled ? 0 : line.owed]
+    switch (step.kind) {
+      case 'raise':
+        charge.raise(step.tokens)
+        return ledger.raise(at, step.tokens)
+      case 'settle':
+        charge.settle({ input: step.input, output: step.output, basis: 'counted' })
+        ledger.settle(at, step.input + step.output)
+        break
+      case 'abort':
+        charge.settle({ input: line.taken, output: 0, basis: 'estimated' })
+        ledger.settle(at, line.taken)
+    }
+    assert.ok(this.left - left <= own, 'a refund opens a window by no more than its own amount')
+  }
+}
+
+balance('agrees with the ledger after every step, whatever the order', () => {
+  fc.assert(
+    fc.property(ANY, STEPS, (terms, steps) => {
+      const pair = new Pair(terms)
+      for (const step of steps) pair.do(step)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+balance('in a fixed window leaves what was taken in it less what was given back', () => {
+  fc.assert(
+    fc.property(FIXED, STEPS, (terms, steps) => {
+      const pair = new Pair(terms)
+      for (const step of steps) {
+        pair.do(step)
+        const { debits, refunds, level } = pair.ledger
+        assert.is(level, terms.most - debits + refunds)
+        assert.ok(refunds <= debits)
+      }
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+balance('is full again after as many idle windows as it takes, whatever came before', () => {
+  fc.assert(
+    fc.property(ANY, STEPS, (terms, steps) => {
+      const pair = new Pair(terms)
+      for (const step of steps) pair.do(step)
+      pair.do({ kind: 'wait', ms: INTERVAL * Math.ceil(terms.most / terms.amount) })
+      assert.is(pair.left, terms.most)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+balance('lets pass, between two looks at the clock, only what still met something left', () => {
+  fc.assert(
+    fc.property(ANY, fc.array(fc.integer({ min: 1, max: 40 })), ({ most, amount }, estimates) => {
+      const bucket = new Bucket({ most, amount, interval: INTERVAL, anchor: 0 }, 0)
+      let spent = 0
+      for (const estimate of estimates) {
+        assert.is(bucket.isOpen(0), spent < most)
+        if (spent >= most) break
+        new TokenCharge(bucket, () => 0).raise(estimate)
+        spent += estimate
+      }
+      // All but the last had room, so it alone can overshoot.
+      assert.ok(spent < most + 40)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+balance.run()

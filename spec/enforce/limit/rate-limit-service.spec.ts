@@ -1,0 +1,330 @@
+// The one connection to a rate limit service: when it is opened, kept, given up and opened again.
+
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { EndpointAddress } from '../../../lib/config/config-types.ts'
+import type { RateLimitResult } from '../../../lib/enforce/limit/rate-limit-call.ts'
+import {
+  MAX_RATE_LIMIT_CALLS,
+  RateLimitService,
+  RateLimitServices,
+} from '../../../lib/enforce/limit/rate-limit-service.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Folder } from '../../support/folder.ts'
+import { Lines } from '../../support/rls/lines.ts'
+import { answerOk, RawService } from '../../support/rls/raw-service.ts'
+import { until } from '../../support/until.ts'
+
+const client = suite('rate limit service')
+
+const REQUEST = {
+  domain: 'd',
+  descriptors: [{ entries: [{ key: 'k', value: 'v' }], limit: null, hits: null }],
+}
+const WAIT_MS = 30_000
+
+const closing: { close(): void }[] = []
+client.after.each(() => {
+  for (const one of closing.splice(0)) one.close()
+})
+
+function keep<One extends { close(): void }>(one: One): One {
+  closing.unshift(one)
+  return one
+}
+
+/** Stands still, unless the spec moves it. */
+const clock = { at: 0, now: () => clock.at }
+
+function serviceAt(endpoint: EndpointAddress, log = new Lines()): RateLimitService {
+  return keep(new RateLimitService(endpoint, log, clock))
+}
+
+async function ask(service: RateLimitService, ms = WAIT_MS): Promise<string> {
+  return told(service.query(REQUEST, ms).answer)
+}
+
+async function told(asked: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(asked, WAIT_MS, 'an answer')
+  return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
+}
+
+/** A port that does this with whoever connects. */
+async function port(onConnection: (socket: Socket) => void) {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    sockets.push(socket)
+    onConnection(socket)
+  }).listen(0, '127.0.0.1')
+  await deadline(once(server, 'listening'), WAIT_MS, 'a port')
+  const close = (): void => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  keep({ close })
+  const endpoint: EndpointAddress = {
+    kind: 'tcp',
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+  }
+  return { endpoint, sockets, close }
+}
+
+client('opens one connection for all calls, when the first comes', async () => {
+  const raw = keep(await RawService.start(answerOk))
+  const service = serviceAt(raw.endpoint)
+  assert.equal([service.state, raw.sockets.length], ['idle', 0])
+  const calls = Array.from({ length: 20 }, () => ask(service))
+  assert.is(service.state, 'dialling')
+  for (const call of calls) assert.is(await call, 'ok')
+  assert.is(await ask(service), 'ok')
+  assert.equal([service.state, raw.sockets.length], ['open', 1])
+})
+
+client('is reached over unix sockets as well', async () => {
+  const folder = keep(new Folder())
+  const path = `${folder.path}/rls.sock`
+  keep(await RawService.start(answerOk, path))
+  const service = serviceAt({ kind: 'unix', path })
+  assert.is(service.label, `unix:${path}`)
+  assert.is(await ask(service), 'ok')
+})
+
+client('fails all calls that waited for a connection when there is none', async () => {
+  const { endpoint, close } = await port(() => {})
+  close()
+  const service = serviceAt(endpoint)
+  const calls = [ask(service), ask(service)]
+  for (const call of calls) assert.is(await call, 'cut: ECONNREFUSED')
+  assert.is(await ask(service), 'unasked: ECONNREFUSED')
+})
+
+client('that is down is tried again in longer and longer steps, by one call', async () => {
+  const { endpoint, sockets } = await port((socket) => socket.destroy())
+  const service = serviceAt(endpoint)
+  assert.match(await ask(service), /^cut: /)
+  let tries = 1
+  for (const rest of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
+    assert.is(service.state, 'resting')
+    clock.at += rest - 1
+    assert.match(await ask(service), /^unasked: /)
+    assert.is(sockets.length, tries)
+    clock.at += 1
+    const calls = [ask(service), ask(service)]
+    for (const call of calls) assert.match(await call, /^cut: /)
+    assert.is(sockets.length, ++tries)
+  }
+})
+
+client('that is back answers again, and rests for short after that', async () => {
+  const first = await RawService.start(answerOk)
+  const { endpoint } = first
+  const service = serviceAt(endpoint)
+  assert.is(await ask(service), 'ok')
+  const closed = once(first.sockets[0]!, 'close')
+  first.close()
+  await deadline(closed, WAIT_MS, 'the connection to close')
+  for (let failures = 0; failures < 4; failures++) {
+    assert.match(await ask(service), /^cut: /)
+    clock.at += 2_000
+  }
+  const second = keep(await RawService.start(answerOk, endpoint.port))
+  assert.is(await ask(service), 'ok')
+  assert.equal([service.state, second.sockets.length], ['open', 1])
+  second.close()
+  await deadline(once(second.sockets[0]!, 'close'), WAIT_MS, 'the connection to close')
+  assert.match(await ask(service), /^cut: /)
+  clock.at += 100
+  assert.match(await ask(service), /^cut: /)
+})
+
+client('is not what it seems when it does not speak HTTP/2', async () => {
+  const { endpoint } = await port((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  const service = serviceAt(endpoint)
+  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^unasked: /)
+  assert.is(service.state, 'resting')
+})
+
+client('that sends its connection away has another one for new calls', async () => {
+  const raw = keep(
+    await RawService.start((stream, { streams }) => {
+      // The second is answered on the connection that was sent away.
+      if (streams.length !== 2) return answerOk(stream)
+      stream.session!.goaway()
+    }),
+  )
+  const service = serviceAt(raw.endpoint)
+  assert.is(await ask(service), 'ok')
+  const slow = ask(service)
+  await raw.called(2)
+  await until('the goaway', () => service.state !== 'open')
+  assert.is(service.state, 'idle')
+  assert.is(await ask(service), 'ok')
+  assert.is(raw.sockets.length, 2)
+  const closed = once(raw.sockets[0]!, 'close')
+  answerOk(raw.streams[1]!)
+  assert.is(await slow, 'ok')
+  await deadline(closed, WAIT_MS, 'the old connection to end')
+})
+
+function soon(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+client('that breaks off in the middle fails the calls under way, and no later ones', async () => {
+  const raw = keep(
+    await RawService.start((stream, { streams }) => {
+      if (streams.length !== 2) answerOk(stream)
+    }),
+  )
+  const service = serviceAt(raw.endpoint)
+  assert.is(await ask(service), 'ok')
+  const cut = ask(service)
+  await raw.called(2)
+  raw.sockets[0]!.resetAndDestroy()
+  assert.match(await cut, /^cut: /)
+  assert.is(await ask(service), 'ok')
+  assert.is(raw.sockets.length, 2)
+})
+
+client('that says nothing for some time gets another connection', async () => {
+  const raw = keep(await RawService.start(answerOk))
+  const service = serviceAt(raw.endpoint)
+  const isSilent = async (): Promise<void> =>
+    assert.is(await ask(service, 5), 'timeout: no answer in time')
+  assert.is(await ask(service), 'ok')
+  raw.onStream = () => {}
+  await isSilent()
+  clock.at += 2_999
+  await isSilent()
+  // A word between makes it a slow one, not one that is gone.
+  raw.onStream = answerOk
+  assert.is(await ask(service), 'ok')
+  raw.onStream = () => {}
+  await isSilent()
+  clock.at += 2_999
+  await isSilent()
+  assert.is(service.state, 'open')
+  const waiting = ask(service)
+  clock.at += 1
+  await isSilent()
+  assert.match(await waiting, /^cut: /)
+  assert.is(await ask(service), 'unasked: no answers')
+  raw.onStream = answerOk
+  clock.at += 100
+  assert.is(await ask(service), 'ok')
+  assert.is(raw.sockets.length, 2)
+})
+
+client('takes no more calls than it can have under way', async () => {
+  const raw = keep(await RawService.start(() => {}))
+  const service = serviceAt(raw.endpoint)
+  const calls = Array.from({ length: MAX_RATE_LIMIT_CALLS }, () => service.query(REQUEST, WAIT_MS))
+  assert.is(await ask(service), 'unasked: too many calls under way')
+  calls[0]!.cancel()
+  assert.is(await told(calls[0]!.answer), 'cancelled: cancelled')
+  let next = 'unasked: too many calls under way'
+  while (next === 'unasked: too many calls under way') {
+    await deadline(soon(), WAIT_MS, 'a stream to close')
+    next = await ask(service, 5)
+  }
+  assert.is(next, 'timeout: no answer in time')
+})
+
+client('is not made to end its connection by clients that leave in numbers', async () => {
+  const raw = keep(await RawService.start(() => {}))
+  const service = serviceAt(raw.endpoint)
+  const leave = async (count: number): Promise<void> => {
+    const calls = Array.from({ length: count }, () => service.query(REQUEST, WAIT_MS))
+    await raw.called(raw.streams.length + count)
+    for (const call of calls) call.cancel()
+    for (const { answer } of calls) assert.is(await told(answer), 'cancelled: cancelled')
+    const isLeft = (): boolean => raw.streams.every(({ closed, aborted }) => closed || !aborted)
+    await until('streams to close', isLeft)
+  }
+  const resets = (): number => raw.streams.filter(({ aborted }) => aborted).length
+  await leave(150)
+  await until('streams to be reset', () => resets() >= 100)
+  clock.at += 500
+  await leave(20)
+  await until('streams to be reset', () => resets() >= 110)
+  // Those that were forgotten are answered to nobody.
+  for (const stream of raw.streams) if (!stream.aborted) answerOk(stream)
+  raw.onStream = answerOk
+  assert.is(await ask(service), 'ok')
+  assert.equal([resets(), raw.sockets.length], [110, 1])
+})
+
+client('is left by a call that was forgotten when its time is over', async () => {
+  const raw = keep(await RawService.start(() => {}))
+  const service = serviceAt(raw.endpoint)
+  for (let count = 0; count < 100; count++) service.query(REQUEST, WAIT_MS).cancel()
+  const last = service.query(REQUEST, 20)
+  await raw.called(1)
+  last.cancel()
+  const [stream] = raw.streams
+  await deadline(once(stream!, 'close'), WAIT_MS, 'the last stream to close')
+  assert.is(stream!.rstCode, 8)
+})
+
+client('is told of in the log now and then, with the number of failures', async () => {
+  const log = new Lines()
+  const { endpoint, close } = await port(() => {})
+  close()
+  const service = serviceAt(endpoint, log)
+  for (let failures = 0; failures < 5; failures++) await ask(service)
+  clock.at += 5_000
+  await ask(service)
+  assert.equal(
+    log.all.map(([level, message, ...fields]) => [level, message, fields.slice(2)]),
+    [
+      ['warn', 'rate limit service failed', ['reason', 'ECONNREFUSED', 'failures', 1]],
+      ['warn', 'rate limit service failed', ['reason', 'ECONNREFUSED', 'failures', 5]],
+    ],
+  )
+})
+
+client(
+  'that is closed ends its connection when calls are over, and lends one to latecomers',
+  async () => {
+    const raw = keep(
+      await RawService.start((stream, { streams }) => {
+        if (streams.length !== 2) answerOk(stream)
+      }),
+    )
+    const service = serviceAt(raw.endpoint)
+    assert.is(await ask(service), 'ok')
+    const slow = ask(service)
+    await raw.called(2)
+    service.close()
+    const closed = once(raw.sockets[0]!, 'close')
+    answerOk(raw.streams[1]!)
+    assert.is(await slow, 'ok')
+    await deadline(closed, WAIT_MS, 'the connection to end')
+    assert.is(await ask(service), 'ok')
+    assert.is(raw.sockets.length, 2)
+    if (!raw.sockets[1]!.destroyed)
+      await deadline(once(raw.sockets[1]!, 'close'), WAIT_MS, 'the second to end')
+  },
+)
+
+client('is one for all that name the same endpoint', async () => {
+  const services = keep(new RateLimitServices(new Lines()))
+  const raw = keep(await RawService.start(answerOk))
+  const service = services.serviceFor(raw.endpoint)
+  assert.is(services.serviceFor({ ...raw.endpoint }), service)
+  const other = services.serviceFor({ kind: 'tcp', host: '::1', port: 1 })
+  assert.is(other.label, '[::1]:1')
+  assert.is(await ask(service), 'ok')
+  services.retain(new Set([other]))
+  await deadline(once(raw.sockets[0]!, 'close'), WAIT_MS, 'a forgotten connection to end')
+  assert.is(services.serviceFor({ kind: 'tcp', host: '::1', port: 1 }), other)
+  assert.is.not(services.serviceFor(raw.endpoint), service)
+})
+
+client.run()

@@ -1,0 +1,155 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
+import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
+import type { TokenCost } from '../../../lib/core/types.ts'
+
+const charging = suite('token charge')
+
+function costOf(input: number, output = 0): TokenCost {
+  return { input, output, basis: 'counted' }
+}
+
+/** A bucket of 100 a second, unless said otherwise, on a clock that stands at `time`. */
+class Stage {
+  time = 0
+  readonly bucket: Bucket
+
+  constructor(most = 100, amount = most) {
+    this.bucket = new Bucket({ most, amount, interval: 1000, anchor: 0 }, 0)
+  }
+
+  charge(estimate: number): TokenCharge {
+    const charge = new TokenCharge(this.bucket, () => this.time)
+    charge.raise(estimate)
+    return charge
+  }
+
+  get left(): number {
+    return this.bucket.remaining(this.time)
+  }
+}
+
+charging('takes the estimate, and settles with what it really was: input and output', () => {
+  const stage = new Stage()
+  const dear = stage.charge(10)
+  assert.is(stage.left, 90)
+  dear.settle(costOf(20, 30))
+  assert.is(stage.left, 50)
+  const cheap = stage.charge(40)
+  assert.is(stage.left, 10)
+  cheap.settle(costOf(1, 2))
+  assert.is(stage.left, 47)
+  stage.charge(7).settle(costOf(3, 4))
+  assert.is(stage.left, 40)
+})
+
+charging('settles once; whatever is said later changes nothing', () => {
+  const stage = new Stage()
+  const charge = stage.charge(10)
+  charge.settle(costOf(20))
+  charge.settle(costOf(90))
+  charge.settle(costOf(0))
+  charge.raise(50)
+  assert.is(stage.left, 80)
+})
+
+charging('takes more as more of the request is known', () => {
+  const stage = new Stage()
+  const charge = stage.charge(10)
+  charge.raise(20)
+  charge.raise(5)
+  assert.is(stage.left, 65)
+  charge.settle(costOf(12))
+  assert.is(stage.left, 88)
+})
+
+charging('settled with its own estimate leaves things as they are', () => {
+  const stage = new Stage()
+  const charge = stage.charge(10)
+  charge.raise(5)
+  charge.settle({ input: 15, output: 0, basis: 'estimated' })
+  assert.is(stage.left, 85)
+})
+
+charging('gives nothing back into a window that began full', () => {
+  const stage = new Stage()
+  const charge = stage.charge(90)
+  stage.time = 1000
+  stage.bucket.spend(60, stage.time)
+  charge.settle(costOf(10))
+  assert.is(stage.left, 40)
+})
+
+charging('gives nothing back behind a window that was used up to the last token', () => {
+  const stage = new Stage()
+  const charge = stage.charge(100)
+  stage.time = 1000
+  stage.charge(30)
+  charge.settle(costOf(10))
+  assert.is(stage.left, 70)
+})
+
+charging('gives nothing back into a window that began with a debt forgiven', () => {
+  const stage = new Stage(100, 10)
+  const charge = stage.charge(90)
+  stage.charge(50)
+  stage.time = 1000
+  assert.is(stage.left, 10)
+  charge.settle(costOf(0))
+  assert.is(stage.left, 10)
+})
+
+charging('gives back into a later window while nothing was forgiven or lost between', () => {
+  const stage = new Stage(100, 10)
+  const charge = stage.charge(90)
+  stage.time = 2000
+  assert.is(stage.left, 30)
+  charge.settle(costOf(50))
+  assert.is(stage.left, 70)
+})
+
+charging('takes what it missed from the window in which that is known', () => {
+  const stage = new Stage()
+  const charge = stage.charge(10)
+  stage.time = 5000
+  charge.settle(costOf(70))
+  assert.is(stage.left, 40)
+})
+
+charging('gives back what it took in this window, and no more', () => {
+  const stage = new Stage()
+  const charge = stage.charge(50)
+  stage.time = 1000
+  charge.raise(20)
+  stage.charge(70)
+  assert.is(stage.left, 10)
+  charge.settle(costOf(10))
+  assert.is(stage.left, 30)
+})
+
+charging('of what was overdrawn opens nothing by another one’s refund', () => {
+  const stage = new Stage()
+  const small = stage.charge(20)
+  const large = stage.charge(20)
+  large.settle(costOf(5000))
+  assert.not.ok(stage.bucket.isOpen(stage.time))
+  small.settle(costOf(0))
+  assert.not.ok(stage.bucket.isOpen(stage.time))
+  stage.time = 1000
+  assert.is(stage.left, 100)
+})
+
+charging('takes nonsense for nothing, and too much for very much', () => {
+  const stage = new Stage()
+  stage.charge(NaN).settle(costOf(NaN, -5))
+  stage.charge(-10).raise(-10)
+  assert.is(stage.left, 100)
+  stage.charge(1).settle(costOf(Infinity, Infinity))
+  assert.is(stage.left, 0)
+  assert.not.ok(stage.bucket.isOpen(stage.time))
+  stage.time = 1000
+  assert.is(stage.left, 100)
+})
+
+charging.run()

@@ -1,0 +1,171 @@
+// A provider's document over its life: fetched, kept, renewed, lost and found again.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createFetcher } from '../../../lib/http/fetch-document.ts'
+import type { FetchDocument } from '../../../lib/http/fetch-document.ts'
+import { DiscoveryDocuments } from '../../../lib/enforce/oauth/discovery.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Ear, Stage } from '../../support/gateway.ts'
+import type { Line } from '../../support/gateway.ts'
+import { ProviderServer } from './provider-server.ts'
+
+const documents = suite('documents')
+const stage = new Stage()
+documents.after.each(() => stage.clear())
+
+const PATH = '/.well-known/openid-configuration'
+const MINUTE = 60_000
+
+interface Scene {
+  readonly provider: ProviderServer
+  readonly clock: { time: number; now(): number }
+  readonly lines: Line[]
+  first: (...paths: string[]) => Promise<unknown>
+  /** When nothing is being fetched any more. */
+  settled: () => Promise<unknown>
+}
+
+async function scene(timeout = 5000): Promise<Scene> {
+  const provider = stage.add(await ProviderServer.start())
+  const { origin } = provider
+  const { fetch } = stage.add(createFetcher())
+  let last: Promise<unknown> = Promise.resolve()
+  const quick: FetchDocument = (url, options) => {
+    const fetched = fetch(url, { ...options, timeout })
+    last = fetched.catch(() => {})
+    return fetched
+  }
+  // One turn more: those who wait for the fetch hear of it first.
+  const settled = (): Promise<unknown> =>
+    deadline(
+      last.then(() => new Promise((resolve) => setImmediate(resolve))),
+      30_000,
+      'the fetch',
+    )
+  const clock = { time: 1e12, now: () => clock.time }
+  const lines: Line[] = []
+  const kept = new DiscoveryDocuments(new Ear((line) => lines.push(line)), quick, clock)
+  const first = (...paths: string[]): Promise<unknown> =>
+    deadline(kept.findFirst(paths.map((path) => origin + path)), 30_000, 'a document')
+  return { provider, clock, lines, first, settled }
+}
+
+documents('asks once for a crowd, and not again for a minute', async () => {
+  const { provider, clock, first } = await scene()
+  provider.offer(PATH, { a: 1 })
+  const crowd = await Promise.all(Array.from({ length: 50 }, () => first(PATH)))
+  for (const one of crowd) assert.equal(one, { a: 1 })
+  clock.time += MINUTE - 1
+  assert.equal(await first(PATH), { a: 1 })
+  assert.is(provider.heard.length, 1)
+})
+
+documents('serves the old one while it fetches the new one', async () => {
+  const { provider, clock, first, settled } = await scene()
+  provider.offer(PATH, { a: 1 })
+  await first(PATH)
+  provider.offer(PATH, { a: 2 })
+  clock.time += MINUTE
+  assert.equal(await first(PATH), { a: 1 })
+  await settled()
+  assert.equal(await first(PATH), { a: 2 })
+})
+
+documents('serves the last good one for an hour while the provider is down', async () => {
+  const { provider, clock, lines, first, settled } = await scene()
+  provider.offer(PATH, { a: 1 })
+  await first(PATH)
+  provider.says.set(`GET ${PATH}`, { status: 500, body: 'no' })
+  for (let minute = 1; minute < 60; minute++) {
+    clock.time += MINUTE
+    assert.equal(await first(PATH), { a: 1 })
+    await settled()
+    assert.is(provider.heard.length, 1 + minute)
+  }
+  clock.time += MINUTE
+  assert.is(await first(PATH), `${provider.host} answers with status 500`)
+  assert.is(lines.length, 1, 'one outage is one line')
+  provider.offer(PATH, { a: 2 })
+  clock.time += MINUTE
+  assert.equal(await first(PATH), { a: 2 })
+})
+
+documents('does not hammer a provider that fails', async () => {
+  const { provider, clock, first } = await scene()
+  for (let i = 0; i < 20; i++)
+    assert.is(await first(PATH), `${provider.host} answers with status 404`)
+  assert.is(provider.heard.length, 1)
+  clock.time += 5000
+  await Promise.all(Array.from({ length: 20 }, () => first(PATH)))
+  assert.is(provider.heard.length, 2)
+})
+
+documents('takes the first that is there', async () => {
+  const { provider, first } = await scene()
+  provider.offer('/b', { b: 1 })
+  provider.offer('/c', { c: 1 })
+  assert.equal(await first('/a', '/b', '/c'), { b: 1 })
+  assert.equal(provider.lines, ['GET /a', 'GET /b'])
+})
+
+documents('looks first where it found one before', async () => {
+  const { provider, clock, first, settled } = await scene()
+  provider.offer('/b', { b: 1 })
+  assert.equal(await first('/a', '/b'), { b: 1 })
+  provider.offer('/a', { a: 1 })
+  for (let minutes = 0; minutes < 3; minutes++) {
+    clock.time += MINUTE
+    assert.equal(await first('/a', '/b'), { b: 1 })
+    await settled()
+  }
+  assert.equal(provider.lines, ['GET /a', 'GET /b', 'GET /b', 'GET /b', 'GET /b'])
+  clock.time += 60 * MINUTE
+  assert.equal(await first('/a', '/b'), { a: 1 })
+})
+
+documents('says which host failed and how, and keeps the details for the log', async () => {
+  const { provider, lines, first } = await scene(200)
+  const { host } = provider
+  provider.says.set('GET /hang', 'hang')
+  provider.says.set('GET /moved', { status: 302, headers: { location: '/b' } })
+  provider.says.set('GET /html', { body: '<html>hush</html>' })
+  provider.says.set('GET /list', { body: '["hush"]' })
+  provider.says.set('GET /null', { body: 'null' })
+  provider.says.set('GET /giant', { body: `{"a":"${'x'.repeat(1_048_576)}"}` })
+  assert.is(await first('/hang'), `${host} does not answer`)
+  assert.is(await first('/moved'), `${host} answers with status 302`)
+  assert.is(await first('/html'), `${host} answers with no JSON object`)
+  assert.is(await first('/list'), `${host} answers with no JSON object`)
+  assert.is(await first('/null'), `${host} answers with no JSON object`)
+  assert.is(await first('/giant'), `${host} does not answer`)
+  assert.is(lines.length, 6)
+  assert.match(String(lines[5]!['error']), 'more than 1048576 bytes')
+  assert.not.match(JSON.stringify(lines), 'hush')
+  await provider.close()
+  assert.is(await first('/refused'), `${host} does not answer`)
+  assert.match(String(lines[6]!['error']), `${host} does not answer: `)
+})
+
+documents('waits once for a host that hangs, not once for each place on it', async () => {
+  const { provider, first } = await scene(200)
+  provider.says.set('GET /a', 'hang')
+  provider.says.set('GET /b', 'hang')
+  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  // And not again for a while.
+  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.equal(provider.lines, ['GET /a'])
+})
+
+documents('are told of without the query they were asked for with', async () => {
+  const { provider, lines, first } = await scene()
+  await first('/document?code=s3cret')
+  assert.equal(provider.lines, ['GET /document?code=s3cret'])
+  assert.is(lines[0]!['url'], `${provider.origin}/document`)
+  await provider.close()
+  await first('/other?code=s3cret')
+  assert.is(lines.length, 2)
+  assert.not.match(JSON.stringify(lines), 's3cret')
+})
+
+documents.run()

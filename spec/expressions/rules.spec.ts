@@ -1,0 +1,95 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { compileExpression } from '../../lib/expressions/compile.ts'
+import { parseCelJson } from '../../lib/expressions/json-values.ts'
+import { findRuleViolation } from '../../lib/expressions/rules.ts'
+import { ExpressionView } from '../../lib/expressions/exchange-view.ts'
+import { exchangeOf, requestOf } from '../support/exchange-of.ts'
+import type { Claims } from '../../lib/core/facts.ts'
+import type { AuthorizationRule } from '../../lib/expressions/rules.ts'
+
+const deciding = suite('rules')
+
+const EXCHANGE = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a'))
+
+function viewOf(claims = '{}'): ExpressionView {
+  return new ExpressionView(EXCHANGE, { jwt: parseCelJson(claims) as Claims })
+}
+
+/** `allow true`, `deny jwt.a`: a mode and what stands behind it. */
+function rulesOf(...lines: string[]): AuthorizationRule[] {
+  return lines.map((line) => {
+    const [, mode, source] = /^(\w+) (.*)$/.exec(line)!
+    return {
+      mode: mode as AuthorizationRule['mode'],
+      expression: compileExpression(source!, 'rule'),
+    }
+  })
+}
+
+/** What objects: nothing, the rule at this place, or that none allows. */
+function decision(...lines: string[]): number | string | null {
+  const rules = rulesOf(...lines)
+  const objection = findRuleViolation(rules, viewOf())
+  return objection === null || objection === 'none allows' ? objection : rules.indexOf(objection)
+}
+
+const FAULTS = ['jwt.absent', '1 / 0 == 1', 'jwt.absent.all(x, x)', 'dyn(1)', 'dyn("true")']
+
+deciding('is: no deny may hold, every require must, and one allow if there are any', () => {
+  const table: [rules: string[], expected: number | string | null][] = [
+    [[], null],
+    [['allow true'], null],
+    [['allow false'], 'none allows'],
+    [['allow false', 'allow true'], null],
+    [['allow false', 'allow false'], 'none allows'],
+    [['deny true'], 0],
+    [['deny false'], null],
+    [['deny false', 'deny true'], 1],
+    [['allow true', 'deny true'], 1],
+    [['deny true', 'allow true'], 0],
+    [['deny false', 'allow false'], 'none allows'],
+    [['require true'], null],
+    [['require false'], 0],
+    [['require true', 'require true'], null],
+    [['require true', 'require false'], 1],
+    [['require true', 'allow false'], 'none allows'],
+    [['require false', 'allow true'], 0],
+    [['allow true', 'require true', 'deny false'], null],
+    [['allow true', 'require true', 'deny true'], 2],
+  ]
+  for (const [rules, expected] of table) assert.is(decision(...rules), expected, rules.join())
+})
+
+deciding('takes a fault, and whatever is not a bool, for false', () => {
+  for (const fault of FAULTS) {
+    assert.is(decision(`allow ${fault}`), 'none allows', fault)
+    assert.is(decision(`allow ${fault}`, 'allow true'), null, fault)
+    assert.is(decision(`require ${fault}`), 0, fault)
+    assert.is(decision(`deny ${fault}`), null, fault)
+  }
+})
+
+deciding('tells of faults by code, and of nothing else', () => {
+  const told: string[] = []
+  const rules = rulesOf(
+    'deny jwt.absent == "a"',
+    'deny jwt.sub + 1 == 2',
+    'deny jwt.sub == "x"',
+    'allow dyn("text")',
+    'allow jwt.l[7] == 1',
+    'allow true',
+    'allow jwt.behind',
+  )
+  const view = viewOf('{"sub":"s3cr3t","l":["s3cr3t"]}')
+  const tell = ({ mode, expression }: AuthorizationRule, code: string): void =>
+    void told.push(`${mode} ${expression.source}: ${code}`)
+  assert.is(findRuleViolation(rules, view, tell), null)
+  assert.equal(told, [
+    'deny jwt.absent == "a": no_such_key',
+    'deny jwt.sub + 1 == 2: no_such_overload',
+    'allow jwt.l[7] == 1: index_out_of_bounds',
+  ])
+})
+
+deciding.run()

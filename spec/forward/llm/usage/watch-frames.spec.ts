@@ -1,0 +1,80 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
+import type { Outcome } from '../../../../lib/core/types.ts'
+import { computeLlmCost } from '../../../../lib/forward/llm/usage/usage-settlement.ts'
+import { MAX_WATCHED_PAYLOAD_BYTES } from '../../../../lib/forward/llm/usage/watch-frames.ts'
+import { guessEventTokens } from '../../../../lib/forward/llm/usage/extract-usage.ts'
+import { frameOf, wrappedFrameOf } from '../../../support/llm/frames.ts'
+import { watched } from '../../../support/llm/watched.ts'
+import { splits } from '../../../support/splits.ts'
+
+const TYPE = 'application/vnd.amazon.eventstream'
+const WORD = frameOf(
+  'contentBlockDelta',
+  '{"contentBlockIndex":0,"delta":{"text":"a \\"usage\\""}}',
+)
+const STOP = frameOf('messageStop', '{"stopReason":"end_turn"}')
+const METADATA = frameOf(
+  'metadata',
+  '{"metrics":{"latencyMs":9},"usage":{"inputTokens":30,"outputTokens":20,"totalTokens":50}}',
+)
+const CONVERSE = [frameOf('messageStart', '{"role":"assistant"}'), WORD, WORD, STOP, METADATA]
+
+function read(
+  chunks: readonly Buffer[],
+  format: LlmFormat = 'detect',
+  outcome: Outcome = 'complete',
+): ObservedUsage {
+  return watched(format, TYPE, chunks, outcome)
+}
+
+const frames = suite('frame watch')
+
+frames('counts what Converse tells at its end, at every split', () => {
+  for (const chunks of splits(Buffer.concat(CONVERSE)))
+    assert.equal(computeLlmCost(read(chunks), 1), { input: 30, output: 20, basis: 'counted' })
+})
+
+frames('looks into what a model says in its own dialect', () => {
+  const seen = read(
+    [
+      wrappedFrameOf(
+        '{"type":"message_start","message":{"model":"m","usage":{"input_tokens":3,"output_tokens":1}}}',
+      ),
+      wrappedFrameOf('{"type":"content_block_delta","delta":{"text":"x"}}'),
+      wrappedFrameOf('{"type":"message_delta","usage":{"output_tokens":7}}'),
+      wrappedFrameOf('{"type":"message_stop"}'),
+    ],
+    'messages',
+  )
+  assert.equal([seen.usage, seen.model, seen.ending], [{ input: 3, output: 7 }, 'm', 'seen'])
+})
+
+frames('takes each frame of one that was cut for a token', () => {
+  const cut = read(CONVERSE.slice(0, 3), 'detect', 'client_closed')
+  assert.equal(computeLlmCost(cut, 5), { input: 5, output: 3, basis: 'estimated' })
+  const half = [...CONVERSE.slice(0, 3), METADATA.subarray(0, -2)]
+  assert.equal(
+    [read(half, 'messages').ending, read(CONVERSE, 'messages').ending],
+    ['missing', 'seen'],
+  )
+})
+
+frames('passes over a payload that is too long, and over frames without any', () => {
+  const long = frameOf('contentBlockDelta', `{"delta":"${'x'.repeat(MAX_WATCHED_PAYLOAD_BYTES)}"}`)
+  const all = [frameOf('x', ''), long, METADATA]
+  const bytes = all.reduce((sum, frame) => sum + frame.length, 0)
+  const seen = read(all)
+  assert.equal([seen.usage?.output, seen.outputGuess], [20, guessEventTokens(3, bytes)])
+})
+
+frames('learns nothing from what is framed in another way', () => {
+  const lengths = Buffer.alloc(16)
+  lengths.writeUInt32BE(17, 0)
+  lengths.writeUInt32BE(2, 4)
+  for (const bytes of [Buffer.from('data: {"usage":{"inputTokens":1}}\n\n'), lengths])
+    assert.is(read([bytes, METADATA]).usage, null)
+})
+
+frames.run()

@@ -1,0 +1,114 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Outcome } from '../../../../lib/core/types.ts'
+import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
+import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/usage/extract-usage.ts'
+import { watched } from '../../../support/llm/watched.ts'
+import { splits } from '../../../support/splits.ts'
+
+function read(text: string, format: LlmFormat = 'completions', outcome?: Outcome): ObservedUsage {
+  return watched(format, 'application/json', [text], outcome)
+}
+
+const json = suite('json watch')
+
+json('takes usage and model from the root alone', () => {
+  const texts = [
+    '{"choices":[{"usage":{"prompt_tokens":1},"model":"x"}],"a":{"usage":{"prompt_tokens":2}}}',
+    '{"choices":"\\"usage\\":{\\"prompt_tokens\\":1},\\"model\\":\\"x\\""}',
+    '{"usage":"{\\"prompt_tokens\\":1}","model":{"model":"x"}}',
+    '{"usage":[{"prompt_tokens":1}],"model":7}',
+    '{"usage":null,"model":null}',
+    '{"usage":{"model":"x"},"model":""}',
+    '{}',
+  ]
+  for (const text of texts)
+    for (const chunks of splits(Buffer.from(text))) {
+      const seen = watched('completions', 'application/json', chunks)
+      assert.equal([seen.usage, seen.model, seen.ending], [null, null, 'seen'], text)
+    }
+})
+
+json('reads on behind members of any size', () => {
+  const long = 'x'.repeat(MAX_WATCHED_MEMBER_BYTES)
+  const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}'
+  assert.equal(read(`{"choices":["${long.repeat(20)}"],${usage}}`).usage, { input: 3, output: 4 })
+})
+
+json('leaves a member alone that is longer than any usage', () => {
+  const long = 'x'.repeat(MAX_WATCHED_MEMBER_BYTES)
+  const seen = read(`{"usage":{"x":"${long}","prompt_tokens":3},"model":"m"}`)
+  assert.equal([seen.usage, seen.model, seen.ending], [null, 'm', 'seen'])
+})
+
+json('keeps what an answer told before it was cut, but does not take it for whole', () => {
+  const text = '{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4},"id":"a'
+  for (const outcome of ['backend_reset', 'client_closed', 'complete'] as const) {
+    const seen = read(text, 'completions', outcome)
+    assert.equal([seen.usage, seen.model], [{ input: 3, output: 4 }, 'm'])
+    assert.is(seen.ending, 'missing', outcome)
+  }
+})
+
+json('takes an answer for whole that a client left behind its end', () => {
+  assert.is(read('{"usage":{}}', 'completions', 'client_closed').ending, 'seen')
+})
+
+json('reads nothing from what is no JSON', () => {
+  for (const text of [
+    '{"usage":}',
+    '{"a":01,"usage":{"prompt_tokens":1}}',
+    '[1]',
+    '{]',
+    '[[{}]]',
+  ]) {
+    const seen = read(text)
+    assert.equal([seen.usage, seen.ending], [null, 'missing'], text)
+  }
+})
+
+const ARRAY = [
+  '[{"usageMetadata":{"promptTokenCount":3},"modelVersion":"g"}',
+  ',\r\n{"candidates":[{"x":"]},{"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":4}}',
+  '\n,\n{}\n]\n',
+].join('')
+
+json('reads the objects of an array one by one, and the last word counts', () => {
+  for (const text of [ARRAY, ` \n${ARRAY}`, `\ufeff${ARRAY}`])
+    for (const chunks of splits(Buffer.from(text))) {
+      const seen = watched('generateContent', 'application/json', chunks)
+      assert.equal([seen.usage, seen.model], [{ input: 3, output: 4 }, 'g'])
+      assert.is(seen.ending, 'seen')
+    }
+  assert.is(read('[]', 'generateContent', 'client_closed').ending, 'seen')
+  assert.is(read('[{}', 'generateContent', 'client_closed').ending, 'missing')
+})
+
+json('reads an answer the same in one piece and in many, whatever stands around it', () => {
+  const answer =
+    '{"model":"m","choices":[{"x":"}{"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}'
+  for (const text of [answer, `${answer}\r\n`, ` ${answer}`, `\ufeff${answer}`, `${answer}}`])
+    for (const chunks of splits(Buffer.from(text))) {
+      const seen = watched('completions', 'application/json', chunks)
+      assert.equal([seen.usage, seen.model], [{ input: 3, output: 4 }, 'm'], text)
+      assert.is(seen.ending, 'seen', text)
+    }
+})
+
+json('does not take the end of an inner object for that of the answer', () => {
+  const seen = read('{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}')
+  assert.equal([seen.usage, seen.ending], [{ input: 3, output: 4 }, 'missing'])
+})
+
+json('takes bytes for tokens where an answer is words', () => {
+  assert.is(read('{"a":"bcdefghij"}').outputGuess, 5)
+  for (const format of ['embeddings', 'rerank', 'detect', 'passthrough'] as const)
+    assert.is(read('{"a":"bcdefghij"}', format).outputGuess, 0)
+})
+
+json('notes when the first and the last bytes came', () => {
+  const seen = watched('messages', 'application/json', ['{', '"a":1', '}'])
+  assert.equal([seen.firstAt, seen.lastAt], [101, 103])
+})
+
+json.run()

@@ -1,0 +1,227 @@
+// How much there may be of everything, and what clients hear when it is reached.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  MAX_BATCH,
+  MAX_CALL_BYTES,
+  MAX_SESSION_CALLS,
+} from '../../../lib/forward/mcp/mcp-bounds.ts'
+import { RpcMessage } from '../../../lib/forward/mcp/json-rpc.ts'
+import type { ClientCall } from '../../../lib/forward/mcp/session/client-call.ts'
+import { OpenClientCalls } from '../../../lib/forward/mcp/session/session.ts'
+import { Stage } from '../../support/gateway.ts'
+import { begin, beginOpenly, groupOf, McpClient, mcpText, puppet, server } from './mcp-client.ts'
+import type { Answer } from './mcp-client.ts'
+import { until } from './stdio/owner.ts'
+
+const bounds = suite('mcp/bounds')
+const stage = new Stage()
+bounds.after.each(() => stage.clear())
+
+/** Status, code and message of a refusal. */
+async function refusal(answer: Answer): Promise<[number, unknown, string]> {
+  const { error } = (await answer.only()) as { error: { code: number; message: string } }
+  assert.is(answer.header('content-type'), 'application/json')
+  return [answer.status, error.code, error.message]
+}
+
+function say(id: number | string): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"say"}}`
+}
+
+const INITIALIZE =
+  '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},' +
+  '"clientInfo":{"name":"a","version":"1"}}}'
+
+bounds('calls beyond the bound are refused, and the others wait on', async () => {
+  const [gateway, client] = await begin(
+    stage,
+    { targets: [puppet('one')] },
+    { version: '2025-03-26' },
+  )
+  const waiting: Answer[] = []
+  for (let from = 0; from < MAX_SESSION_CALLS; from += MAX_BATCH) {
+    const count = Math.min(MAX_BATCH, MAX_SESSION_CALLS - from)
+    const batch = Array.from({ length: count }, (_, at) => say(from + at))
+    waiting.push(await client.post(`[${batch.join(',')}]`))
+  }
+  // The last of them is there when a notification behind it was taken.
+  await client.notify('notifications/roots/list_changed')
+  const more = await client.post(say('"more"'))
+  assert.equal(await refusal(more), [
+    503,
+    -32000,
+    `more than ${MAX_SESSION_CALLS} calls wait for an answer`,
+  ])
+  assert.is((await more.only())['id'], 'more')
+  const { series } = gateway.measures.find(({ name }) => name === 'refused_total')!
+  const counted = [...series].filter(([, count]) => count !== 0)
+  assert.equal(counted, [[{ limit: 'sessionCalls' }, 1]])
+  await client.notify('notifications/cancelled', { requestId: 0 })
+  assert.is((await client.textOf('line')).length > 0, true)
+  for (const answer of waiting) assert.is(answer.status, 0)
+})
+
+bounds('a batch of too many messages, or of none, is refused', async () => {
+  const [, client] = await begin(stage, {}, { version: '2025-03-26' })
+  for (const count of [0, MAX_BATCH + 1]) {
+    const batch = Array.from({ length: count }, () => say(1)).join(',')
+    const [status, code] = await refusal(await client.post(`[${batch}]`))
+    assert.equal([status, code], [400, -32600])
+  }
+})
+
+bounds('a session too many is refused until another ends', async () => {
+  const [gateway, one] = await begin(stage, { limits: 'maxSessions: 2' })
+  await McpClient.open(stage, gateway)
+  const third = await new McpClient(stage, gateway).initialize()
+  const message = '2 sessions are open (config.mcp.maxSessions): try again later'
+  assert.equal(await refusal(third), [503, -32000, message])
+  assert.is((await third.only())['id'], 0)
+  const old = new McpClient(stage, gateway, { path: '/sse' })
+  const stream = await old.send('GET', 'accept: text/event-stream\r\n')
+  assert.equal(await refusal(stream), [503, -32000, message])
+  await one.delete()
+  await McpClient.open(stage, gateway)
+})
+
+bounds('one client has not all the sessions, and gets those back that end', async () => {
+  const [gateway, one] = await begin(stage, { limits: 'maxSessionsPerClient: 1' })
+  const second = await new McpClient(stage, gateway).initialize()
+  const bound = '(config.mcp.maxSessionsPerClient): try again later'
+  assert.equal(await refusal(second), [503, -32000, `1 sessions are open for one client ${bound}`])
+  await one.delete()
+  await McpClient.open(stage, gateway)
+})
+
+bounds('a session whose targets are too many children is refused until others ended', async () => {
+  const targets = [server('one'), server('two')]
+  const [gateway, client] = await begin(stage, { targets, limits: 'maxChildren: 3' })
+  const second = await new McpClient(stage, gateway).initialize()
+  const message = '3 child processes are alive (config.mcp.maxChildren): try again later'
+  assert.equal(await refusal(second), [503, -32000, message])
+  await client.delete()
+  const exits = (): number => gateway.lines.filter((line) => line.message === 'child exited').length
+  await until(() => exits() === 2, 'both children to end')
+  await McpClient.open(stage, gateway)
+})
+
+bounds('one client has not all the children, whatever its sessions; another has some', async () => {
+  const targets = [server('one'), server('two')]
+  const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
+  const second = await new McpClient(stage, gateway).initialize()
+  const message =
+    '3 child processes are for one client (config.mcp.maxChildrenPerClient): try again later'
+  assert.equal(await refusal(second), [503, -32000, message])
+  const other = await stage.client({
+    port: gateway.port,
+    host: '127.0.0.1',
+    localAddress: '127.0.0.2',
+  })
+  const body = INITIALIZE
+  other.send(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await other.until(/"serverInfo"/)
+  await client.delete()
+  await McpClient.open(stage, gateway)
+  const refused = gateway.measures.find(({ name }) => name === 'refused_total')
+  const told = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
+  assert.is(told?.[1], 1)
+})
+
+bounds('a request above its bound is refused, whether or not it says its length', async () => {
+  const [, client] = await begin(stage, { limits: 'maxRequestBytes: 1024' })
+  const body = say(`"${'x'.repeat(1000)}"`)
+  const told = await client.post(body)
+  const bound = 'is too large: the limit is 1024 bytes (config.mcp.maxRequestBytes)'
+  assert.equal(await refusal(told), [
+    413,
+    -32600,
+    `message of ${body.length} bytes or more ${bound}`,
+  ])
+  const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+  const untold = await client.send('POST', `${head}transfer-encoding: chunked\r\n`)
+  const chunk = `258\r\n${' '.repeat(600)}\r\n`
+  untold.raw.send(chunk)
+  untold.raw.send(chunk)
+  const [status, , message] = await refusal(untold)
+  assert.is(status, 413)
+  assert.match(message, `1200 bytes or more ${bound}`)
+  const fits = await client.post(say('1').padEnd(1024))
+  assert.is((await fits.whole()).status, 200)
+})
+
+bounds(
+  'bodies that are read at a time have a bound together, and give their share back',
+  async () => {
+    const [gateway, client] = await beginOpenly(stage)
+    const { bodies } = groupOf(gateway)
+    const all = bodies.remaining
+    const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
+    const body = say(1).padEnd(5_000)
+    const half = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+    await until(() => bodies.remaining === all - 3_000, 'half of it')
+    bodies.tryReserve(bodies.remaining - 1_000)
+    const other = await client.post(body)
+    const bound = 'at most 268435456 bytes (config.mcp.maxReadTogether)'
+    const message = `too much is being read from other clients, ${bound}: try again later`
+    assert.equal(await refusal(other), [503, -32000, message])
+    bodies.release(all - 3_000 - 1_000)
+    assert.is(bodies.remaining, all - 3_000)
+    half.raw.send(body.slice(3_000))
+    assert.is((await half.whole()).status, 200)
+    assert.is(bodies.remaining, all)
+    const cut = await client.send('POST', `${head}content-length: 5000\r\n`, body.slice(0, 3_000))
+    await until(() => bodies.remaining < all, 'half of it')
+    cut.raw.destroy()
+    await until(() => bodies.remaining === all, 'its share')
+  },
+)
+
+bounds('calls that hold too much together are refused', () => {
+  const calls = new OpenClientCalls()
+  const large = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"x":"${'x'.repeat(4_000_000)}"}}`
+  const message = RpcMessage.parse(Buffer.from(large)) as RpcMessage
+  const open = Array.from({ length: 16 }, () => ({ message }) as ClientCall)
+  for (const call of open) {
+    assert.is(calls.checkRoomFor([message]), null)
+    calls.add(call)
+  }
+  const bound = `calls of more than ${MAX_CALL_BYTES} bytes wait for an answer`
+  assert.equal(calls.checkRoomFor([message]), { code: -32000, message: bound })
+  calls.delete(open[0]!)
+  calls.delete(open[0]!)
+  assert.is(calls.checkRoomFor([message]), null)
+  assert.is(calls.checkRoomFor([message, message])?.message, bound)
+})
+
+bounds('a message of a child above its bound ends the child, and names the bound', async () => {
+  const [, client] = await begin(stage, { limits: 'maxMessageBytes: 5000' })
+  const pid = await client.textOf('pid')
+  const fits = await (await client.call('big', { bytes: 4_800 })).only()
+  assert.ok('result' in fits)
+  const answer = await client.call('big', { bytes: 5_000 })
+  const { error } = (await answer.only()) as { error: { message: string; data: unknown } }
+  assert.is(
+    error.message,
+    "target 'one' sent a message above 5000 bytes (config.mcp.maxMessageBytes)",
+  )
+  assert.equal(error.data, { target: 'one' })
+  assert.is.not(await client.textOf('pid'), pid)
+})
+
+bounds('a start that takes too long fails the session, and leaves no child', async () => {
+  const gateway = await stage.gateway(
+    mcpText({ targets: [puppet('one', '--greeting', 'never')], limits: 'startTimeout: 300ms' }),
+  )
+  const answer = await new McpClient(stage, gateway).initialize()
+  const message = "target 'one' did not answer initialize within 300 ms (config.mcp.startTimeout)"
+  assert.equal(await refusal(answer), [500, -32603, message])
+  assert.is(answer.header('mcp-session-id'), undefined)
+  await until(() => gateway.lines.some((line) => line.message === 'child exited'), 'its end')
+})
+
+bounds.run()

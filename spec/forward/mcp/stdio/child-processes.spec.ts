@@ -1,0 +1,150 @@
+import { chmodSync } from 'node:fs'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Secret } from '../../../../lib/text/secret.ts'
+import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start-child.ts'
+import { Folder } from '../../../support/folder.ts'
+import { Family, NEVER, Owner, familyTests, isRunning, request, targetOf, until } from './owner.ts'
+
+/** What the fixture's tool `env` says. */
+async function envOf(family: Family, target: StdioTarget, name?: string): Promise<string> {
+  const owner = new Owner()
+  const link = family.run(owner, target)
+  link.send(request(1, 'tools/call', JSON.stringify({ name: 'env', arguments: { name } })))
+  await owner.messageCount(1)
+  link.close()
+  const answer = JSON.parse(owner.messages[0]!) as { result: { content: [{ text: string }] } }
+  return answer.result.content[0].text
+}
+
+const children = suite('children')
+const test = familyTests(children)
+
+test(
+  'says what is known of each, and logs its start and its end',
+  async (family) => {
+    const owner = new Owner()
+    const link = family.open(owner, 'stderr', '1')
+    const [early] = [...family.children]
+    assert.is(early!.state, 'starting')
+    await owner.messageCount(1)
+    await until(() => link.lastStderr().length === 2, 'both lines')
+    const { pid, target, age, state, lastStderr } = [...family.children][0]!
+    assert.equal([pid, target, state], [link.pid, 'one', 'running'])
+    assert.is(lastStderr()[0], 'line 0 of 1')
+    assert.is(early!.lastStderr()[0], 'line 0 of 1', 'made when it is asked for')
+    assert.ok(age >= 0 && age < 60_000)
+    link.close()
+    await family.logged(`started child target=one pid=${pid} mcp.session.id=spec`)
+    await family.logged(/child exited target=one pid=\d+ mcp.session.id=spec code=0 age=\d+ms/)
+    assert.equal([...family.children], [])
+    assert.not.match(family.log, 'faults')
+  },
+  {},
+  NEVER,
+)
+
+test(
+  'starts no more than the bound, counting those that are still ending',
+  async (family) => {
+    const owners = [new Owner(), new Owner()]
+    const links = owners.map((owner) => family.open(owner, 'stubborn'))
+    await Promise.all(owners.map((owner) => owner.messageCount(1)))
+    links[0]!.close()
+    const refused =
+      "target 'one' is not started: 2 child processes are running (config.mcp.maxChildren)"
+    const third = new Owner()
+    assert.is(family.children.open(targetOf('faults', ['echo']), third), refused)
+    await until(() => family.children.count === 1, 'the end of the first')
+    family.open(third, 'exit', '0')
+    await third.end()
+    assert.equal(third.ends, ["target 'one' exited with code 0"])
+  },
+  { maxChildren: 2 },
+)
+
+test('tells why a command cannot be started, and nothing of it counts', async (family) => {
+  const commands = [
+    ['no-such-command', 'spawn no-such-command ENOENT'],
+    ['/', 'spawn / EACCES'],
+    ['bad\0command', 'ERR_INVALID_ARG_VALUE'],
+  ] as const
+  for (const [cmd, why] of commands) {
+    const owner = new Owner()
+    const link = family.children.open({ ...targetOf('echo'), cmd }, owner)
+    if (typeof link === 'string') throw new Error(link)
+    link.send(request(1))
+    link.pause()
+    link.resume()
+    link.close()
+    assert.equal(owner.ends, [], 'never from within the call')
+    assert.is(await owner.end(), `target 'one' could not be started: ${why}`)
+    await family.logged(`cannot start child target=one error=`)
+    assert.is(family.children.count, 0)
+    assert.is(owner.ends.length, 1)
+  }
+})
+
+test('prints no argument and no variable when it cannot start', async (family) => {
+  const owner = new Owner()
+  const target = { ...targetOf('echo', ['hush\0hush']), env: { TOKEN: new Secret('hush') } }
+  assert.not.type(family.children.open(target, owner), 'string')
+  await owner.end()
+  await family.logged('cannot start child')
+  assert.not.match(family.log + owner.ends.join(), 'hush')
+})
+
+test('hands on the environment and what the target adds to it', async (family) => {
+  const target = { ...targetOf('mcp-server'), env: { TOKEN: new Secret('hush') } }
+  assert.is(await envOf(family, target, 'TOKEN'), 'hush')
+  assert.is(await envOf(family, target, 'PATH'), process.env['PATH'])
+  await family.logged('started child')
+  assert.not.match(family.log, 'hush')
+})
+
+test('hands on nothing else where the environment is to be clear', async (family) => {
+  const target = { ...targetOf('mcp-server'), env: { TOKEN: new Secret('x') }, clearEnv: true }
+  assert.is(await envOf(family, target), 'TOKEN')
+})
+
+test('finds a command in the PATH of the gateway that the child does not get', async (family) => {
+  const folder = new Folder()
+  const before = process.env['PATH']
+  try {
+    chmodSync(folder.write('only-here', `#!/bin/sh\nexec ${process.execPath} "$@"\n`), 0o755)
+    process.env['PATH'] = `${folder.path}:${before}`
+    const target = { ...targetOf('mcp-server'), cmd: 'only-here' }
+    assert.match(await envOf(family, target), /\bPATH\b/)
+    assert.is(await envOf(family, { ...target, clearEnv: true }, 'PATH'), '<unset>')
+  } finally {
+    process.env['PATH'] = before
+    folder.close()
+  }
+})
+
+test('passes arguments as they are, for no shell looks at them', async (family) => {
+  const owner = new Owner()
+  const link = family.run(owner, targetOf('mcp-server', ['--name', '$(id) `id` "; exit 4 #']))
+  link.send(request(1, 'initialize'))
+  await owner.messageCount(1)
+  assert.match(owner.messages[0]!, JSON.stringify('$(id) `id` "; exit 4 #'))
+})
+
+children('ends all of them, and starts no more', async () => {
+  const family = new Family()
+  const owners = ['echo', 'deaf', 'stubborn', 'fork', 'flood'].map((way) => {
+    const owner = new Owner()
+    family.open(owner, way)
+    return owner
+  })
+  await Promise.all(owners.slice(1).map((owner) => owner.messageCount(1)))
+  const twice = [family.close(), family.close()]
+  const late = family.children.open(targetOf('faults', ['echo']), new Owner())
+  assert.is(late, "target 'one' is not started: the gateway is stopping")
+  await Promise.all(twice)
+  for (const pid of family.pids) assert.not(isRunning(pid), `${pid} is left`)
+  for (const owner of owners) assert.is(await owner.end(), "target 'one' was ended")
+  await family.close()
+})
+
+children.run()

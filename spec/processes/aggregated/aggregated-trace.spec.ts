@@ -1,0 +1,201 @@
+// A trace of several workers: whoever watches waits at all of them, and sees the first request that one of them takes.
+
+import type { ServerResponse } from 'node:http'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { TraceEvent } from '../../../lib/core/trace-events.ts'
+import type { TraceWatchers } from '../../../lib/trace/trace-watchers.ts'
+import { CrewStage, crewScene, frontOf } from '../../support/crew.ts'
+import type { Asked, CrewScene, Worker } from '../../support/crew.ts'
+import { deadline } from '../../support/deadline.ts'
+import { Stage } from '../../support/gateway.ts'
+import type { RawClient } from '../../support/raw-client.ts'
+
+const trace = suite('front/trace')
+const stage = new Stage()
+trace.after.each(() => stage.clear())
+
+const WAIT_MS = 30_000
+const DIRECT = `config: { trace: { maxWatchers: 5 } }
+routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
+`
+
+const scene = (): Promise<CrewScene> => crewScene(stage, DIRECT)
+
+async function watch({ port }: Asked, query = '', path = '/debug/trace'): Promise<RawClient> {
+  const client = await stage.client({ port, host: '127.0.0.1' })
+  client.send(`GET ${path}${query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
+  return client
+}
+
+function eventsIn(text: string): TraceEvent[] {
+  return [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as TraceEvent)
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const look = async (): Promise<void> => {
+    while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await deadline(look(), WAIT_MS, what)
+}
+
+const isLeft =
+  (...all: Worker[]) =>
+  (): boolean =>
+    all.every(
+      ({ gateway: { watchers } }: { gateway: { watchers: TraceWatchers } }) => watchers.count === 0,
+    )
+
+for (const slot of ['one', 'two'] as const)
+  trace(`worker ${slot} takes the request, and the other is released`, async () => {
+    const all = await scene()
+    const client = await watch(all)
+    await client.until(/: ready\n\n/)
+    assert.is(all.one.gateway.watchers.count, 1)
+    assert.is(all.two.gateway.watchers.count, 1)
+    assert.match((await all.stats('GET /metrics')).text, /^gateway_trace_watchers 1$/m)
+    await all[slot].get('/seen')
+    const text = await client.untilClosed()
+    assert.match(text, /\r\n0\r\n\r\n$/)
+    const types = eventsIn(text).map(({ message }) => message.type)
+    assert.is(types[0], 'requestStarted')
+    assert.is(types.at(-1), 'requestFinished')
+    assert.match(text, '/seen')
+    await until('the other to be released', isLeft(all.one, all.two))
+  })
+
+trace('the web page is told the same', async () => {
+  const all = await scene()
+  const client = await watch(all, '', '/api/trace')
+  await client.until(/: ready\n\n/)
+  await all.two.get('/seen')
+  assert.match(await client.untilClosed(), '/seen')
+})
+
+trace('an expression picks the request at every worker', async () => {
+  const all = await scene()
+  const client = await watch(all, `?expression=${encodeURIComponent('request.path == "/b"')}`)
+  await client.until(/: ready\n\n/)
+  await all.one.get('/a')
+  await all.two.get('/a')
+  await all.two.get('/b')
+  const text = await client.untilClosed()
+  assert.match(text, '/b')
+  assert.not.match(text, '/a"')
+  assert.match((await all.admin('GET /debug/trace?expression=(')).text, /^invalid expression: /)
+})
+
+trace('a worker that starts while somebody waits is watched, too', async () => {
+  const all = await scene()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  all.front.workerLeft(all.two.door)
+  const next = await all.crew.worker(2, 2)
+  all.front.workerReady(next.door)
+  await until('the new one to be watched', () => next.gateway.watchers.count === 1)
+  await next.get('/seen')
+  assert.match(await client.untilClosed(), '/seen')
+})
+
+trace('who leaves is waited for nowhere', async () => {
+  const all = await scene()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  client.destroy()
+  await until('it to be left', isLeft(all.one, all.two))
+})
+
+trace('there are no more watchers than is said, as with one process', async () => {
+  const all = await scene()
+  for (let left = 5; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
+  const { status, text } = await all.admin('GET /debug/trace')
+  assert.is(status, 503)
+  assert.is(text, 'too many watchers: 5 wait already (config.trace.maxWatchers)\n')
+  const page = await all.stats('GET /metrics')
+  assert.match(page.text, '\ngateway_refused_total{limit="maxWatchers"} 1\n')
+})
+
+/** A worker that is spoken for by the spec. */
+async function puppet(crew: CrewStage, slot: number, all: Asked): Promise<() => ServerResponse> {
+  let told: ServerResponse | null = null
+  const door = await crew.scripted(slot, (_request, response) => {
+    told = response.writeHead(200, { 'content-type': 'text/event-stream' })
+    told.write(': ready\n\n')
+  })
+  all.front.workerReady(door)
+  return () => told!
+}
+
+async function puppets(): Promise<[Asked, () => ServerResponse, () => ServerResponse]> {
+  const crew = new CrewStage(stage, DIRECT)
+  const { gateway } = await crew.worker(9)
+  const all = await crew.front(() => gateway.plan)
+  return [all, await puppet(crew, 1, all), await puppet(crew, 2, all)]
+}
+
+trace(
+  'of two that take one at the same time the first is told, and the second dropped',
+  async () => {
+    const [all, one, two] = await puppets()
+    const client = await watch(all)
+    await client.until(/: ready\n\n/)
+    one().write('data: {"of":1}\n\n')
+    two().write('data: {"of":2}\n\n')
+    const other = two()
+    const closed = new Promise((resolve) => other.once('close', resolve))
+    await client.until(/"of":[12]/)
+    const chosen = client.text.includes('"of":1') ? one : two
+    chosen().end('data: {"last":true}\n\n')
+    const text = await client.untilClosed()
+    assert.is(eventsIn(text).length, 2)
+    assert.match(text, '{"last":true}')
+    if (chosen === one) await deadline(closed, WAIT_MS, 'the second to be dropped')
+  },
+)
+
+trace('events come whole, however a worker sends them', async () => {
+  const [all, one] = await puppets()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  for (const part of ['data: {"a"', ':1}', '\n', '\ndata: {"b":2', '}\n\n: x\n\n']) {
+    one().write(part)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  one().end('data: {}\n\n')
+  const text = await client.untilClosed()
+  const data = [...text.matchAll(/^data: .*$/gm)].map(([line]) => line)
+  assert.equal(data, ['data: {"a":1}', 'data: {"b":2}', 'data: {}'])
+})
+
+trace('a worker that dies in the middle cuts the trace', async () => {
+  const [all, one] = await puppets()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  one().write('data: {"a":1}\n\n')
+  await client.until(/"a":1/)
+  one().destroy()
+  const text = await client.untilClosed()
+  assert.not.match(text, /\r\n0\r\n\r\n$/)
+})
+
+trace('a worker that dies while it waits is no end', async () => {
+  const [all, one, two] = await puppets()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  one().destroy()
+  two().end('data: {"of":2}\n\n')
+  assert.match(await client.untilClosed(), '"of":2')
+})
+
+trace('a worker that does not say that it watches holds nobody up', async () => {
+  const crew = new CrewStage(stage, DIRECT)
+  const one = await crew.worker(1)
+  const all = await frontOf(crew, one)
+  all.front.workerReady(await crew.scripted(2, () => {}))
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  await one.get('/seen')
+  assert.match(await client.untilClosed(), '/seen')
+})
+
+trace.run()

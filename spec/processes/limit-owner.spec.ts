@@ -1,0 +1,351 @@
+// Limits of several workers: the owner, and the workers that ask it.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { NO_COST } from '../../lib/core/exchange.ts'
+import type { Exchange } from '../../lib/core/exchange.ts'
+import type { RateLimitRule } from '../../lib/enforce/limit/limit-rule.ts'
+import { ASK_LIMITS } from '../../lib/enforce/limit/limit-messages.ts'
+import type { LimitBatch } from '../../lib/enforce/limit/limit-messages.ts'
+import { buildResponseHead } from '../../lib/core/replies.ts'
+import type { Charge, TokenMeter, Policy } from '../../lib/core/types.ts'
+import {
+  createSharedRateLimitPolicy,
+  createSharedTokenMeter,
+} from '../../lib/enforce/limit/shared-limits.ts'
+import { LimitOwnerClient } from '../../lib/enforce/limit/limit-owner-client.ts'
+import { LimitRegistry } from '../../lib/enforce/limit/limits.ts'
+import {
+  createLocalRateLimitPolicy,
+  createTokenMeter,
+} from '../../lib/enforce/limit/local-limits.ts'
+import { LimitOwner } from '../../lib/processes/limit-owner.ts'
+import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
+import { deadline } from '../support/deadline.ts'
+import { exchangeOf, requestOf } from '../support/exchange-of.ts'
+import { linkPair } from '../support/link-pair.ts'
+
+const owning = suite('workers/limit-owner')
+
+const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'the owner of limits')
+
+const KEYED = `key: 'request.headers["x-user"]'`
+
+/** The same limits, as several workers have them. */
+class Stage {
+  time = 0
+  readonly owner = new LimitOwner(() => this.time)
+  readonly #entries: readonly string[]
+  #epoch = 0
+
+  constructor(...entries: string[]) {
+    this.#entries = entries
+  }
+
+  worker(entries = this.#entries): Worker {
+    const { here, there, said } = linkPair()
+    const limits = new LimitRegistry(() => this.time, new LimitOwnerClient(here))
+    const id = { slot: 1, epoch: ++this.#epoch }
+    this.owner.workerStarted(id, there)
+    return new Worker(limits, entries, { said, leave: () => this.owner.workerGone(id) })
+  }
+
+  /** One process, that counts for itself. */
+  alone(): Worker {
+    return new Worker(new LimitRegistry(() => this.time), this.#entries, { said: [], leave() {} })
+  }
+}
+
+interface Side {
+  readonly said: readonly unknown[]
+  readonly leave: () => void
+}
+
+class Worker {
+  readonly limits: LimitRegistry
+  readonly rules: readonly RateLimitRule[]
+  readonly policy: Policy
+  readonly meter: TokenMeter
+  readonly said: readonly unknown[]
+  readonly leave: () => void
+
+  constructor(limits: LimitRegistry, entries: readonly string[], { said, leave }: Side) {
+    const local = entries.map((entry) => `{ ${entry} }`).join(', ')
+    const text = `backends: [{ host: "a:1" }], policies: { rateLimit: { local: [${local}] } }`
+    const [route] = firstListener(ungatedConfig(routeText(text))).routes
+    this.limits = limits
+    this.rules = route!.limits.map((config) => limits.ruleFor('route', config))
+    const { ownerClient } = limits
+    this.policy =
+      ownerClient === null
+        ? createLocalRateLimitPolicy(this.rules)
+        : createSharedRateLimitPolicy(this.rules, ownerClient)
+    this.meter =
+      ownerClient === null
+        ? createTokenMeter(this.rules)
+        : createSharedTokenMeter(this.rules, ownerClient)
+    this.said = said
+    this.leave = leave
+    limits.retain(new Set(this.rules))
+  }
+
+  /** What the client reads: the status, and limit, remaining and reset. */
+  async ask(...fields: string[]): Promise<string> {
+    const exchange = exchangeWith(...fields)
+    const reply = await soon(Promise.resolve(this.policy.request!(exchange)))
+    const head = reply?.head ?? buildResponseHead(200, [])
+    this.policy.response!(exchange, head)
+    const told = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
+    return [head.status, ...told.map((name) => head.get(name))].join(' ')
+  }
+
+  /** The charge, or null for a refusal. */
+  async admit(tokens: number, exchange = exchangeWith()): Promise<Charge | null> {
+    const reply = await soon(Promise.resolve(this.meter.admit(exchange, tokens)))
+    if (reply !== undefined) return null
+    return {
+      raise: (more) => exchange.enforcement.charges.forEach((charge) => charge.raise(more)),
+      settle: (cost) => exchange.enforcement.charges.forEach((charge) => charge.settle(cost)),
+    }
+  }
+
+  async left(): Promise<number[]> {
+    await turn()
+    await soon(this.limits.refreshStatus())
+    return this.limits.status().map(({ shared }) => shared.remaining)
+  }
+}
+
+function exchangeWith(...fields: string[]): Exchange {
+  return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', ...fields))
+}
+
+function tokens(
+  input: number,
+  output: number,
+): { input: number; output: number; basis: 'counted' } {
+  return { input, output, basis: 'counted' }
+}
+
+/** What is to be sent with the turn is sent. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+async function failureOf(work: Promise<unknown>): Promise<{ code?: string }> {
+  try {
+    await soon(work)
+  } catch (error) {
+    return error as { code?: string }
+  }
+  throw new Error('it did not fail')
+}
+
+owning('a limit is one and the same however many workers count by it', async () => {
+  const stage = new Stage('requests: 60, unit: Minutes')
+  const workers = [stage.worker(), stage.worker()]
+  const asked = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
+  const answers = await soon(Promise.all(asked))
+  assert.is(answers.filter((answer) => answer.startsWith('200')).length, 60)
+  assert.is(answers.filter((answer) => answer.startsWith('429')).length, 40)
+  const decisions = workers.flatMap(({ limits }) => limits.decisions.map(([, counts]) => counts))
+  assert.is(decisions[0]!.allow + decisions[1]!.allow, 60)
+  assert.is(decisions[0]!.deny + decisions[1]!.deny, 40)
+})
+
+owning('questions of one turn travel in one message', async () => {
+  const stage = new Stage('requests: 60, unit: Minutes')
+  const worker = stage.worker()
+  const before = worker.said.length
+  await soon(Promise.all(Array.from({ length: 40 }, () => worker.ask())))
+  assert.is(worker.said.length - before, 1)
+  await soon(Promise.all(Array.from({ length: 100 }, () => worker.ask())))
+  assert.is(worker.said.length - before, 3)
+})
+
+owning('a worker answers requests word for word as one process alone does', async () => {
+  const rules = [
+    'requests: 7, unit: Seconds',
+    `requests: 3, unit: Minutes, ${KEYED}`,
+    'requests: 40, unit: Minutes, burst: 5',
+  ]
+  const stage = new Stage(...rules)
+  const workers = [stage.worker(), stage.worker()]
+  const alone = stage.alone()
+  const seen = new Set<string>()
+  for (let at = 0; at < 300; at++) {
+    stage.time += (at * 7919) % 397
+    const user = (at * 31) % 11
+    const fields = user === 0 ? [] : [`x-user: ${'u'.repeat(user * 20)}`]
+    const answer = await workers[at % 2]!.ask(...fields)
+    assert.is(answer, await alone.ask(...fields), `request ${at}`)
+    seen.add(answer.slice(0, 3))
+  }
+  assert.is(seen.size, 2, 'some pass, and some do not')
+  const [one, other] = workers.map(({ limits }) => limits.decisions.map(([, counts]) => counts))
+  const sums = one!.map(({ allow, deny }, at) => [
+    allow + other![at]!.allow,
+    deny + other![at]!.deny,
+  ])
+  assert.equal(
+    sums,
+    alone.limits.decisions.map(([, { allow, deny }]) => [allow, deny]),
+  )
+  await workers[0]!.limits.refreshStatus()
+  const shown = ({ limits }: Worker): unknown =>
+    limits.status().map(({ keys, shared, tightest }) => ({ keys, shared, tightest }))
+  assert.equal(shown(workers[0]!), shown(alone))
+})
+
+owning(
+  'tokens are taken, raised, settled and given back as one process alone does it',
+  async () => {
+    const stage = new Stage('tokens: 500, unit: Seconds', 'tokens: 3000, unit: Minutes')
+    const workers = [stage.worker(), stage.worker()]
+    const alone = stage.alone()
+    const open: [Charge, Charge][] = []
+    let refused = 0
+    for (let at = 0; at < 400; at++) {
+      stage.time += (at * 7919) % 97
+      const estimate = (at * 13) % 60
+      const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
+      assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
+      if (charges[0] === null || charges[1] === null) refused++
+      else open.push([charges[0], charges[1]])
+      if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
+      if (at % 2 === 0)
+        for (const one of open.splice((at * 5) % 7, 1).flat())
+          one.settle(tokens((at * 3) % 41, (at * 11) % 67))
+      const left = alone.rules.map((rule) => rule.shared.remaining(stage.time))
+      assert.equal(await workers[0]!.left(), left, `after ${at}`)
+    }
+    assert.ok(refused > 20 && refused < 380)
+  },
+)
+
+owning('what a request gives back does not reach into a later window', async () => {
+  const stage = new Stage('tokens: 100, unit: Seconds')
+  const worker = stage.worker()
+  const charge = await worker.admit(80)
+  stage.time = 1_000
+  assert.ok(await worker.admit(60))
+  charge!.settle(NO_COST)
+  assert.equal(await worker.left(), [40])
+})
+
+owning('tokens of a worker that dies stay taken, and its limits stand', async () => {
+  const stage = new Stage('tokens: 100, unit: Minutes')
+  const [one, other] = [stage.worker(), stage.worker()]
+  assert.ok(await one.admit(70))
+  one.leave()
+  assert.equal(await other.left(), [30])
+  other.leave()
+  const next = stage.worker()
+  assert.equal(await next.left(), [30], 'also when all die at once')
+  stage.time = 60_000
+  assert.equal(await next.left(), [100])
+})
+
+owning('a limit that no worker has any more is forgotten', async () => {
+  const [old, changed] = [['requests: 5, unit: Minutes'], ['requests: 6, unit: Minutes']]
+  const stage = new Stage(...old)
+  const [one, other] = [stage.worker(), stage.worker()]
+  await one.ask()
+  const next = stage.worker(changed)
+  assert.is((await next.ask()).slice(0, 7), '200 6 5')
+  assert.equal(stage.owner.counts, { rules: 2, buckets: 2, forgotten: 0 })
+  one.leave()
+  assert.is((await other.ask()).slice(0, 7), '200 5 3')
+  other.leave()
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 1, forgotten: 0 })
+  assert.is((await stage.worker().ask()).slice(0, 7), '200 5 4')
+})
+
+owning('there is room for as many keys as the owner is told, now or later', async () => {
+  const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
+  stage.owner.maxKeys = 2
+  const [one, other] = [stage.worker(), stage.worker()]
+  for (const user of ['a', 'b', 'c']) await one.ask(`x-user: ${user}`)
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 1 })
+  stage.owner.maxKeys = 3
+  for (const user of ['d', 'b']) await other.ask(`x-user: ${user}`)
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 4, forgotten: 1 })
+})
+
+owning('keys have buckets at the owner, and only there', async () => {
+  const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
+  const [one, other] = [stage.worker(), stage.worker()]
+  await one.ask('x-user: a')
+  await other.ask('x-user: b')
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 0 })
+  assert.equal(one.limits.counts, { rules: 1, buckets: 0, forgotten: 0 })
+  await soon(other.limits.refreshStatus())
+  const [status] = other.limits.status()
+  assert.is(status!.keys, 2)
+  assert.equal(
+    status!.tightest.map(({ remaining }) => remaining),
+    [4, 4],
+  )
+})
+
+owning('a client that leaves while its question is under way owes nothing', async () => {
+  const stage = new Stage('tokens: 100, unit: Minutes')
+  const worker = stage.worker()
+  const exchange = exchangeWith()
+  const admitted = worker.admit(50, exchange)
+  exchange.phase = 'settled'
+  await admitted
+  assert.equal(await worker.left(), [100])
+})
+
+owning('what turns out to cost only when it is answered is charged all the same', async () => {
+  const stage = new Stage('tokens: 100, unit: Minutes')
+  const worker = stage.worker()
+  const exchange = exchangeWith()
+  exchange.phase = 'relay'
+  const charge = await worker.admit(0, exchange)
+  charge!.settle(tokens(10, 20))
+  assert.equal(await worker.left(), [70])
+})
+
+owning('nobody passes when the owner is gone', async () => {
+  const { here } = linkPair()
+  const worker = new Worker(
+    new LimitRegistry(() => 0, new LimitOwnerClient(here)),
+    ['requests: 5, unit: Minutes', 'tokens: 5, unit: Minutes'],
+    { said: [], leave() {} },
+  )
+  here.close()
+  assert.is((await failureOf(worker.ask())).code, 'LIMITS_UNAVAILABLE')
+  assert.is((await failureOf(worker.admit(1))).code, 'LIMITS_UNAVAILABLE')
+  const failed = worker.limits.decisions.map(([, counts]) => counts.failed)
+  assert.equal(failed, [1, 1])
+})
+
+owning('while the owner is silent one request tries for all, until it is heard again', async () => {
+  const { here, there, said } = linkPair()
+  const limits = new LimitRegistry(() => 0, new LimitOwnerClient(here))
+  const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { said, leave() {} })
+  const refusals: (() => void)[] = []
+  there.on(ASK_LIMITS, () => new Promise((_, reject) => refusals.push(() => reject(new Error()))))
+  const first = failureOf(worker.ask())
+  await turn()
+  refusals[1]!()
+  assert.is((await first).code, 'LIMITS_UNAVAILABLE')
+  const tries = [worker.ask(), worker.ask(), worker.ask()].map(failureOf)
+  await soon(Promise.all(tries.slice(1)))
+  await turn()
+  const { body } = said.at(-1) as { body: LimitBatch }
+  assert.is(refusals.length, 3)
+  assert.is(body.steps.length, 1, 'one has tried')
+  new LimitOwner(() => 0).workerStarted({ slot: 1, epoch: 1 }, there)
+  refusals[2]!()
+  await tries[0]
+  worker.limits.retain(new Set())
+  worker.limits.retain(new Set(worker.rules))
+  assert.ok((await worker.ask()).startsWith('200'))
+  const answers = await soon(Promise.all([worker.ask(), worker.ask()]))
+  assert.ok(answers.every((answer) => answer.startsWith('200')))
+})
+
+owning.run()

@@ -1,0 +1,85 @@
+// What SIGUSR2 does at which moment.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Mutex } from '../../lib/core/scheduling.ts'
+import { RestartSignals } from '../../lib/processes/shutdown.ts'
+import { Ear } from '../support/gateway.ts'
+import type { Line } from '../support/gateway.ts'
+
+const restarts = suite('process/restarts')
+restarts.after.each(() => void process.removeAllListeners('SIGUSR2'))
+
+class Restarted {
+  readonly lines: Line[] = []
+  times = 0
+  end: (error?: Error) => void = () => {}
+  readonly restarts = new RestartSignals({
+    log: new Ear((line) => this.lines.push(line)),
+    mutex: new Mutex(),
+    restart: () => {
+      this.times++
+      return new Promise((resolve, reject) => {
+        this.end = (error) => (error === undefined ? resolve() : reject(error))
+      })
+    },
+  })
+
+  /** As many signals as that, and what follows from them. */
+  async ask(times = 1): Promise<void> {
+    for (let i = 0; i < times; i++) process.emit('SIGUSR2')
+    await nextTurn()
+  }
+}
+
+restarts('one that comes during the start waits for its end', async () => {
+  const restarted = new Restarted()
+  await restarted.ask(2)
+  assert.is(restarted.times, 0)
+  restarted.restarts.acceptSignals()
+  await nextTurn()
+  assert.is(restarted.times, 1)
+})
+
+restarts('those that come meanwhile are one more', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.acceptSignals()
+  await restarted.ask()
+  await restarted.ask(2)
+  assert.is(restarted.times, 1)
+  restarted.end()
+  await nextTurn()
+  assert.is(restarted.times, 2)
+  restarted.end()
+  await nextTurn()
+  assert.is(restarted.times, 2)
+})
+
+restarts('one that fails is told of, without credentials, and the next may succeed', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.acceptSignals()
+  await restarted.ask()
+  restarted.end(new Error('no https://u:s3cret@h/'))
+  await nextTurn()
+  const failed = restarted.lines.filter(({ level }) => level === 'error')
+  assert.equal(failed, [
+    { level: 'error', message: 'restart failed', error: 'no https://<redacted>@h/' },
+  ])
+  await restarted.ask()
+  assert.is(restarted.times, 2)
+})
+
+restarts('none comes when the process is leaving', async () => {
+  const restarted = new Restarted()
+  restarted.restarts.acceptSignals()
+  await restarted.ask()
+  restarted.restarts.close()
+  await restarted.ask()
+  restarted.end()
+  await nextTurn()
+  await restarted.ask()
+  assert.is(restarted.times, 1)
+})
+
+restarts.run()

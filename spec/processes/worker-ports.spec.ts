@@ -1,0 +1,225 @@
+// Who of the workers gets which connection, and what becomes of those that nobody has taken.
+
+import type { SendHandle } from 'node:child_process'
+import type { Server, Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FileDescriptors } from '../../lib/core/descriptors.ts'
+import { RefusalCounter } from '../../lib/core/refusal-counter.ts'
+import { ProcessLink } from '../../lib/core/process-link.ts'
+import { OPEN_PORT_MESSAGE } from '../../lib/processes/worker-messages.ts'
+import { SharedPorts } from '../../lib/processes/worker-ports.ts'
+import { deadline } from '../support/deadline.ts'
+
+const PLACE = { host: '127.0.0.1', port: 80 }
+
+/** As much of a connection as changes hands. */
+class Caller {
+  state: 'open' | 'closed' = 'open'
+  readonly #descriptor: number
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor
+  }
+
+  get socket(): Socket {
+    const handle = { fd: this.#descriptor, close: () => (this.state = 'closed') }
+    return { _handle: handle, destroy: () => {} } as unknown as Socket
+  }
+}
+
+/** What a worker is sent, and what it says. */
+class Worker {
+  readonly given: number[] = []
+  readonly link = new ProcessLink((message, handle) => this.#hear(message, handle))
+  #asked: ((body: unknown) => void)[] = []
+
+  async open(place = PLACE): Promise<unknown> {
+    const answer = new Promise((resolve) => this.#asked.push(resolve))
+    this.link.receive({ kind: OPEN_PORT_MESSAGE, number: 1, body: place })
+    return deadline(answer, 30_000, 'a port')
+  }
+
+  say(kind: string, body: unknown): void {
+    this.link.receive({ kind: `workers.${kind}`, body })
+  }
+
+  #hear(message: object, handle: SendHandle | undefined): void {
+    const { body } = message as { body: unknown }
+    if (handle === undefined) this.#asked.shift()?.(body)
+    else this.given.push((body as { number: number }).number)
+  }
+}
+
+class Doors {
+  readonly closed: string[] = []
+  readonly refusals = new RefusalCounter()
+  readonly ports: SharedPorts
+  readonly #servers: Server[] = []
+
+  /** `limit`: of file descriptors. */
+  constructor(limit = Infinity) {
+    this.ports = new SharedPorts({
+      openPort: (server, { port }) => {
+        if (port === 1) return Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
+        this.#servers.push(server)
+        const opened = { port, close: () => this.closed.push(String(port)) }
+        return port === 81 ? nextTurn(opened) : Promise.resolve(opened)
+      },
+      refusals: this.refusals,
+      descriptors: new FileDescriptors(limit),
+      troubled: () => {},
+    })
+  }
+
+  get opened(): number {
+    return this.#servers.length
+  }
+
+  async worker(): Promise<Worker> {
+    const worker = new Worker()
+    this.ports.serve(worker.link)
+    await worker.open()
+    return worker
+  }
+
+  call(descriptor = 3): Caller {
+    const caller = new Caller(descriptor)
+    this.#servers[0]?.emit('connection', caller.socket)
+    return caller
+  }
+}
+
+const shared = suite('workers/shared-ports')
+
+shared('connections go to the workers in turn, on a port that is open once', async () => {
+  const doors = new Doors()
+  const workers = [await doors.worker(), await doors.worker(), await doors.worker()]
+  assert.is(doors.opened, 1)
+  const callers = Array.from({ length: 30 }, () => doors.call())
+  assert.equal(
+    workers.map(({ given }) => given.length),
+    [10, 10, 10],
+  )
+  // The worker has its own, once it has it.
+  for (const worker of workers) for (const number of worker.given) worker.say('taken', number)
+  await nextTurn()
+  assert.ok(callers.every(({ state }) => state === 'closed'))
+  doors.ports.close()
+})
+
+shared('what a worker refuses, or had not taken when it died, goes to another', async () => {
+  const doors = new Doors()
+  const [first, second] = [await doors.worker(), await doors.worker()]
+  const callers = [doors.call(), doors.call(), doors.call(), doors.call()]
+  first.say('refused', first.given[0])
+  await nextTurn()
+  assert.is(first.given.length + second.given.length, 5)
+  doors.ports.forget(first.link)
+  for (const number of second.given) second.say('taken', number)
+  await nextTurn()
+  assert.is(new Set(second.given).size, 4)
+  assert.ok(callers.every(({ state }) => state === 'closed'))
+  doors.ports.close()
+})
+
+shared('a worker that takes nothing gets no more, and all wait when none does', async () => {
+  const doors = new Doors()
+  const [stuck, other] = [await doors.worker(), await doors.worker()]
+  for (let i = 0; i < 500; i++) {
+    doors.call()
+    for (const number of other.given.splice(0)) other.say('taken', number)
+    await nextTurn()
+  }
+  assert.is(stuck.given.length, 64)
+  for (let i = 0; i < 100; i++) doors.call()
+  assert.is(other.given.length, 64)
+  for (const number of other.given.splice(0)) other.say('taken', number)
+  await nextTurn()
+  assert.is(other.given.length, 36)
+  doors.ports.close()
+})
+
+shared('what would leave too few descriptors is closed, and counted', async () => {
+  const doors = new Doors(100)
+  const worker = await doors.worker()
+  const [few, many] = [doors.call(74), doors.call(75)]
+  await nextTurn()
+  assert.is(worker.given.length, 1)
+  assert.equal([few.state, many.state], ['open', 'closed'])
+  assert.is(doors.refusals.counts.get('descriptors'), 1)
+  doors.refusals.close()
+  doors.ports.close()
+})
+
+shared('connections wait for a worker when the last one has died', async () => {
+  const doors = new Doors()
+  const first = await doors.worker()
+  doors.ports.forget(first.link)
+  const caller = doors.call()
+  assert.is(caller.state, 'open')
+  const second = await doors.worker()
+  assert.is(second.given.length, 1)
+  assert.is(doors.opened, 1)
+  doors.ports.close()
+})
+
+shared('a port closes when the last worker closes it, or when none wants it again', async () => {
+  const doors = new Doors()
+  const [first, second] = [await doors.worker(), await doors.worker()]
+  first.say('close', '127.0.0.1 80')
+  await nextTurn()
+  doors.ports.prune()
+  assert.equal(doors.closed, [])
+  second.say('close', '127.0.0.1 80')
+  await nextTurn()
+  assert.equal(doors.closed, ['80'])
+  const third = await doors.worker()
+  doors.ports.forget(third.link)
+  assert.equal(doors.closed, ['80'])
+  doors.ports.prune()
+  assert.equal(doors.closed, ['80', '80'])
+})
+
+shared('a port that cannot be had is told with its code, and may be asked for again', async () => {
+  const doors = new Doors()
+  const worker = await doors.worker()
+  for (let i = 0; i < 2; i++) {
+    const answer = await worker.open({ host: '127.0.0.1', port: 1 })
+    assert.equal(answer, { code: 'EACCES', message: 'no' })
+  }
+  doors.ports.close()
+})
+
+shared('none opens once they are closed, also when it was being opened', async () => {
+  const doors = new Doors()
+  const worker = await doors.worker()
+  const opening = worker.open({ host: '127.0.0.1', port: 81 })
+  while (doors.opened < 2) await nextTurn()
+  doors.ports.close()
+  const stopping = { code: undefined, message: 'the gateway is stopping' }
+  assert.equal(await opening, stopping)
+  assert.equal(doors.closed, ['80', '81'])
+  assert.equal(await worker.open(), stopping)
+  assert.is(doors.opened, 2)
+})
+
+shared('a port moves to the address that was asked for last, and back', async () => {
+  const doors = new Doors()
+  const [first, second] = [await doors.worker(), await doors.worker()]
+  const other = { host: '0.0.0.0', port: 80 }
+  first.say('close', '127.0.0.1 80')
+  assert.equal(await first.open(other), { port: 80 })
+  assert.equal(doors.closed, ['80'])
+  // It could not take the new configuration, and the one who could is gone.
+  first.say('close', '0.0.0.0 80')
+  await nextTurn()
+  assert.is(doors.opened, 3)
+  second.say('close', '127.0.0.1 80')
+  await nextTurn()
+  assert.equal(doors.closed, ['80', '80', '80'])
+  doors.ports.close()
+})
+
+shared.run()

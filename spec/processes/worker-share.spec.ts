@@ -1,0 +1,36 @@
+// How much of what is set for a gateway one of its workers may use.
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { divideLimits } from '../../lib/processes/worker.ts'
+import { configOf } from '../support/config.ts'
+
+const share = suite('worker share')
+
+const TEXT = `gateways: { a: { port: 1 } }
+config:
+  backend: { poolMaxSize: 10, poolMaxWaiting: 0 }
+  mcp: { maxSessions: 3, maxSessionsPerClient: 2, maxChildren: 1, maxChildrenPerClient: 1, maxRequestBytes: 2048, maxReadTogether: 4096 }
+  llm: { maxHeldTogether: 4096, maxHeldBytes: 1024 }
+frontendPolicies: { http: { maxConnections: 100, maxConnectionsPerAddress: 9, maxHeadBytes: 2048 } }
+`
+
+share('what all may use together is divided, what a request, a client or a port may is not', () => {
+  const { wire, backend, mcp, llm } = divideLimits(configOf(TEXT), 4)
+  assert.equal(
+    [wire.maxConnections, wire.maxConnectionsPerAddress, wire.maxHeadBytes],
+    [100, 9, 2048],
+  )
+  assert.equal([backend.poolMaxSize, backend.poolMaxWaiting], [3, 0])
+  // Each needs one to be of use, and room for one of the largest.
+  assert.equal([mcp.maxSessions, mcp.maxChildren, mcp.maxReadTogether], [1, 1, 2048])
+  assert.equal([mcp.maxSessionsPerClient, mcp.maxChildrenPerClient], [2, 1])
+  assert.equal([llm.maxHeldTogether, llm.maxHeldBytes], [1024, 1024])
+})
+
+share('one worker has all of it', () => {
+  const config = configOf(TEXT)
+  assert.equal(divideLimits(config, 1), config)
+})
+
+share.run()
