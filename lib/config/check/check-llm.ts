@@ -12,13 +12,7 @@ import type {
 } from '../backend-types.ts'
 import type { ConfigPath } from '../config-error.ts'
 import type { BackendTlsConfig, EndpointAddress } from '../config-types.ts'
-import type {
-  AiShape,
-  LlmShape,
-  ModelShape,
-  ParamsShape,
-  VirtualModelShape,
-} from '../shape/llm-shapes.ts'
+import type { LlmShape, ModelShape, ParamsShape, VirtualModelShape } from '../shape/llm-shapes.ts'
 import {
   buildBackendAuth,
   buildKeyAuth,
@@ -27,6 +21,7 @@ import {
 } from './check-backend-policies.ts'
 import type { CheckContext } from './check-context.ts'
 import { mapOrNull } from './check-policies.ts'
+import type { AiShape } from '../shape/ai-shapes.ts'
 
 export function checkLlm(context: CheckContext, shape: LlmShape): LlmConfig {
   checkNames(context, ['llm', 'providers'], shape.providers)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { NamedMatch, PathMatch, RouteMatch, ValueMatch } from '../config-types.ts'
 import { AUTHORIZATION, BASIC_AUTH, UI_API_KEY, UI_JWT_AUTH } from './auth-shapes.ts'
 import { LOCAL_LIMITS } from './limit-shapes.ts'
-import { AI_BACKEND, LLM } from './llm-shapes.ts'
+import { LLM } from './llm-shapes.ts'
 import { MCP, MCP_BACKEND } from './mcp-shapes.ts'
 import { BACKEND_POLICIES, GATEWAY_POLICIES, POLICIES } from './policy-shapes.ts'
 import { FRONTEND, PROCESS } from './process-shapes.ts'
@@ -26,6 +26,7 @@ import {
   unsupportedFields,
   wholeMatchRegex,
 } from './value-shapes.ts'
+import { AI_BACKEND } from './ai-shapes.ts'
 
 // What users write under `gateways`.
 

@@ -12,7 +12,6 @@ import {
 } from './auth-shapes.ts'
 import { REQUEST_HEADERS, RESPONSE_HEADERS } from './header-shapes.ts'
 import { LOCAL_RATE_LIMIT, RATE_LIMIT, REMOTE_RATE_LIMIT } from './limit-shapes.ts'
-import { AI_POLICY } from './llm-shapes.ts'
 import {
   BACKEND_AUTH,
   BACKEND_TLS,
@@ -35,6 +34,7 @@ import {
   targetPath,
   unsupportedFields,
 } from './value-shapes.ts'
+import { AI_POLICY } from './ai-shapes.ts'
 
 // What users write to change where a request goes: towards the backend, or back to the client elsewhere.
 

@@ -3,7 +3,6 @@
 import { addressKeyOf } from '../../core/addresses.ts'
 import { errorStackOf, GatewayError } from '../../core/errors.ts'
 import type { Exchange } from '../../core/exchange.ts'
-import type { ExchangeFacts } from '../../core/facts.ts'
 import type { Attempt, Backend } from '../../core/types.ts'
 import type { AuthorizationRule } from '../../expressions/rules.ts'
 import { WholeBodyReader } from '../../http/read-whole-body.ts'
@@ -37,6 +36,7 @@ import type { CredentialForwarding } from './remote/forwarded-headers.ts'
 import type { McpHttpRequest } from './session/client-call.ts'
 import type { McpSession, SessionClient } from './session/session.ts'
 import type { ForwardedHeadersFor } from './target-link.ts'
+import { principalOf } from './session-principal.ts'
 
 export interface McpRouting {
   readonly rules: readonly AuthorizationRule[]
@@ -267,25 +267,4 @@ export class McpBackend implements Backend {
 const VERSION_MISMATCH: RpcError = {
   code: RPC_CODES.headerMismatch,
   message: 'MCP protocol version header/body mismatch',
-}
-
-// Whose session it is: a session's id is no credential, so whoever was authenticated as somebody else has no use for it.
-
-const PRINCIPAL_CLAIMS = ['sub', 'oid', 'preferred_username', 'client_id', 'azp']
-
-/** '' where nobody is authenticated. */
-export function principalOf(facts: ExchangeFacts | null): string {
-  if (facts === null) return ''
-  const { jwt, apiKeyHash, basicAuth } = facts
-  if (jwt === undefined && apiKeyHash === undefined && basicAuth === undefined) return ''
-  // A token is renewed during a session; who it is for stays. Not every provider says that in `sub`.
-  const claims = PRINCIPAL_CLAIMS.map((name) => jwt?.get(name))
-  const parts = [jwt?.get('iss'), ...claims, apiKeyHash, basicAuth?.username]
-  return JSON.stringify(parts.map(claimTextOf))
-}
-
-/** Claims are texts or, of some providers, numbers. */
-function claimTextOf(claim: unknown): string | null {
-  if (typeof claim === 'bigint' || typeof claim === 'number') return `${claim}`
-  return typeof claim === 'string' ? claim : null
 }

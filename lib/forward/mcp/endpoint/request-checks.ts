@@ -92,7 +92,11 @@ export type RebindingProtection = 'off' | 'pages' | 'strict'
 /** What is wrong, or null. */
 export function checkRebinding(exchange: Exchange, protection: RebindingProtection): string | null {
   if (protection === 'off') return null
-  const { request, source, enforcement: { allowedOrigin } } = exchange
+  const {
+    request,
+    source,
+    enforcement: { allowedOrigin },
+  } = exchange
   if (protection === 'strict' && !isLoopback(hostOfAuthority(request.authority)))
     return `Host '${request.authority}' is no loopback name: see dnsRebindingProtection`
   const isKnown = (origin: string): boolean => origin === allowedOrigin || isLoopbackOrigin(origin)

@@ -10,7 +10,6 @@ import {
 } from '../../../core/well-known-paths.ts'
 import { createAcceptedReply, createRpcRefusal, RPC_CODES, RpcMessage } from '../json-rpc.ts'
 import type { RpcError } from '../json-rpc.ts'
-import { principalOf } from '../mcp-backend.ts'
 import type { McpBackend } from '../mcp-backend.ts'
 import { SINGLE_REQUEST_REASON } from '../mcp-group.ts'
 import type { McpHttpRequest } from '../session/client-call.ts'
@@ -24,6 +23,7 @@ import {
   protocolVersionOf,
 } from './request-checks.ts'
 import type { PostedMessages } from './request-checks.ts'
+import { principalOf } from '../session-principal.ts'
 
 export const LEGACY_PATH = '/sse'
 const LEGACY_VERSION = '2024-11-05'
