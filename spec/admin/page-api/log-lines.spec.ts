@@ -9,7 +9,7 @@ import {
   MAX_RECENT_LINES,
   MAX_RECENT_TEXT,
   MAX_LINE_VALUE,
-} from '../../../lib/admin/page-api/log-lines.ts'
+} from '../../../lib/admin/page-api/recent-log-lines.ts'
 
 const keeping = suite('ui/lines')
 

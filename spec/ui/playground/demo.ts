@@ -1,11 +1,11 @@
-// A gateway before the demo server, and the admin interface with the playground, as a spec asks it.
+// A gateway in front of the demo server, and an admin interface with the playground, for specs.
 
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { AdminServer } from '../../../lib/admin/admin-server.ts'
 import type { McpLocation } from '../../../lib/admin/page-api/mcp-locations.ts'
 import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
-import { playground } from '../../../lib/ui/playground/endpoints.ts'
+import { playground } from '../../../lib/admin/playground/playground-endpoints.ts'
 import { deadline } from '../../support/deadline.ts'
 import type { RunningGateway, Stage } from '../../support/gateway.ts'
 
@@ -13,7 +13,7 @@ const WAIT_MS = 30_000
 
 const DEMO = fileURLToPath(new URL('../../../bin/mcp-demo.js', import.meta.url))
 
-/** One target, as it is written. */
+/** One target as YAML. */
 export const TARGET = `{ name: demo, stdio: { cmd: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(DEMO)}] } }`
 
 export interface Answered {
@@ -28,7 +28,7 @@ export interface Asked {
   readonly body?: string
 }
 
-/** The playground of a gateway, on an admin interface of its own. */
+/** The playground of a gateway on its own admin interface. */
 export class Demo {
   readonly gateway: RunningGateway
   readonly port: number
@@ -58,7 +58,7 @@ export class Demo {
     return listMcpLocations(this.gateway.plan.config)[0]!
   }
 
-  /** Where the backend, or another, is to be asked. */
+  /** The relay URL of the backend, or of another one. */
   url(path = this.place.path, backend = this.place.backend.key): string {
     const query = new URLSearchParams({ backend, path })
     return `${this.origin}/api/playground?${query.toString()}`

@@ -1,4 +1,4 @@
-// A provider that means harm: its documents must not make this process ask its neighbours, nor take its word for another's.
+// A hostile provider: its documents must not make this process call its own network, nor impersonate another provider.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -86,18 +86,18 @@ for (const mode of ['provider', 'gateway'])
     )
     const { status, text } = await start(demo)
     assert.is(status, 422)
-    assert.match(text, /registers no clients/)
+    assert.match(text, /does not register clients/)
     assert.equal(victim.asked, [])
   })
 
-hostile('a name that leads inside is not asked, over TLS either', async () => {
+hostile('a name that resolves to an inner address is not called, over TLS either', async () => {
   const victim = await host((_request, response) => answer(response, 500, {}))
   const bent = { token_endpoint: `https://localhost.:${new URL(victim.origin).port}/x` }
   const demo = await demoOf((await provider(() => bent)).origin, 'provider')
   const { state } = JSON.parse((await start(demo)).text) as OAuthStarted
   const { status, text } = await tell(demo, 'finish', { state, code: 'c', iss: null })
   assert.is(status, 502)
-  assert.match(text, /is not asked: it is inside this network|does not answer/)
+  assert.match(text, /is not allowed: it is inside this network|does not respond/)
   assert.equal(victim.asked, [])
 })
 
