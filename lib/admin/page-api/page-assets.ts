@@ -17,7 +17,7 @@ export interface Asset {
 }
 
 /** Next to this folder, wherever the build puts it. */
-const FOLDER = new URL('../../page/assets', import.meta.url)
+const FOLDER = new URL('../../page/assets/', import.meta.url)
 
 /** A hashed name never gets other content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
