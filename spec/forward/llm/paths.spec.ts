@@ -91,7 +91,7 @@ paths('are what the configuration says', () => {
   assert.is(target(custom, '/v1/messages', { endpoint }), '/v1/messages')
   assert.throws(
     () => target(custom, '/v1/embeddings', { endpoint }),
-    /provider 'p' does not speak 'embeddings'/,
+    /provider 'p' does not support 'embeddings'/,
   )
 })
 

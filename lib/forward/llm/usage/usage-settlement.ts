@@ -87,7 +87,9 @@ function formatSeconds(ms: number): string {
 
 /** Where nothing is left any more, nothing is taken. */
 export function chargeLate(meter: TokenMeter, exchange: Exchange, cost: TokenCost): void {
-  const { enforcement: { refusalReason: refusal } } = exchange
+  const {
+    enforcement: { refusalReason: refusal },
+  } = exchange
   const settle = (): void => {
     // Whoever says no says it too late.
     exchange.enforcement.refusalReason = refusal
