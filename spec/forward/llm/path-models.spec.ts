@@ -40,7 +40,7 @@ named('are refused where the body names another', async () => {
   for (const path of PATHS) {
     const told = await post(gateway, wrong, { path, fields })
     assert.is(told.status, 400, path)
-    assert.match(told.text, `another 'model' than its path or query`)
+    assert.match(told.text, `a 'model' that differs from the path or query`)
   }
   assert.is(backend.requests.filter(({ state }) => state === 'whole').length, 0)
   const path = GEMINI.replace('dear', 'cheap')
@@ -53,7 +53,7 @@ named('are refused in spellings that can be read in two ways', async () => {
   const path = '/models/cheap%2F..%2Fdear:generateContent'
   const told = await post(gateway, BODY, { path, fields })
   assert.is(told.status, 400)
-  assert.match(told.text, 'names its model in more than one way')
+  assert.match(told.text, 'the model in the path or query is ambiguous')
 })
 
 named('are judged whatever the method, but for those that only read', async () => {

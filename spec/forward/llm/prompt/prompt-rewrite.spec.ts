@@ -213,7 +213,7 @@ rewrite('waits for `stream` only so long; then nobody could count, and it is ref
   client.send(long)
   assert.is(provider.text, '{"stream_options":')
   client.send(long)
-  assert.match(owner.error?.message ?? '', /'stream' more than 65536 bytes behind 'stream_options'/)
+  assert.match(owner.error?.message ?? '', /'stream' more than 65536 bytes after 'stream_options'/)
   client.send('","stream":true}')
   client.end()
   assert.not.ok(provider.text.endsWith('}'))

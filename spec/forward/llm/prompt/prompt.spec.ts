@@ -189,7 +189,7 @@ prompt('refuses what would have to be held above the bound, naming it', () => {
   assert.is(owner.error?.status, 413)
   assert.is(
     owner.error?.message,
-    'request body too large: of 117 bytes or more, the first 20 did not tell its model ' +
+    'request body too large: of 117 bytes or more, the first 20 do not contain the model ' +
       '(config.llm.maxHeldBytes)',
   )
   assert.is(together.remaining, ROOM)
@@ -234,8 +234,8 @@ const REFUSED: [text: string, message: string][] = [
   ['{"\u017ftream":true}', "the body has another spelling of 'stream' at byte 11"],
   ['{"max_to\u212aens":1}', "the body has another spelling of 'max_tokens' at byte 16"],
   ['{"USER":1}', "the body has another spelling of 'user' at byte 8"],
-  ['{"model":1}', "the body has a 'model' that is no string at byte 9"],
-  ['{"model":["a"]}', "the body has a 'model' that is no string at byte 9"],
+  ['{"model":1}', "the body has a 'model' that is not a string at byte 9"],
+  ['{"model":["a"]}', "the body has a 'model' that is not a string at byte 9"],
   [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
   [`{"stream_options":{"x":"${'x'.repeat(16_384)}"}}`, TOO_LONG],
   ['{"stream_options":{"include_usage":true,"include_usage":false}}', UNCLEAR],
