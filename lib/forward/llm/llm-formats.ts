@@ -86,7 +86,7 @@ const VERSION_PREFIX = /^\/v\d+(?:beta)?(?=\/)/
 
 /** The path after the base path of a provider: `/chat/completions` for `/v1/chat/completions`. */
 export function pathTailOf(format: LlmFormat, path: string): string {
-  // `completions` also stands for the older API, which has another path.
+  // `completions` is also the format of the older API, which has another path.
   if (format === 'completions') {
     const [reading = ''] = listPathReadings(path)
     if (reading.endsWith('/completions') && !reading.endsWith('/chat/completions'))

@@ -1,3 +1,5 @@
+// The format of a path, in every spelling that a server may accept.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FormatTable } from '../../../lib/forward/llm/llm-formats.ts'

@@ -1,3 +1,5 @@
+// Usage in large events.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'

@@ -1,3 +1,5 @@
+// The cost and the facts of a response, from the usage that a provider reports.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RawUsage, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'

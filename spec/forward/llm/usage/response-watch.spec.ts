@@ -1,3 +1,5 @@
+// Which watch reads a response, by its content-type or its first byte.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildResponseHead } from '../../../../lib/core/replies.ts'

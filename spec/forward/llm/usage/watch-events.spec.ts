@@ -1,3 +1,5 @@
+// Usage in event streams, in every dialect.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Outcome } from '../../../../lib/core/types.ts'

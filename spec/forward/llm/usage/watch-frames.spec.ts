@@ -1,3 +1,5 @@
+// Usage in Amazon event stream frames.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'

@@ -1,3 +1,5 @@
+// The checks that decide whether a chunk of an event stream must be parsed.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { detectBlankLineEnd } from '../../../../lib/forward/llm/usage/watch-events.ts'
