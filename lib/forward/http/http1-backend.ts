@@ -95,6 +95,11 @@ export class Http1BackendConnection
     return this
   }
 
+  /** From here only the route's own timeout bounds the wait for the response head. */
+  connected(): void {
+    if (this.#callCount <= 1) this.#deadline = 0
+  }
+
   get hasTimedOut(): boolean {
     return this.#timedOut !== null
   }
@@ -260,11 +265,6 @@ export class Http1BackendConnection
     this.#writeDeadline = 0
     this.#timedOut = 'backend_timeout'
     this.#wire.destroy()
-  }
-
-  /** From here only the route's own timeout bounds the wait for the response head. */
-  connected(): void {
-    if (this.#callCount <= 1) this.#deadline = 0
   }
 
   #linger(): void {

@@ -122,6 +122,15 @@ export class Http2BackendSession implements Sweepable {
     this.#startIdling()
   }
 
+  sweep(now: number): void {
+    if (this.#liveness.isDead()) return void this.#socket.destroy()
+    for (const stream of this.#streams) stream.sweep(now)
+    if (this.#isOld && !this.#session.closed) return this.#startIdling()
+    if (this.#idleDeadline === 0 || now <= this.#idleDeadline) return
+    if (this.#session.closed) this.#socket.destroy()
+    else this.close()
+  }
+
   /** node:http2 may throw; this may run in a socket's event, where the error would end the process. */
   #openStream(call: HttpCall): Http2BackendStream | null {
     try {
@@ -130,15 +139,6 @@ export class Http2BackendSession implements Sweepable {
       call.failed(new GatewayError('INTERNAL', 'internal error', { cause: error }))
       return null
     }
-  }
-
-  sweep(now: number): void {
-    if (this.#liveness.isDead()) return void this.#socket.destroy()
-    for (const stream of this.#streams) stream.sweep(now)
-    if (this.#isOld && !this.#session.closed) return this.#startIdling()
-    if (this.#idleDeadline === 0 || now <= this.#idleDeadline) return
-    if (this.#session.closed) this.#socket.destroy()
-    else this.close()
   }
 
   get #isOld(): boolean {
@@ -219,6 +219,49 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     if (now > this.#readDeadline) this.#expire()
   }
 
+  bodyCancelled(): void {
+    this.abort()
+  }
+
+  bodyProgressed(): void {
+    this.#awaitBody()
+  }
+
+  bodyOver(): void {
+    this.#responseComplete()
+  }
+
+  refusesTrailer(name: string): boolean {
+    return isForbiddenTrailer(name)
+  }
+
+  bodyInvalid(): void {
+    this.#body?.takeSink()?.cut('backend_reset')
+    this.abort()
+  }
+
+  /** The stream is closed, by either side. */
+  closed(): void {
+    this.#readDeadline = 0
+    this.#writeDeadline = 0
+    this.#sink.closed()
+    this.#body?.closed()
+    removeStreamListeners(this.stream)
+    this.#body?.takeSink()?.cut(this.#outcome)
+    // Every stream closes, and to create an error costs more than all of the above.
+    if (this.#call.isOver) return
+    const { rstCode } = this.stream
+    // RFC 9113 8.7: the backend has not processed a refused stream.
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
+      return this.#owner.submit(this.#call)
+    this.#call.failed(
+      rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
+        rstCode === constants.NGHTTP2_REFUSED_STREAM
+        ? new GatewayError('BACKEND_CLOSED', 'upstream call failed: stream refused')
+        : createBackendFault('BACKEND_CLOSED', 'stream closed'),
+    )
+  }
+
   #expire(): void {
     this.#readDeadline = 0
     this.#writeDeadline = 0
@@ -267,53 +310,10 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     return body
   }
 
-  bodyCancelled(): void {
-    this.abort()
-  }
-
-  bodyProgressed(): void {
-    this.#awaitBody()
-  }
-
-  bodyOver(): void {
-    this.#responseComplete()
-  }
-
-  refusesTrailer(name: string): boolean {
-    return isForbiddenTrailer(name)
-  }
-
-  bodyInvalid(): void {
-    this.#body?.takeSink()?.cut('backend_reset')
-    this.abort()
-  }
-
   /** After a complete response the rest of the request is not needed. */
   #responseComplete(): void {
     this.#readDeadline = 0
     if (!this.stream.writableFinished) this.abort()
-  }
-
-  /** The stream is closed, by either side. */
-  closed(): void {
-    this.#readDeadline = 0
-    this.#writeDeadline = 0
-    this.#sink.closed()
-    this.#body?.closed()
-    removeStreamListeners(this.stream)
-    this.#body?.takeSink()?.cut(this.#outcome)
-    // Every stream closes, and to create an error costs more than all of the above.
-    if (this.#call.isOver) return
-    const { rstCode } = this.stream
-    // RFC 9113 8.7: the backend has not processed a refused stream.
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
-      return this.#owner.submit(this.#call)
-    this.#call.failed(
-      rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
-        rstCode === constants.NGHTTP2_REFUSED_STREAM
-        ? new GatewayError('BACKEND_CLOSED', 'upstream call failed: stream refused')
-        : createBackendFault('BACKEND_CLOSED', 'stream closed'),
-    )
   }
 
   #awaitBody(): void {

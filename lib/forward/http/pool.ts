@@ -92,15 +92,6 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#waiting.push(call)
   }
 
-  #logEvent(level: LoggingLevel, message: string): void {
-    this.#log?.write(level, 'forward', message, [
-      'endpoint',
-      this.origin.label,
-      'open',
-      this.#openCount,
-    ])
-  }
-
   /** Removes a cancelled call from the queue. */
   abort(call: HttpCall): void {
     const at = this.#waiting.indexOf(call)
@@ -236,6 +227,15 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
       connection.connected()
     }
     return connection.attach(TransportSocket.dial(this.origin.connect, connection, connected))
+  }
+
+  #logEvent(level: LoggingLevel, message: string): void {
+    this.#log?.write(level, 'forward', message, [
+      'endpoint',
+      this.origin.label,
+      'open',
+      this.#openCount,
+    ])
   }
 
   #recordConnected(startedAt: number): void {

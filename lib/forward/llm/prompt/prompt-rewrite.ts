@@ -23,7 +23,7 @@ export class PromptRewrite {
   /** Members to add where they are missing. */
   readonly #defaultMembers: readonly (readonly [name: string, text: string])[]
   /** `asked`: the bytes sent so far ask for usage, which the client did not do. */
-  #usage: 'asked' | 'possible' | 'left'
+  #usage: 'asked' | 'possible' | 'unchanged'
   /** The offset of the next byte. */
   #offset = 0
   /** The index of the first member that does not end before `#offset`. */
@@ -40,7 +40,7 @@ export class PromptRewrite {
     this.#defaultMembers = [...set, ...[...defaults].filter(([name]) => !set.has(name))]
     this.#undecided = new KeptBytes(budget)
     // `stream_options` from the configuration are not changed.
-    this.#usage = edits.usage === 'ask' && !set.has(STREAM_OPTIONS) ? 'possible' : 'left'
+    this.#usage = edits.usage === 'ask' && !set.has(STREAM_OPTIONS) ? 'possible' : 'unchanged'
   }
 
   get asksForUsage(): boolean {
@@ -49,7 +49,7 @@ export class PromptRewrite {
 
   /** The body asks for usage, or will if the request turns out to stream. */
   get mayAskForUsage(): boolean {
-    return this.#usage !== 'left' && this.#streams() !== false
+    return this.#usage !== 'unchanged' && this.#streams() !== false
   }
 
   /** The growth of the body in bytes: exact if the whole body is known, otherwise the maximum. */
@@ -73,7 +73,7 @@ export class PromptRewrite {
     const isUndecided = this.#undecidedFrom() < Infinity
     if (isUndecided && !isLong && this.#undecided.add(bytes, from, to)) return NOTHING
     if (isUndecided) {
-      this.#usage = 'left'
+      this.#usage = 'unchanged'
       // Without the option the cost is not reported. The body is incomplete, so the provider has not started.
       if (isLong) this.#outline.fault(STREAM_TOO_LATE, this.#offset)
     }
@@ -97,7 +97,7 @@ export class PromptRewrite {
     if (undecided < this.#offset + input.length) {
       const from = undecided - this.#offset
       if (this.#undecided.add(input, from, input.length)) bytes = input.subarray(0, from)
-      else this.#usage = 'left'
+      else this.#usage = 'unchanged'
     }
     const edits = this.#createEdits(bytes)
     this.#offset += bytes.length
@@ -142,7 +142,7 @@ export class PromptRewrite {
     if (options.to < 0 || !isDecided) return options.from
     this.#usageOptions =
       streams === true && options.value !== null ? setIncludeUsage(options.value) : null
-    this.#usage = this.#usageOptions === null ? 'left' : 'asked'
+    this.#usage = this.#usageOptions === null ? 'unchanged' : 'asked'
     return Infinity
   }
 
@@ -164,7 +164,7 @@ export class PromptRewrite {
     const hasOptions =
       this.#edits.defaults.has(STREAM_OPTIONS) ||
       this.#outline.findMember(STREAM_OPTIONS) !== undefined
-    if (!hasOptions && this.#usage !== 'left' && this.#streams() === true) {
+    if (!hasOptions && this.#usage !== 'unchanged' && this.#streams() === true) {
       members.push(formatMember(STREAM_OPTIONS, USAGE_OPTION))
       this.#usage = 'asked'
     }
