@@ -87,7 +87,7 @@ export class BackendWithPolicies implements Backend {
   }
 }
 
-/** Answers `expect: 100-continue` where the gateway reads the body before it calls a backend, which would answer it otherwise. */
+/** Answers `expect: 100-continue` for a body that the gateway reads before it calls a backend. */
 export function send100Continue({ request, client }: Exchange): void {
   if (request.get('expect')?.toLowerCase() !== '100-continue') return
   request.remove('expect')

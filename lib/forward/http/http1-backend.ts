@@ -64,10 +64,10 @@ export class Http1BackendConnection
   readonly #writer = new Http1Writer(this)
   #wire!: TransportSocket
   #state: Http1BackendState = 'idle'
-  // All times are on the clock of the owner.
   #requestState: 'sending' | 'sent' = 'sent'
   #call: HttpCall | null = null
   #callCount = 0
+  /** On the clock of the owner, as all times below. */
   #sentAt = 0
   #interimCount = 0
   /** The idle timeout: `poolIdleTimeout`, or what the backend's `keep-alive` field says, less a margin. */

@@ -73,7 +73,7 @@ export class Http2BackendSession implements Sweepable {
   readonly #session: ClientHttp2Session
   readonly #liveness: Http2Liveness
   readonly #streams = new Set<Http2BackendStream>()
-  /** While there are no streams: when to close the session and, once GOAWAY is sent, when to destroy the socket. Otherwise 0. */
+  /** Without streams: when to close the session and, after GOAWAY, when to destroy the socket. Otherwise 0. */
   #idleDeadline = 0
   #wasUsed = false
   /** After this time the session takes no more calls. */

@@ -31,7 +31,7 @@ export interface ObservedUsage {
   readonly countTokens: number | null
   /** The dialect costs no tokens: lists of models, token counts. */
   readonly isFree: boolean
-  /** The last event of the dialect, or the end of a JSON response. A stream without it was cut, even if its framing is complete. */
+  /** The last event of the dialect, or the end of a JSON response. A stream without it was cut, whatever its framing. */
   readonly ending: 'seen' | 'missing'
   /** Estimated output tokens: one or more for each event, or a quarter of the bytes of a JSON response. */
   readonly outputGuess: number

@@ -187,7 +187,7 @@ function isAmbiguousOption(options: Buffer): boolean {
   return found.length > 1 || found.some(({ key }) => key !== INCLUDE_USAGE)
 }
 
-/** The options with `include_usage` set to true; null if it is true already, or if they are not an object. Not for ambiguous options. */
+/** Sets `include_usage` in options that are not ambiguous; null if it is true already, or if they are not an object. */
 export function setIncludeUsage(options: Buffer): string | null {
   if (readIncludeUsage(options) === true) return null
   const value = findJsonValue(options)

@@ -34,7 +34,7 @@ const FRAMINGS: Readonly<Record<string, Rewrite>> = {
   },
   'a byte order mark': (stream) => `\ufeff${stream}\n\n`,
   'a byte order mark and CRLF': (stream) => withEnds('\r\n')(`\ufeff${stream}`),
-  'no space behind the colon': (stream) => `${stream}\n\n`.replace(/^(data|event): /gm, '$1:'),
+  'no space after the colon': (stream) => `${stream}\n\n`.replace(/^(data|event): /gm, '$1:'),
   'comments between events': (stream) => each(stream, (event) => `: keep-alive\n\n${event}`),
   'comments between lines': (stream) => each(stream, (event) => `:\n: data: {}\n${event}\n: x`),
   'a comment in front': (stream) => `: ROUTER PROCESSING\n\n: ROUTER PROCESSING\n\n${stream}\n\n`,
@@ -42,7 +42,7 @@ const FRAMINGS: Readonly<Record<string, Rewrite>> = {
   'ids and retries': (stream) =>
     each(stream, (event, index) => `id: ${index}\nretry: 3000\n${event}`) + '\n\n',
   'ids after the data': (stream) => each(stream, (event, at) => `${event}\nid: ${at}`) + '\n\n',
-  'names behind the data': (stream) =>
+  'names after the data': (stream) =>
     each(stream, (event) => event.replace(/^(event: .*)\n(data: .*)$/, '$2\n$1')) + '\n\n',
   'unknown fields': (stream) => each(stream, (event) => `x-trace: "usage":{}\n${event}`) + '\n\n',
   'data over several lines': (stream) =>
