@@ -113,33 +113,33 @@ peek('tolerates a byte order mark, and counts it', () => {
 })
 
 const BROKEN: [text: string, what: string, at: number][] = [
-  ['', 'nothing in it', 0],
-  ['  \n', 'nothing in it', 3],
+  ['', 'no content', 0],
+  ['  \n', 'no content', 3],
   ['[]', 'no object at its root', 0],
   [' "a"', 'no object at its root', 1],
   ['null', 'no object at its root', 0],
   ['{', 'no end', 1],
   ['{"a":1', 'no end', 6],
   ['{"a":"b\\"}', 'no end', 10],
-  ['{a:1}', 'no name where one belongs', 1],
-  ['{"a":1,}', 'no name where one belongs', 7],
-  ['{,"a":1}', 'no name where one belongs', 1],
-  ['{"a" 1}', 'no colon behind a name', 5],
-  ['{"a"}', 'no colon behind a name', 4],
-  ['{"a":}', 'no value where one belongs', 5],
-  ['{"a"::1}', 'no value where one belongs', 5],
-  ['{"a":truE}', 'no value where one belongs', 8],
-  ['{"a":nul}', 'no value where one belongs', 8],
-  ['{"a":+1}', 'no value where one belongs', 5],
-  ['{"a":[1,]}', 'no value where one belongs', 8],
-  ['{"a":[,1]}', 'no value where one belongs', 6],
-  ['{"a":1 "b":2}', 'no comma behind a value', 7],
-  ['{"a":"b" x}', 'no comma behind a value', 9],
-  ['{"a":[1}', 'no comma behind a value', 7],
-  ['{"a":{"b":1]}', 'no comma behind a value', 11],
-  ['{"a":[1 2]}', 'no comma behind a value', 8],
-  ['{"a":1]', 'no comma behind a value', 6],
-  ['{"a":01}', 'no comma behind a value', 6],
+  ['{a:1}', 'no member name where one is expected', 1],
+  ['{"a":1,}', 'no member name where one is expected', 7],
+  ['{,"a":1}', 'no member name where one is expected', 1],
+  ['{"a" 1}', 'no colon after a name', 5],
+  ['{"a"}', 'no colon after a name', 4],
+  ['{"a":}', 'no value where one is expected', 5],
+  ['{"a"::1}', 'no value where one is expected', 5],
+  ['{"a":truE}', 'no value where one is expected', 8],
+  ['{"a":nul}', 'no value where one is expected', 8],
+  ['{"a":+1}', 'no value where one is expected', 5],
+  ['{"a":[1,]}', 'no value where one is expected', 8],
+  ['{"a":[,1]}', 'no value where one is expected', 6],
+  ['{"a":1 "b":2}', 'no comma after a value', 7],
+  ['{"a":"b" x}', 'no comma after a value', 9],
+  ['{"a":[1}', 'no comma after a value', 7],
+  ['{"a":{"b":1]}', 'no comma after a value', 11],
+  ['{"a":[1 2]}', 'no comma after a value', 8],
+  ['{"a":1]', 'no comma after a value', 6],
+  ['{"a":01}', 'no comma after a value', 6],
   ['{"a":-}', 'a bad number', 6],
   ['{"a":--1}', 'a bad number', 6],
   ['{"a":1.}', 'a bad number', 7],
@@ -149,9 +149,9 @@ const BROKEN: [text: string, what: string, at: number][] = [
   ['{"a":"\\x"}', 'a bad escape in a string', 7],
   ['{"a":"\\u00g0"}', 'a bad escape in a string', 10],
   ['{"a\\":1}', 'no end', 8],
-  ['{}{}', 'something behind its end', 2],
-  ['{"a":1} ,', 'something behind its end', 8],
-  ['{}\0', 'something behind its end', 2],
+  ['{}{}', 'content after its end', 2],
+  ['{"a":1} ,', 'content after its end', 8],
+  ['{}\0', 'content after its end', 2],
   ['{"a":1,"b":2,"a":3}', "'a' twice", 17],
   ['{"a":1,"\\u0061":"b"}', "'a' twice", 16],
 ]
@@ -166,7 +166,7 @@ peek('says no more after a fault', () => {
   const heard = peeked([Buffer.from('{"a":1,'), Buffer.from(']'), Buffer.from('"b":2}')], ALL)
   assert.equal(heard.members.length, 1)
   assert.is(heard.closed, -1)
-  assert.equal(heard.fault, ['no name where one belongs', 7])
+  assert.equal(heard.fault, ['no member name where one is expected', 7])
 })
 
 peek('does not mind a name twice that nobody is interested in, or that lies deeper', () => {
