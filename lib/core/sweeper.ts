@@ -1,37 +1,37 @@
-// Deadlines without a timer each: one interval asks every member whether its time has come. Setting a
-// deadline is then an assignment, which the hot path does several times a request.
+// Deadlines without a timer each: one interval asks every member whether its deadline has passed. Setting a deadline is
+// then an assignment, which the hot path does several times per request.
 
 export interface Sweepable {
   /** `now` is on the clock of `performance.now()`. */
   sweep(now: number): void
 }
 
-/** A coarse clock: as late as one sweep, and free to read. */
+/** A coarse clock: at most one sweep late, and cheap to read. */
 export interface CoarseClock {
   readonly now: number
 }
 
-/** Sweeps come four times within the shortest deadline, in this range (ms). */
+/** Sweeps run four times within the shortest deadline, within these bounds (ms). */
 const MIN_INTERVAL = 10
 const MAX_INTERVAL = 1_000
 
-/** A sweep that comes after so many intervals was held up. */
-const LATE = 2
+/** A sweep after so many intervals is late: the process was blocked. */
+const LATE_INTERVALS = 2
 
 export class Sweeper<T extends Sweepable> implements CoarseClock {
   readonly members = new Set<T>()
   #interval: number
   #now = 0
   #timer: NodeJS.Timeout | null = null
-  /** How the last sweep went; never two are skipped in a row. */
-  #last: 'asked' | 'skipped' = 'asked'
+  /** The result of the latest sweep; two sweeps in a row are never skipped. */
+  #last: 'swept' | 'skipped' = 'swept'
   #whenEmpty: (() => void) | null = null
 
   constructor(shortest: number) {
     this.#interval = intervalFor(shortest)
   }
 
-  /** From now on as often as this deadline needs. */
+  /** Changes the interval to what this deadline needs. */
   setShortestDeadline(shortest: number): void {
     const interval = intervalFor(shortest)
     if (interval === this.#interval) return
@@ -44,7 +44,7 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
   add(member: T): void {
     this.members.add(member)
     if (this.#timer !== null) return
-    // The clock stood still while nobody was here.
+    // The clock does not advance while there are no members.
     this.#tick()
     this.#timer = setInterval(() => this.#sweep(), this.#interval).unref()
   }
@@ -62,7 +62,7 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
     if (this.members.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve))
   }
 
-  /** One interval ahead, so that a deadline set from it never comes early. */
+  /** One interval ahead, so that a deadline set from it never passes early. */
   get now(): number {
     if (this.#timer === null) this.#tick()
     return this.#now
@@ -71,9 +71,9 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
   #sweep(): void {
     const before = this.#now
     this.#tick()
-    const isLate = this.#now - before > this.#interval * LATE
-    // The process itself stood still: what its peers sent meanwhile is read before their silence is judged.
-    this.#last = isLate && this.#last === 'asked' ? 'skipped' : 'asked'
+    const isLate = this.#now - before > this.#interval * LATE_INTERVALS
+    // The process was blocked: what its peers sent meanwhile is read before their silence is measured.
+    this.#last = isLate && this.#last === 'swept' ? 'skipped' : 'swept'
     if (this.#last === 'skipped') return
     const now = this.#now - this.#interval
     for (const member of this.members) member.sweep(now)

@@ -48,7 +48,7 @@ test('a handler that fails tells why, and so does a kind that nobody knows', asy
     throw new Error('no room')
   })
   assert.is(await failureOf(here.request('fail', null)), 'no room')
-  assert.is(await failureOf(here.request('else', null)), 'nobody here knows else')
+  assert.is(await failureOf(here.request('else', null)), 'unknown message kind: else')
 })
 
 test('a notice that fails is a fault of the process that heard it', async () => {
@@ -72,7 +72,7 @@ test('who waits when the other side goes is told', async () => {
   const here = new ProcessLink(() => {})
   const asked = failureOf(here.request('quiet', null))
   here.close()
-  assert.is(await asked, 'the other process is gone')
+  assert.is(await asked, 'the other process disconnected')
   assert.is(await failureOf(here.request('quiet', null)), 'quiet: the link is closed')
 })
 
