@@ -36,8 +36,8 @@ type Places = () => readonly McpLocation[]
 /** `places`: those of the configuration in force. `operators`: addresses of this process where no login may lead. */
 export function playground(places: Places, operators: readonly AdminAddress[] = []): Playground {
   const theirs = createFetcher()
-  const ours = createFetcher('ours')
-  const strangers = createFetcher('strangers')
+  const ours = createFetcher('self')
+  const strangers = createFetcher('unconfigured')
   const fetches = { theirs: theirs.fetch, ours: ours.fetch, strangers: strangers.fetch }
   const logins = new Logins(fetches, operators)
   const relay = new Relay(places)

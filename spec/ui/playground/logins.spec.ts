@@ -266,9 +266,9 @@ logins('a provider that is down is told as such', async () => {
 logins('at most 16 wait at a time, none for longer than ten minutes', async () => {
   const gateway = await stage.gateway(protectedBy(await realm()))
   const [place] = listMcpLocations(gateway.plan.config)
-  const ours = stage.add(createFetcher('ours'))
+  const ours = stage.add(createFetcher('self'))
   const theirs = stage.add(createFetcher())
-  const strangers = stage.add(createFetcher('strangers'))
+  const strangers = stage.add(createFetcher('unconfigured'))
   let now = 1_000_000
   const clock = { now: () => now }
   const fetches = { ours: ours.fetch, theirs: theirs.fetch, strangers: strangers.fetch }
