@@ -1,4 +1,4 @@
-// The library set up as this gateway uses it: its limits, our functions, and the names each place may read.
+// The CEL library as this gateway configures it: its limits, our functions, and the names of each location.
 
 import { Environment } from '@marcbachmann/cel-js'
 import type { CelMacro, CelNode, CheckedType, Evaluator, TypeChecker } from './cel-library.ts'
@@ -30,7 +30,7 @@ const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
   Env: EnvView,
 }
 
-/** Functions and types, but no names. */
+/** An environment with functions and types, but no names. */
 function createBaseEnvironment(): Environment {
   const environment = new Environment({
     homogeneousAggregateLiterals: false,
@@ -50,11 +50,10 @@ function createBaseEnvironment(): Environment {
 }
 
 /**
- * The library names the type of a value by all its depth (`list<map<string, list<…>>>`) and keeps every such
- * name for ever: whoever writes the JSON an expression reads could fill the memory with them. The outermost
- * type is enough to pick an overload, and lists of mixed elements work as well then.
+ * The library names the type of a value with all its depth (`list<map<string, list<…>>>`) and keeps every such name:
+ * JSON of a client could fill the memory with them. The outermost type is enough to select an overload.
  */
-function nameTypesShallowly(environment: Environment): void {
+function useShallowTypeNames(environment: Environment): void {
   environment
     .clone()
     .registerFunction('probe(): bool', function (this: Evaluator) {
@@ -67,51 +66,51 @@ function nameTypesShallowly(environment: Environment): void {
     .evaluate('probe()')
 }
 
-const BARE = createBaseEnvironment()
-nameTypesShallowly(BARE)
+const BASE_ENVIRONMENT = createBaseEnvironment()
+useShallowTypeNames(BASE_ENVIRONMENT)
 
-/** An environment that knows these names, by their CEL types. */
+/** An environment with these names, given with their CEL types. */
 export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
-  const environment = BARE.clone()
+  const environment = BASE_ENVIRONMENT.clone()
   for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
   return environment
 }
 
 export const CEL_ENVIRONMENTS = Object.fromEntries(
-  Object.entries(EXPRESSION_LOCATIONS).map(([place, { names }]) => [
-    place,
+  Object.entries(EXPRESSION_LOCATIONS).map(([location, { names }]) => [
+    location,
     createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
   ]),
 ) as Readonly<Record<ExpressionLocation, Environment>>
 
-// `default` and `coalesce`: functions that must see an operand fail, and so are macros.
+// `default` and `coalesce` must see the fault of an operand, and are macros therefore.
 
-const MOST_COALESCED = 8
+const MAX_COALESCED = 8
 
-interface Expansion {
+interface MacroCall {
   readonly args: readonly CelNode[]
 }
 
-/** `default(a, b)`: b where a is missing; any other fault of a stays one. */
-function expandDefault({ args }: Expansion): CelMacro {
-  const [wish, otherwise] = args as [CelNode, CelNode]
+/** `default(a, b)`: b if a is missing; any other fault of a remains one. */
+function expandDefault({ args }: MacroCall): CelMacro {
+  const [preferred, fallback] = args as [CelNode, CelNode]
   return {
     async: false,
     typeCheck: (checker, _macro, context) => commonType(checker, args, context),
     evaluate(evaluator, _macro, context) {
       try {
-        return evaluator.run(wish, context)
+        return evaluator.run(preferred, context)
       } catch (error) {
         const code = celFaultCodeOf(error)
         if (code !== 'no_such_key' && code !== 'index_out_of_bounds') throw error
-        return evaluator.run(otherwise, context)
+        return evaluator.run(fallback, context)
       }
     },
   }
 }
 
-/** `coalesce(a, b, …)`: the first that has a value other than null; null if that is all there is. */
-function expandCoalesce({ args }: Expansion): CelMacro {
+/** `coalesce(a, b, …)`: the first value other than null; null if all others fail. */
+function expandCoalesce({ args }: MacroCall): CelMacro {
   return {
     async: false,
     typeCheck: (checker, _macro, context) => commonType(checker, args, context),
@@ -142,7 +141,7 @@ function commonType(checker: TypeChecker, args: readonly CelNode[], context: unk
 
 function registerMacros(environment: Environment): void {
   environment.registerFunction('default(ast, ast): dyn', expandDefault)
-  for (let count = 1; count <= MOST_COALESCED; count++) {
+  for (let count = 1; count <= MAX_COALESCED; count++) {
     const parameters = Array<string>(count).fill('ast').join(', ')
     environment.registerFunction(`coalesce(${parameters}): dyn`, expandCoalesce)
   }

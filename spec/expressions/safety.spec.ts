@@ -248,7 +248,7 @@ safety('lets those who wait for a request cost each one little', () => {
   const list = `[${Array.from({ length: 60 }, () => 1).join()}]`
   const costly = `${list}.exists(a, ${list}.exists(b, a + b == 3))`
   assert.is(outcome(costly), false)
-  assert.throws(() => compileExpression(costly, 'trace'), /would do more than it may/)
+  assert.throws(() => compileExpression(costly, 'trace'), /exceeds the work limit/)
   const loop = 'request.headers["x-list"].split(",").exists(x, x == "b")'
   const holds = (items: number): boolean => {
     const line = `X-List: ${'a,'.repeat(items)}b`
