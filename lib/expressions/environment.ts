@@ -21,68 +21,6 @@ import {
   MAX_LITERAL_ENTRIES,
 } from './meter.ts'
 
-const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
-  ...FACT_VIEWS,
-  Request: RequestView,
-  Source: SourceView,
-  Response: ResponseView,
-  Proxy: ProxyView,
-  Env: EnvView,
-}
-
-/** An environment with functions and types, but no names. */
-function createBaseEnvironment(): Environment {
-  const environment = new Environment({
-    homogeneousAggregateLiterals: false,
-    limits: {
-      maxAstNodes: MAX_EXPRESSION_NODES,
-      maxDepth: MAX_EXPRESSION_DEPTH,
-      maxListElements: MAX_LITERAL_ENTRIES,
-      maxMapEntries: MAX_LITERAL_ENTRIES,
-      maxCallArguments: MAX_CALL_ARGUMENTS,
-    },
-  })
-  registerFunctions(environment)
-  registerMacros(environment)
-  for (const [shape, ctor] of Object.entries(VIEWS))
-    environment.registerType(shape, { ctor, fields: CEL_FIELDS[shape as CelShape] })
-  return environment
-}
-
-/**
- * The library names the type of a value with all its depth (`list<map<string, list<…>>>`) and keeps every such name:
- * JSON of a client could fill the memory with them. The outermost type is enough to select an overload.
- */
-function useShallowTypeNames(environment: Environment): void {
-  environment
-    .clone()
-    .registerFunction('probe(): bool', function (this: Evaluator) {
-      const evaluator = Object.getPrototypeOf(this) as Evaluator
-      evaluator.debugTypeDeep = function (this: Evaluator, value) {
-        return this.debugType(value)
-      }
-      return true
-    })
-    .evaluate('probe()')
-}
-
-const BASE_ENVIRONMENT = createBaseEnvironment()
-useShallowTypeNames(BASE_ENVIRONMENT)
-
-/** An environment with these names, given with their CEL types. */
-export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
-  const environment = BASE_ENVIRONMENT.clone()
-  for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
-  return environment
-}
-
-export const CEL_ENVIRONMENTS = Object.fromEntries(
-  Object.entries(EXPRESSION_LOCATIONS).map(([location, { names }]) => [
-    location,
-    createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
-  ]),
-) as Readonly<Record<ExpressionLocation, Environment>>
-
 // `default` and `coalesce` must see the fault of an operand, and are macros therefore.
 
 const MAX_COALESCED = 8
@@ -146,3 +84,65 @@ function registerMacros(environment: Environment): void {
     environment.registerFunction(`coalesce(${parameters}): dyn`, expandCoalesce)
   }
 }
+
+const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
+  ...FACT_VIEWS,
+  Request: RequestView,
+  Source: SourceView,
+  Response: ResponseView,
+  Proxy: ProxyView,
+  Env: EnvView,
+}
+
+/** An environment with functions and types, but no names. */
+function createBaseEnvironment(): Environment {
+  const environment = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: MAX_EXPRESSION_NODES,
+      maxDepth: MAX_EXPRESSION_DEPTH,
+      maxListElements: MAX_LITERAL_ENTRIES,
+      maxMapEntries: MAX_LITERAL_ENTRIES,
+      maxCallArguments: MAX_CALL_ARGUMENTS,
+    },
+  })
+  registerFunctions(environment)
+  registerMacros(environment)
+  for (const [shape, ctor] of Object.entries(VIEWS))
+    environment.registerType(shape, { ctor, fields: CEL_FIELDS[shape as CelShape] })
+  return environment
+}
+
+/**
+ * The library names the type of a value with all its depth (`list<map<string, list<…>>>`) and keeps every such name:
+ * JSON of a client could fill the memory with them. The outermost type is enough to select an overload.
+ */
+function useShallowTypeNames(environment: Environment): void {
+  environment
+    .clone()
+    .registerFunction('probe(): bool', function (this: Evaluator) {
+      const evaluator = Object.getPrototypeOf(this) as Evaluator
+      evaluator.debugTypeDeep = function (this: Evaluator, value) {
+        return this.debugType(value)
+      }
+      return true
+    })
+    .evaluate('probe()')
+}
+
+const BASE_ENVIRONMENT = createBaseEnvironment()
+useShallowTypeNames(BASE_ENVIRONMENT)
+
+/** An environment with these names, given with their CEL types. */
+export function createEnvironment(names: Readonly<Record<string, string>>): Environment {
+  const environment = BASE_ENVIRONMENT.clone()
+  for (const [name, type] of Object.entries(names)) environment.registerVariable(name, type)
+  return environment
+}
+
+export const CEL_ENVIRONMENTS = Object.fromEntries(
+  Object.entries(EXPRESSION_LOCATIONS).map(([location, { names }]) => [
+    location,
+    createEnvironment(Object.fromEntries(names.map((name) => [name, CEL_NAMES[name]]))),
+  ]),
+) as Readonly<Record<ExpressionLocation, Environment>>
