@@ -49,7 +49,7 @@ export function readSourceLookup(path: string): SourceLookup | null {
 function readSourceTable(path: string): SourceTable | null {
   if (!path.endsWith('.bundle.js')) return null
   try {
-    return readJson(`${path}.lookup.json`) as SourceTable
+    return readJson(`${path}.places.json`) as SourceTable
   } catch {
     return null
   }

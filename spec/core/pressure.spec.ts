@@ -29,7 +29,7 @@ pressures('is high from the bound on, until a tenth is free again', () => {
 pressures('tells what is too much, and by which key', () => {
   const { overloadError } = new MemoryPressure(1_000)
   assert.equal([overloadError.status, overloadError.limit], [503, ['maxBytesInFlight', 1_000]])
-  assert.match(overloadError.message, 'at most 1000 bytes are held (config.maxBytesInFlight)')
+  assert.match(overloadError.message, 'at most 1000 (config.maxBytesInFlight)')
 })
 
 pressures.run()

@@ -140,7 +140,7 @@ compiling('refuses regexes that RE2 does not have, and those it cannot see', () 
   for (const source of ['jwt.sub.matches(jwt.pattern)', 'matches(jwt.sub, "a" + "b")'])
     assert.match(
       refusal(source, 'rule'),
-      /^invalid_regex: the pattern of matches\(\) must be a literal/,
+      /^invalid_regex: the pattern of matches\(\) must be a string literal/,
     )
   assert.match(refusal('jwt.a.exists(x, x.matches("(x)\\\\1"))', 'rule'), /^invalid_regex/)
 })
