@@ -6,38 +6,38 @@ import { deadline } from '../support/deadline.ts'
 
 const sweeper = suite('sweeper')
 
-/** Counts how often it is asked, and says when it was. */
+/** Counts its sweeps, and reports the next one. */
 class Member implements Sweepable {
-  asked = 0
-  #heard: (() => void) | null = null
+  sweeps = 0
+  #onSweep: (() => void) | null = null
 
   sweep(): void {
-    this.asked++
-    this.#heard?.()
+    this.sweeps++
+    this.#onSweep?.()
   }
 
-  async heard(): Promise<void> {
-    const asked = new Promise<void>((resolve) => (this.#heard = resolve))
-    await deadline(asked, 30_000, 'a sweep')
+  async nextSweep(): Promise<void> {
+    const swept = new Promise<void>((resolve) => (this.#onSweep = resolve))
+    await deadline(swept, 30_000, 'a sweep')
   }
 }
 
-sweeper('asks its members until they leave', async () => {
+sweeper('sweeps its members until they are removed', async () => {
   const swept = new Sweeper<Member>(40)
   const member = new Member()
   swept.add(member)
-  await member.heard()
+  await member.nextSweep()
   swept.delete(member)
-  const { asked } = member
-  assert.ok(asked > 0)
+  const { sweeps } = member
+  assert.ok(sweeps > 0)
   const other = new Member()
   swept.add(other)
-  await other.heard()
+  await other.nextSweep()
   swept.delete(other)
-  assert.is(member.asked, asked)
+  assert.is(member.sweeps, sweeps)
 })
 
-sweeper('has a clock that is never behind, also after a time without members', async () => {
+sweeper('has a clock that is never late, also after a time without members', async () => {
   const swept = new Sweeper<Member>(4000)
   const first = new Member()
   swept.add(first)
@@ -47,12 +47,12 @@ sweeper('has a clock that is never behind, also after a time without members', a
   const second = new Member()
   const added = performance.now()
   swept.add(second)
-  // A deadline set from it must not lie in the past.
+  // A deadline set from it must not be in the past.
   assert.ok(swept.now >= added - 1)
   swept.delete(second)
 })
 
-sweeper('tells when the last one has left', async () => {
+sweeper('resolves whenEmpty when the last member is removed', async () => {
   const swept = new Sweeper<Member>(1000)
   await deadline(swept.whenEmpty(), 30_000, 'an empty one')
   const member = new Member()
@@ -62,25 +62,25 @@ sweeper('tells when the last one has left', async () => {
   await deadline(empty, 30_000, 'the last to leave')
 })
 
-/** Was seen as a backend cut for its silence while the gateway was the one that did not read. */
-sweeper('judges nobody before it has listened again when the process stood still', async () => {
+/** Regression: a backend was cut for its silence while the gateway itself did not read. */
+sweeper('does not sweep after a blocked time before it has read again', async () => {
   const swept = new Sweeper<Sweepable>(40)
-  const heard: string[] = []
-  const asked = new Promise<void>((resolve) =>
+  const steps: string[] = []
+  const firstSweep = new Promise<void>((resolve) =>
     swept.add({
       sweep() {
-        heard.push('asked')
+        steps.push('swept')
         resolve()
       },
     }),
   )
-  // From here the next things the loop does are its timers, and reading only behind them.
+  // From here the loop runs its timers next, and reads only after them.
   await new Promise<void>((resolve) => setImmediate(resolve))
-  setImmediate(() => heard.push('read'))
-  const until = performance.now() + 60
-  while (performance.now() < until) continue
-  await deadline(asked, 30_000, 'a sweep')
-  assert.is(heard[0], 'read')
+  setImmediate(() => steps.push('read'))
+  const blockedUntil = performance.now() + 60
+  while (performance.now() < blockedUntil) continue
+  await deadline(firstSweep, 30_000, 'a sweep')
+  assert.is(steps[0], 'read')
   for (const member of swept.members) swept.delete(member)
 })
 
