@@ -1,5 +1,5 @@
-// spec.md §5.8: what is marked as secret is seen by the backend and by nobody else. Secrets are planted wherever one can
-// stand, traffic meets errors too, and everything the process emits is searched.
+// spec.md §5.8: only the backend sees what is marked as secret. Secrets are planted in every possible place, the traffic
+// includes errors, and everything that the process emits is searched.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -112,14 +112,14 @@ function decidingRoutes({ backend }: Places): Json[] {
   ]
 }
 
-/** A child that tells what it was given, and no more. */
+/** A child that reports its input, and nothing else. */
 const TELL = 'console.error("given", ...process.argv, process.env.OWN)'
 const ARGUMENTS = [
   ...['-e', TELL, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
   ...[`--env=API_KEY=${S.argEnv}`, S.argBare],
 ]
 
-/** Who may see the page. */
+/** The API key of the web page. */
 const UI = {
   policies: { apiKey: { location: { header: { name: 'x-ui' } }, keys: [{ key: S.uiKey }] } },
 }
@@ -168,7 +168,7 @@ function otherRoutes({ backend, provider }: Places): Json[] {
   ]
 }
 
-/** Kinds of JSON-RPC and forms that traffic is made of. */
+/** The JSON-RPC messages and forms of the traffic. */
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
@@ -196,20 +196,24 @@ async function started(): Promise<[Planted, Places]> {
   return [gateway, places]
 }
 
-/** Headers the backend got with its last request. */
+/** The headers of the backend's latest request. */
 function heard({ requests }: LlmBackend): Json {
   return requests.at(-1)!.headers
 }
 
 secrets(
-  'of requests and of the configuration are the backend’s, and in nothing that is emitted',
+  'of requests and of the configuration reach the backend, and are in nothing that is emitted',
   async () => {
     const [gateway, { backend, signer }] = await started()
     const ok = answers.json(chatOf(1, 1), { 'set-cookie': `a=${S.setCookie}` })
     const get = async (path: string, fields = {}, status = 200): Promise<void> => {
       backend.answer(ok)
-      const told = await gateway.ask('', { path, method: 'GET', fields: { ...HEADERS, ...fields } })
-      assert.is(told.status, status, path)
+      const response = await gateway.ask('', {
+        path,
+        method: 'GET',
+        fields: { ...HEADERS, ...fields },
+      })
+      assert.is(response.status, status, path)
     }
     await get(`/plain/a${QUERY}`)
     assert.is(heard(backend)['authorization'], HEADERS.authorization)
@@ -250,7 +254,7 @@ secrets(
 
     const emitted = await gateway.end()
     judge(emitted)
-    // It did talk.
+    // It did emit something.
     assert.match(emitted, '"path":"/plain/a"')
     assert.match(emitted, '&shown=yes')
     assert.match(emitted, '"sub":"alice"')
@@ -292,9 +296,9 @@ secrets(
     })
     const token = '/.well-known/oauth-authorization-server/mcp/token'
     const code = `grant_type=authorization_code&client_id=abc&code=${S.code}&code_verifier=${S.verifier}`
-    const told = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
-    assert.is(told.status, 200)
-    assert.match(told.text, S.accessToken)
+    const response = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
+    assert.is(response.status, 200)
+    assert.match(response.text, S.accessToken)
     assert.match(provider.heard.at(-1)!.body, S.clientSecret)
     provider.says.set('POST /t1/oauth2/v2.0/token', {
       status: 400,
