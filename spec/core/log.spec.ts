@@ -80,7 +80,7 @@ log('drops a line that the filter excludes before it is formatted', () => {
       done()
     },
   })
-  quiet.write('info', 'gateway', 'unheard', [])
+  quiet.write('info', 'gateway', 'excluded', [])
   assert.is(written, '')
 })
 
@@ -88,7 +88,12 @@ log('drops a line that the filter excludes before it is formatted', () => {
 async function linesOf(format: 'text' | 'json'): Promise<string> {
   const written = new Promise<string>((resolve) => {
     const buffering = new Log({ level: 'info', format, write: (text) => resolve(text) })
-    const prefix = buffering.buildPrefix('info', 'request', 'said', ['at', 'a b', 'not', undefined])
+    const prefix = buffering.buildPrefix('info', 'request', 'event', [
+      'at',
+      'a b',
+      'not',
+      undefined,
+    ])
     buffering.writeWithPrefix(prefix, ['status', 200, 'error', undefined, 'word', 'plain'])
     buffering.writeWithPrefix(prefix, ['word', '"é"', 'empty', '', 'equal', 'a=b'])
   })
@@ -102,14 +107,14 @@ log(
     const text = (await linesOf('text')).replace(/^\S+/gm, 'NOW')
     assert.is(
       text,
-      'NOW\tinfo\tsaid at="a b" status=200 word=plain\n' +
-        'NOW\tinfo\tsaid at="a b" word="\\"\\u00e9\\"" empty="" equal="a=b"\n',
+      'NOW\tinfo\tevent at="a b" status=200 word=plain\n' +
+        'NOW\tinfo\tevent at="a b" word="\\"\\u00e9\\"" empty="" equal="a=b"\n',
     )
     const objects = (await linesOf('json'))
       .trimEnd()
       .split('\n')
       .map((line) => ({ ...(JSON.parse(line) as object), time: 'NOW' }))
-    const start = { time: 'NOW', level: 'info', message: 'said', at: 'a b' }
+    const start = { time: 'NOW', level: 'info', message: 'event', at: 'a b' }
     assert.equal(objects, [
       { ...start, status: 200, word: 'plain' },
       { ...start, word: '"é"', empty: '', equal: 'a=b' },
@@ -122,7 +127,7 @@ log('writes lines longer than its buffer in their order', async () => {
   const written = new Promise<string>((resolve) => {
     const buffering = new Log({ level: 'info', format: 'text', write: (text) => resolve(text) })
     for (const value of ['one', long, 'two', long.slice(30_000), long.slice(30_000), 'three'])
-      buffering.write('info', 'gateway', 'said', ['value', value])
+      buffering.write('info', 'gateway', 'event', ['value', value])
   })
   const text = await deadline(written, WAIT_MS, 'the lines')
   assert.equal(

@@ -32,7 +32,7 @@ headers('are a string, or a list if sent twice', () => {
 })
 
 headers(
-  'may be read as one text always, so that nobody changes a rule by sending one twice',
+  'can always be read as one string, so that a client cannot evade a rule by sending a field twice',
   () => {
     assert.is(outcome('request.headers.join()["X-One"]'), '1')
     assert.is(outcome('request.headers.join()["x-two"]'), 'a, b, c')

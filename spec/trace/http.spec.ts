@@ -184,8 +184,8 @@ trace('has no body snapshot without a body', async () => {
   const watched = Watched.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-  const told = await watched.told()
-  assert.not.ok(told.some((words) => words.startsWith('bodySnapshot')))
+  const events = await watched.told()
+  assert.not.ok(events.some((words) => words.startsWith('bodySnapshot')))
 })
 
 trace('shows the request after each step, and what is sent to the backend', async () => {
@@ -201,10 +201,10 @@ trace('shows the request after each step, and what is sent to the backend', asyn
   const watched = Watched.at(gateway)
   const client = await stage.client(gateway)
   client.send('GET /old HTTP/1.1\r\nhost: a\r\n\r\n')
-  const told = await watched.told()
-  const between = told.slice(
-    told.indexOf('policySelection route') + 1,
-    told.indexOf('policySelection backend'),
+  const events = await watched.told()
+  const between = events.slice(
+    events.indexOf('policySelection route') + 1,
+    events.indexOf('policySelection backend'),
   )
   assert.equal(between, [
     'cel',

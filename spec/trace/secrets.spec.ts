@@ -113,9 +113,9 @@ function decidingRoutes({ backend }: Places): Json[] {
 }
 
 /** A child that reports its input, and nothing else. */
-const TELL = 'console.error("given", ...process.argv, process.env.OWN)'
+const PRINT_ARGUMENTS = 'console.error("given", ...process.argv, process.env.OWN)'
 const ARGUMENTS = [
-  ...['-e', TELL, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
+  ...['-e', PRINT_ARGUMENTS, '--', '--header', `Authorization: Bearer ${S.argHeader}`],
   ...[`--env=API_KEY=${S.argEnv}`, S.argBare],
 ]
 
@@ -197,7 +197,7 @@ async function started(): Promise<[Planted, Places]> {
 }
 
 /** The headers of the backend's latest request. */
-function heard({ requests }: LlmBackend): Json {
+function lastHeaders({ requests }: LlmBackend): Json {
   return requests.at(-1)!.headers
 }
 
@@ -216,9 +216,9 @@ secrets(
       assert.is(response.status, status, path)
     }
     await get(`/plain/a${QUERY}`)
-    assert.is(heard(backend)['authorization'], HEADERS.authorization)
-    assert.is(heard(backend)['x-my-secret'], S.named)
-    assert.is(heard(backend)['cookie'], HEADERS.cookie)
+    assert.is(lastHeaders(backend)['authorization'], HEADERS.authorization)
+    assert.is(lastHeaders(backend)['x-my-secret'], S.named)
+    assert.is(lastHeaders(backend)['cookie'], HEADERS.cookie)
     assert.is(backend.requests.at(-1)?.target, `/plain/a${QUERY}`)
     await get('/down', {}, 503)
     await get('/nowhere', {}, 404)
@@ -227,14 +227,14 @@ secrets(
     all.set('jwt', token)
     all.set('jwt signature', token.split('.')[2]!)
     await get('/jwt', { authorization: `Bearer ${token}` })
-    assert.is(heard(backend)['authorization'], `Bearer ${token}`)
+    assert.is(lastHeaders(backend)['authorization'], `Bearer ${token}`)
     await get('/jwt', { authorization: `Bearer ${token}x` }, 401)
     const other = signer.token({ iss: 'https://j', sub: 'alice', exp: 4e9 })
     all.set('other jwt', other)
     await get('/unchecked', { authorization: `Bearer ${other}` }, 503)
 
     await get(`/key?pass=${S.apiKey}`)
-    assert.is(heard(backend)['x-backend-cred'], S.backendKey)
+    assert.is(lastHeaders(backend)['x-backend-cred'], S.backendKey)
     await get(`/key?pass=${S.wrongKey}`, {}, 401)
     await get('/asked?a=b')
     assert.is(backend.requests.at(-1)?.target, `/asked?a=b&who=${S.queryKey}`)
@@ -243,9 +243,12 @@ secrets(
     await get('/basic', { authorization: `Basic ${pair}` })
     await get('/basic', { authorization: `Basic ${pair}x` }, 401)
     await get('/set')
-    assert.equal([heard(backend)['x-user-jwt'], heard(backend)['apikey']], [S.setJwt, S.setKey])
+    assert.equal(
+      [lastHeaders(backend)['x-user-jwt'], lastHeaders(backend)['apikey']],
+      [S.setJwt, S.setKey],
+    )
     await get('/made')
-    assert.is(heard(backend)['x-my-secret'], S.made)
+    assert.is(lastHeaders(backend)['x-my-secret'], S.made)
     await get('/ruled')
     await get(`/signed?sig=${S.signed}`)
     await get('/direct')
@@ -274,13 +277,13 @@ secrets(
     for (const answer of [answers.json(chatOf(1, 1)), answers.fails(401), answers.fails(500)]) {
       backend.answer(answer)
       await gateway.ask(chatAsking(), { path: chat, fields: HEADERS })
-      assert.is(heard(backend)['authorization'], `Bearer ${S.llmKey}`)
+      assert.is(lastHeaders(backend)['authorization'], `Bearer ${S.llmKey}`)
     }
     await gateway.ask(INITIALIZE, { path: '/child', fields: { ...HEADERS, ...MCP } })
     await gateway.ask(INITIALIZE, { path: '/telling', fields: { ...HEADERS, ...MCP } })
     backend.answer(answers.fails(500))
     await gateway.ask(INITIALIZE, { path: '/far', fields: { ...HEADERS, ...MCP } })
-    assert.is(heard(backend)['authorization'], `Bearer ${S.targetKey}`)
+    assert.is(lastHeaders(backend)['authorization'], `Bearer ${S.targetKey}`)
 
     const form = `grant_type=password&password=${S.formPassword}&client_secret=${S.sentSecret}`
     backend.answer(answers.json({ access_token: S.accessToken, token_type: 'Bearer' }))
