@@ -15,6 +15,10 @@ export function hostOfAuthority(authority: string): string {
   return bracketed?.[1] ?? authority.replace(/:\d*$/, '')
 }
 
+const GROUPS = 8
+/** Groups of the network part. */
+const NETWORK = 4
+
 /** Identifies a client by its address: an IPv4 address, or the /64 network of an IPv6 address. */
 export function addressKeyOf(address: string): string {
   if (!address.includes(':')) return address
@@ -27,7 +31,3 @@ export function addressKeyOf(address: string): string {
   }
   return `${groups.slice(0, NETWORK).join(':')}::/64`
 }
-
-const GROUPS = 8
-/** Groups of the network part. */
-const NETWORK = 4

@@ -5,6 +5,33 @@ import { closeSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { descriptorOf } from './socket-handle.ts'
 
+/** A TCP address to listen on. */
+export interface PortAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** A unix socket to listen on. */
+export interface SocketPath {
+  readonly path: string
+}
+
+export interface OpenedPort {
+  /** The port that the system chose, if 0 was requested. */
+  readonly port: number
+  /** Accepts no more connections; open connections stay open. */
+  close(): void
+}
+
+/** Opens a port for a server: directly, or in a worker through its supervisor. Rejects with the error of `listen`. */
+export type OpenPort = (server: Server, address: PortAddress) => Promise<OpenedPort>
+
+/** Connections that the kernel queues while the process is busy. */
+const LISTEN_BACKLOG = 4096
+
+/** The longest path of a unix socket. The system truncates a longer one, and the socket is at another path then. */
+export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
+
 type ListenAddress = PortAddress | SocketPath
 
 export class ListeningSockets {
@@ -120,33 +147,6 @@ function closeKeepingFile(opened: OpenedPort, path: string): void {
   opened.close()
   renameSync(kept, path)
 }
-
-/** A TCP address to listen on. */
-export interface PortAddress {
-  readonly host: string
-  readonly port: number
-}
-
-/** A unix socket to listen on. */
-export interface SocketPath {
-  readonly path: string
-}
-
-export interface OpenedPort {
-  /** The port that the system chose, if 0 was requested. */
-  readonly port: number
-  /** Accepts no more connections; open connections stay open. */
-  close(): void
-}
-
-/** Opens a port for a server: directly, or in a worker through its supervisor. Rejects with the error of `listen`. */
-export type OpenPort = (server: Server, address: PortAddress) => Promise<OpenedPort>
-
-/** Connections that the kernel queues while the process is busy. */
-const LISTEN_BACKLOG = 4096
-
-/** The longest path of a unix socket. The system truncates a longer one, and the socket is at another path then. */
-export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 export async function openDirectly(
   server: Server,

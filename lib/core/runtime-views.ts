@@ -122,6 +122,12 @@ export interface CurrentLoad {
   readonly bytesOut: number
 }
 
+export interface BucketCounts {
+  readonly rules: number
+  readonly buckets: number
+  readonly evicted: number
+}
+
 /** The runtime state of the whole process. */
 export interface LiveSnapshot {
   readonly listeners: readonly ListenerView[]
@@ -166,12 +172,6 @@ export function describeExchange(
     bytesOut: client.bytesWritten,
     paused,
   }
-}
-
-export interface BucketCounts {
-  readonly rules: number
-  readonly buckets: number
-  readonly evicted: number
 }
 
 /** How many stderr lines of a child are shown, and how much of each. */

@@ -3,6 +3,22 @@
 import type { ExpressionView } from './exchange-view.ts'
 import type { Expression } from './compile.ts'
 
+/** Names in lower case, values as expressions. */
+export interface TransformationConfig {
+  readonly add: readonly { readonly name: string; readonly value: Expression }[]
+  readonly set: readonly { readonly name: string; readonly value: Expression }[]
+  readonly remove: readonly string[]
+}
+
+export type HeaderField = readonly [name: string, value: string]
+
+/** Names in lower case; no name occurs twice. */
+export interface HeaderModifierConfig {
+  readonly add: readonly HeaderField[]
+  readonly set: readonly HeaderField[]
+  readonly remove: readonly string[]
+}
+
 /** A longer value is left out like a failed one: it would exceed the limit of a head, too. */
 const MAX_VALUE_LENGTH = 8_192
 
@@ -49,20 +65,4 @@ function trimBlanks(text: string): string {
 
 function isBlank(char: string): boolean {
   return char === ' ' || char === '\t'
-}
-
-/** Names in lower case, values as expressions. */
-export interface TransformationConfig {
-  readonly add: readonly { readonly name: string; readonly value: Expression }[]
-  readonly set: readonly { readonly name: string; readonly value: Expression }[]
-  readonly remove: readonly string[]
-}
-
-export type HeaderField = readonly [name: string, value: string]
-
-/** Names in lower case; no name occurs twice. */
-export interface HeaderModifierConfig {
-  readonly add: readonly HeaderField[]
-  readonly set: readonly HeaderField[]
-  readonly remove: readonly string[]
 }

@@ -14,113 +14,6 @@ import { registerNetwork, registerStrings, registerUris } from './text-functions
 
 const SYNC = { async: false }
 
-/** A map literal is a plain object. */
-type MapLike = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
-
-function registerMaps(environment: Environment): void {
-  environment
-    .registerFunction('map.merge(map): map', mergeMaps, SYNC)
-    .registerFunction('map.cookie(string): string', cookie, SYNC)
-    .registerFunction(
-      'map.join(): map',
-      (map: MapLike) => reshapeHeaders(map, joinHeaderLines),
-      SYNC,
-    )
-    .registerFunction(
-      'map.split(): map',
-      (map: MapLike) => reshapeHeaders(map, splitHeaderLines),
-      SYNC,
-    )
-}
-
-/** For a key in both maps, the value of the second. */
-function mergeMaps(one: MapLike, other: MapLike): Map<unknown, unknown> {
-  const merged = new Map([...entriesOf(one), ...entriesOf(other)])
-  if (merged.size > MAX_LITERAL_ENTRIES) throw new CelFault('too_large')
-  return merged
-}
-
-function entriesOf(map: MapLike): Iterable<[unknown, unknown]> {
-  return map instanceof Map ? map.entries() : Object.entries(map)
-}
-
-/** The value of a cookie in the header fields; the first if there are several. */
-function cookie(map: MapLike, name: string): string {
-  const header = map instanceof Map ? (map as ReadonlyMap<unknown, unknown>).get('cookie') : null
-  const lines = Array.isArray(header) ? (header as unknown[]) : [header]
-  for (const line of lines)
-    for (const part of typeof line === 'string' ? line.split(';') : []) {
-      const at = part.indexOf('=')
-      if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
-    }
-  throw new CelFault('no_such_key')
-}
-
-/** Joins the lines of a field, as if it had been sent in one line. */
-function joinHeaderLines(lines: readonly string[]): string {
-  return lines.join(', ')
-}
-
-/** Splits the lines of a field into its elements. */
-function splitHeaderLines(lines: readonly string[]): string[] {
-  return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
-}
-
-function reshapeHeaders(map: MapLike, shape: (lines: readonly string[]) => unknown): FieldsView {
-  // Only header fields have several lines.
-  if (!(map instanceof HeadersMap)) throw new CelFault('no_such_overload')
-  return map.withShape(shape)
-}
-
-const MAX_COMPARED = 8
-
-function registerNumbers(environment: Environment): void {
-  for (const [name, isBetter] of [
-    ['max', (one: Comparable, best: Comparable) => one > best],
-    ['min', (one: Comparable, best: Comparable) => one < best],
-  ] as const) {
-    const pick = (list: readonly unknown[]): unknown => bestOf(list, isBetter)
-    environment.registerFunction(`${name}(list): dyn`, pick, SYNC)
-    for (let count = 2; count <= MAX_COMPARED; count++) {
-      const parameters = Array<string>(count).fill('dyn').join(', ')
-      environment.registerFunction(
-        `${name}(${parameters}): dyn`,
-        (...values: unknown[]) => pick(values.slice(0, count)),
-        SYNC,
-      )
-    }
-  }
-  environment
-    .registerFunction('random(): double', () => Math.random(), SYNC)
-    .registerFunction('uuid(): string', () => randomUUID(), SYNC)
-}
-
-/** JavaScript compares an int and a double by value. */
-type Comparable = bigint | number
-
-function bestOf(
-  list: readonly unknown[],
-  isBetter: (one: Comparable, best: Comparable) => boolean,
-): unknown {
-  const [first, ...rest] = list
-  if (first === undefined) throw new CelFault('index_out_of_bounds')
-  let best: unknown = first
-  let bestValue = comparable(first)
-  for (const one of rest) {
-    const value = comparable(one)
-    if (!isBetter(value, bestValue)) continue
-    best = one
-    bestValue = value
-  }
-  return best
-}
-
-function comparable(value: unknown): Comparable {
-  if (value instanceof UnsignedInt) return BigInt(String(value))
-  if (typeof value === 'bigint' || typeof value === 'number') return value
-  throw new CelFault('no_such_overload')
-}
-
 const MAX_INT = 2n ** 63n - 1n
 
 /** The types of the namespaces, as in `base64.encode(x)`. */
@@ -295,4 +188,111 @@ function decodeUtf8(bytes: Uint8Array): string {
   } catch {
     throw new CelFault('conversion')
   }
+}
+
+/** A map literal is a plain object. */
+type MapLike = ReadonlyMap<unknown, unknown> | Readonly<Record<string, unknown>>
+
+function registerMaps(environment: Environment): void {
+  environment
+    .registerFunction('map.merge(map): map', mergeMaps, SYNC)
+    .registerFunction('map.cookie(string): string', cookie, SYNC)
+    .registerFunction(
+      'map.join(): map',
+      (map: MapLike) => reshapeHeaders(map, joinHeaderLines),
+      SYNC,
+    )
+    .registerFunction(
+      'map.split(): map',
+      (map: MapLike) => reshapeHeaders(map, splitHeaderLines),
+      SYNC,
+    )
+}
+
+/** For a key in both maps, the value of the second. */
+function mergeMaps(one: MapLike, other: MapLike): Map<unknown, unknown> {
+  const merged = new Map([...entriesOf(one), ...entriesOf(other)])
+  if (merged.size > MAX_LITERAL_ENTRIES) throw new CelFault('too_large')
+  return merged
+}
+
+function entriesOf(map: MapLike): Iterable<[unknown, unknown]> {
+  return map instanceof Map ? map.entries() : Object.entries(map)
+}
+
+/** The value of a cookie in the header fields; the first if there are several. */
+function cookie(map: MapLike, name: string): string {
+  const header = map instanceof Map ? (map as ReadonlyMap<unknown, unknown>).get('cookie') : null
+  const lines = Array.isArray(header) ? (header as unknown[]) : [header]
+  for (const line of lines)
+    for (const part of typeof line === 'string' ? line.split(';') : []) {
+      const at = part.indexOf('=')
+      if (at >= 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
+    }
+  throw new CelFault('no_such_key')
+}
+
+/** Joins the lines of a field, as if it had been sent in one line. */
+function joinHeaderLines(lines: readonly string[]): string {
+  return lines.join(', ')
+}
+
+/** Splits the lines of a field into its elements. */
+function splitHeaderLines(lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
+}
+
+function reshapeHeaders(map: MapLike, shape: (lines: readonly string[]) => unknown): FieldsView {
+  // Only header fields have several lines.
+  if (!(map instanceof HeadersMap)) throw new CelFault('no_such_overload')
+  return map.withShape(shape)
+}
+
+const MAX_COMPARED = 8
+
+function registerNumbers(environment: Environment): void {
+  for (const [name, isBetter] of [
+    ['max', (one: Comparable, best: Comparable) => one > best],
+    ['min', (one: Comparable, best: Comparable) => one < best],
+  ] as const) {
+    const pick = (list: readonly unknown[]): unknown => bestOf(list, isBetter)
+    environment.registerFunction(`${name}(list): dyn`, pick, SYNC)
+    for (let count = 2; count <= MAX_COMPARED; count++) {
+      const parameters = Array<string>(count).fill('dyn').join(', ')
+      environment.registerFunction(
+        `${name}(${parameters}): dyn`,
+        (...values: unknown[]) => pick(values.slice(0, count)),
+        SYNC,
+      )
+    }
+  }
+  environment
+    .registerFunction('random(): double', () => Math.random(), SYNC)
+    .registerFunction('uuid(): string', () => randomUUID(), SYNC)
+}
+
+/** JavaScript compares an int and a double by value. */
+type Comparable = bigint | number
+
+function bestOf(
+  list: readonly unknown[],
+  isBetter: (one: Comparable, best: Comparable) => boolean,
+): unknown {
+  const [first, ...rest] = list
+  if (first === undefined) throw new CelFault('index_out_of_bounds')
+  let best: unknown = first
+  let bestValue = comparable(first)
+  for (const one of rest) {
+    const value = comparable(one)
+    if (!isBetter(value, bestValue)) continue
+    best = one
+    bestValue = value
+  }
+  return best
+}
+
+function comparable(value: unknown): Comparable {
+  if (value instanceof UnsignedInt) return BigInt(String(value))
+  if (typeof value === 'bigint' || typeof value === 'number') return value
+  throw new CelFault('no_such_overload')
 }

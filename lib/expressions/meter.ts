@@ -5,6 +5,52 @@ import { childNodesOf, comprehensionOf } from './cel-library.ts'
 import type { CelNode } from './cel-library.ts'
 import { CelFault } from './expression-errors.ts'
 
+// Every limit of an expression: operators write the expressions, but clients write what expressions read.
+
+/** Characters of an expression. */
+export const MAX_EXPRESSION_LENGTH = 4096
+
+/** Nodes of its syntax tree, and their depth; `a || b || c` nests once per operator. */
+export const MAX_EXPRESSION_NODES = 2048
+export const MAX_EXPRESSION_DEPTH = 256
+
+/** Entries of one list or map literal, and arguments of one call. */
+export const MAX_LITERAL_ENTRIES = 512
+export const MAX_CALL_ARGUMENTS = 16
+
+/** Nested `all`, `exists`, `exists_one`, `map` and `filter`, and their total number. */
+export const MAX_NESTED_COMPREHENSIONS = 2
+export const MAX_COMPREHENSIONS = 8
+
+/** Elements that all comprehensions of one evaluation may visit together. */
+export const MAX_LOOP_ELEMENTS = 4096
+
+/** Characters of any text that an expression builds, and elements of any list. */
+export const MAX_CEL_TEXT = 65_536
+export const MAX_CEL_LIST = 65_536
+
+/**
+ * Work units of one evaluation: each visit of a node in a loop, each element of a list that is built or searched, and
+ * every TEXT_PER_UNIT characters or bytes that are built or read cost one.
+ */
+export const MAX_EVALUATION_WORK = 262_144
+export const TEXT_PER_UNIT = 32
+
+/** Regex steps per unit: each character of the text can meet each instruction of the pattern. */
+const REGEX_STEPS_PER_UNIT = 64
+
+/** The same for the filter of a trace watcher: every request is checked with the filters of all watchers. */
+export const MAX_WATCH_EVALUATION_WORK = 1024
+
+/** Characters of a URI whose query is read or changed. */
+export const MAX_URI_LENGTH = 8192
+
+/** The depth of claims and other JSON. */
+export const MAX_CEL_JSON_DEPTH = 64
+
+/** Characters of a rate limit key: a rule keeps up to 65,536 of them (§8). */
+export const MAX_LIMIT_KEY_LENGTH = 1024
+
 /** Operators that read both sides completely. */
 const COMPARISONS = new Set(['==', '!=', '<', '<=', '>', '>='])
 
@@ -164,49 +210,3 @@ function meterCall(node: CelNode, meter: WorkMeter): void {
     return result
   }
 }
-
-// Every limit of an expression: operators write the expressions, but clients write what expressions read.
-
-/** Characters of an expression. */
-export const MAX_EXPRESSION_LENGTH = 4096
-
-/** Nodes of its syntax tree, and their depth; `a || b || c` nests once per operator. */
-export const MAX_EXPRESSION_NODES = 2048
-export const MAX_EXPRESSION_DEPTH = 256
-
-/** Entries of one list or map literal, and arguments of one call. */
-export const MAX_LITERAL_ENTRIES = 512
-export const MAX_CALL_ARGUMENTS = 16
-
-/** Nested `all`, `exists`, `exists_one`, `map` and `filter`, and their total number. */
-export const MAX_NESTED_COMPREHENSIONS = 2
-export const MAX_COMPREHENSIONS = 8
-
-/** Elements that all comprehensions of one evaluation may visit together. */
-export const MAX_LOOP_ELEMENTS = 4096
-
-/** Characters of any text that an expression builds, and elements of any list. */
-export const MAX_CEL_TEXT = 65_536
-export const MAX_CEL_LIST = 65_536
-
-/**
- * Work units of one evaluation: each visit of a node in a loop, each element of a list that is built or searched, and
- * every TEXT_PER_UNIT characters or bytes that are built or read cost one.
- */
-export const MAX_EVALUATION_WORK = 262_144
-export const TEXT_PER_UNIT = 32
-
-/** Regex steps per unit: each character of the text can meet each instruction of the pattern. */
-const REGEX_STEPS_PER_UNIT = 64
-
-/** The same for the filter of a trace watcher: every request is checked with the filters of all watchers. */
-export const MAX_WATCH_EVALUATION_WORK = 1024
-
-/** Characters of a URI whose query is read or changed. */
-export const MAX_URI_LENGTH = 8192
-
-/** The depth of claims and other JSON. */
-export const MAX_CEL_JSON_DEPTH = 64
-
-/** Characters of a rate limit key: a rule keeps up to 65,536 of them (§8). */
-export const MAX_LIMIT_KEY_LENGTH = 1024

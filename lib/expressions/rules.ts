@@ -4,6 +4,11 @@ import type { CelFaultCode } from './expression-errors.ts'
 import type { ExpressionView } from './exchange-view.ts'
 import type { Expression } from './compile.ts'
 
+export interface AuthorizationRule {
+  readonly mode: 'allow' | 'deny' | 'require'
+  readonly expression: Expression
+}
+
 /** The rule that forbids the request; `none allows` if there are allows and none holds; null if it is permitted. */
 export type RuleViolation = AuthorizationRule | 'none allows' | null
 
@@ -36,9 +41,4 @@ export function findRuleViolation(
     if (mode === 'allow') allows = holds ? 'met' : 'unmet'
   }
   return allows === 'unmet' ? 'none allows' : null
-}
-
-export interface AuthorizationRule {
-  readonly mode: 'allow' | 'deny' | 'require'
-  readonly expression: Expression
 }

@@ -3,6 +3,20 @@
 
 import { isUtf8 } from 'node:buffer'
 
+/** The bytes of a value: from its first to before `to`. */
+export interface ByteSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** A member of an object: its decoded key and the bytes of its value. */
+export interface JsonMember extends ByteSpan {
+  readonly key: string
+}
+
+/** The deepest nesting of values that is accepted. */
+export const MAX_JSON_DEPTH = 512
+
 // The grammar of RFC 8259 over bytes, in one pass and without recursion. Each function takes the index of a first byte and
 // returns the index after the last, or -1. Past the end, bytes read as NUL, which no value contains.
 // V8 loads an imported constant again at each use, and these are used for every byte: they stay in this file.
@@ -195,19 +209,6 @@ function isHex(byte: number): boolean {
   return isDigit(byte) || (lower >= SMALL_A && lower <= SMALL_F)
 }
 
-/** The bytes of a value: from its first to before `to`. */
-export interface ByteSpan {
-  readonly from: number
-  readonly to: number
-}
-
-/** A member of an object: its decoded key and the bytes of its value. */
-export interface JsonMember extends ByteSpan {
-  readonly key: string
-}
-
-/** The deepest nesting of values that is accepted. */
-export const MAX_JSON_DEPTH = 512
 const CLOSE_BRACKET = 93
 const CLOSE_BRACE = 125
 const LAST_SPACE = 32
