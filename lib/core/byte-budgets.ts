@@ -4,31 +4,31 @@ import { GatewayError } from './errors.ts'
 
 export class ByteBudget {
   readonly maxBytes: number
-  #left: number
+  #remaining: number
 
   constructor(bytes: number) {
     this.maxBytes = bytes
-    this.#left = bytes
+    this.#remaining = bytes
   }
 
   get remaining(): number {
-    return this.#left
+    return this.#remaining
   }
 
   get used(): number {
-    return this.maxBytes - this.#left
+    return this.maxBytes - this.#remaining
   }
 
   /** Returns false and reserves nothing if fewer bytes remain. */
   tryReserve(bytes: number): boolean {
-    if (bytes > this.#left) return false
-    this.#left -= bytes
+    if (bytes > this.#remaining) return false
+    this.#remaining -= bytes
     bytesInFlight.retained += bytes
     return true
   }
 
   release(bytes: number): void {
-    this.#left += bytes
+    this.#remaining += bytes
     bytesInFlight.retained -= bytes
   }
 }

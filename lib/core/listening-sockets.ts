@@ -137,15 +137,15 @@ function closeRemovingFile(opened: OpenedPort, path: string): void {
 
 /** Node would remove the file on which the successor listens, so a hard link preserves it; without one, it only closes. */
 function closeKeepingFile(opened: OpenedPort, path: string): void {
-  const kept = `${path}.kept`
+  const link = `${path}.kept`
   try {
-    rmSync(kept, { force: true })
-    linkSync(path, kept)
+    rmSync(link, { force: true })
+    linkSync(path, link)
   } catch {
     return opened.close()
   }
   opened.close()
-  renameSync(kept, path)
+  renameSync(link, path)
 }
 
 export async function openDirectly(

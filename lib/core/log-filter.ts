@@ -21,8 +21,8 @@ export function checkLogFilter(text: string): string | undefined {
       return `got '${text}', expected a level or a filter such as info,accept=debug`
     const level = parts[2]!
     if (level === OFF || (LEVELS as readonly string[]).includes(level)) continue
-    const meant = nearest(level, LEVELS)
-    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    const suggestion = nearest(level, LEVELS)
+    const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
     return `got level '${level}', expected one of ${LEVELS.join(', ')}${hint}`
   }
   return undefined

@@ -168,13 +168,13 @@ function formatTimestamp(value: Date): string {
   return value.toISOString().replace('.000Z', 'Z')
 }
 
-function contains(list: readonly unknown[], wanted: unknown): boolean {
+function contains(list: readonly unknown[], searched: unknown): boolean {
   return list.some(
     (item) =>
-      item === wanted ||
+      item === searched ||
       // An int and a double of the same value are equal in CEL.
-      (isNumber(item) && isNumber(wanted) && item == wanted) ||
-      isDeepStrictEqual(item, wanted),
+      (isNumber(item) && isNumber(searched) && item == searched) ||
+      isDeepStrictEqual(item, searched),
   )
 }
 

@@ -314,8 +314,8 @@ export class JsonPeek {
     const byte = this.#bytes[this.#at]!
     if (SPACE[byte] === 1) return this.#skipSpaces('value')
     if (this.#closing.length === 1) {
-      const twin = this.#members.startValue(this.#at, this.#base + this.#at)
-      if (twin !== '') return this.#fault(`'${twin}' twice`)
+      const duplicate = this.#members.startValue(this.#at, this.#base + this.#at)
+      if (duplicate !== '') return this.#fault(`'${duplicate}' twice`)
     }
     if (byte === QUOTE) {
       this.#at++
