@@ -111,7 +111,7 @@ admin('400 for an expression that is none, or gives no yes or no', async () => {
   const refusals: readonly [string, RegExp][] = [
     ['request.path ==', /\r\n\r\ninvalid expression: .+ at 1:\d+\n$/],
     ['reqest.path', /\r\n\r\ninvalid expression: unknown name reqest, did you mean request\?/],
-    ['1 + 1', /\r\n\r\ninvalid expression: a rule must give bool/],
+    ['1 + 1', /\r\n\r\ninvalid expression: a rule must return bool/],
     ['', /\r\n\r\ninvalid expression: /],
   ]
   for (const [expression, words] of refusals) {
