@@ -57,7 +57,7 @@ folder('lies where every path in it fits, and else it is said why there is none'
   assert.ok(createPrivateFolder([long, short.path]).startsWith(short.at('gateway-')))
   assert.throws(
     () => createPrivateFolder([long, short.at('none')]),
-    /no folder for private sockets .*l is longer than 7\d bytes.*; ENOENT/,
+    /cannot create a folder for private sockets .*l is longer than 7\d bytes.*; ENOENT/,
   )
 })
 
@@ -81,7 +81,7 @@ folder('is made anew with its sockets when somebody removes it', async () => {
   chmodSync(path, 0o700)
   assert.equal(
     lines.map(({ message }) => message),
-    ['private sockets were removed: made anew', 'private sockets cannot be made anew'],
+    ['private sockets were removed and created again', 'cannot create private sockets again'],
   )
 })
 

@@ -26,7 +26,7 @@ test('ends once with 0 when all has stopped', async () => {
   )
 })
 
-test('ends with 1, and says why, when it cannot stop well', async () => {
+test('exits with 1 and logs the cause when the shutdown fails', async () => {
   const { code, lines } = await ended(() => Promise.reject(new Error('stuck')))
   assert.is(code, 1)
   assert.match(String(lines.at(-1)?.['cause']), /stuck/)

@@ -62,7 +62,7 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
     ports: new SharedPorts({
       openPort: openDirectly,
       refusals: new RefusalCounter(),
-      troubled: () => {},
+      reportError: () => {},
     }),
     services: [
       {

@@ -69,7 +69,7 @@ class Doors {
       },
       refusals: this.refusals,
       descriptors: new FileDescriptors(limit),
-      troubled: () => {},
+      reportError: () => {},
     })
   }
 

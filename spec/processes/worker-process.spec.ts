@@ -51,12 +51,12 @@ worker('one that cannot start says why', async () => {
 
 worker('one that ends before it serves is told of', async () => {
   const one = start('serve', { program: ['-e', 'process.exit(4)'] })
-  assert.is(await reasonOf(one), 'Error: worker 7 has ended before it served: code 4')
+  assert.is(await reasonOf(one), 'Error: worker 7 exited before it was ready: code 4')
 })
 
 worker('one that does not serve in time is ended', async () => {
   const reason = await reasonOf(start('silent', { startDeadline: 20 }))
-  assert.is(reason, 'Error: worker 7 has ended before it served: signal SIGKILL')
+  assert.is(reason, 'Error: worker 7 exited before it was ready: signal SIGKILL')
 })
 
 worker('one that does not stop is killed', async () => {

@@ -29,7 +29,7 @@ test('a worker that does not answer any more is ended, and that is told', async 
     watchdog.workerReady(DOOR)
   })
   assert.is(await deadline(killed, 30_000, 'the end of a worker that hangs'), 4711)
-  assert.equal(told, [['worker hangs', 2]])
+  assert.equal(told, [['worker does not respond', 2]])
 })
 
 test('it is ended also when the clock says that its time is not over: timers may be early by it', async () => {

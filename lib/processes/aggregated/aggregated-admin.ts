@@ -338,7 +338,7 @@ function createPerProcessHandler(
       captured_at_unix_ms: Date.now(),
       supervisor: { pid: process.pid, ...own() },
       workers: said.map((one) => {
-        const { slot, pid } = one.door
+        const { slot, pid } = one.worker
         if ('problem' in one) return { worker: slot, pid, error: one.problem }
         const { captured_at_unix_ms: _at, ...told } = one.value
         return { worker: slot, pid, ...told }

@@ -57,10 +57,10 @@ export class AggregatedMetrics {
     sum.add(StatsPage.parse(this.#shared()), 'supervisor')
     sum.add(this.#departed, null, own)
     for (const one of said) {
-      const key = workerNameOf(one.door)
-      const name = newest.has(key) ? String(one.door.slot) : key
+      const key = workerNameOf(one.worker)
+      const name = newest.has(key) ? String(one.worker.slot) : key
       // One that has left meanwhile is among those that are gone.
-      if (!this.#workers.has(one.door)) continue
+      if (!this.#workers.has(one.worker)) continue
       if ('value' in one && !this.#finished.has(key)) this.#last.set(key, one.value)
       const last = this.#last.get(key)
       if (last !== undefined) sum.add(last, 'value' in one ? name : null, own)

@@ -81,7 +81,7 @@ async function sendMergedProfile(
   // Loaded when it is needed: most processes are never profiled.
   const { mergeProfiles } = await import('../../admin/pprof/pprof-file.ts')
   const profile = bodies.length === 1 ? bodies[0]! : await mergeProfiles(bodies)
-  response.setHeader(WORKERS_HEADER, taken.map(({ door }) => door.slot).join(', '))
+  response.setHeader(WORKERS_HEADER, taken.map(({ worker: door }) => door.slot).join(', '))
   sendProfile(response, profile)
 }
 
@@ -90,7 +90,7 @@ function describeProblems(said: Awaited<ReturnType<WorkerSet['all']>>): string {
     .map((one) => {
       const reason =
         'problem' in one ? one.problem : `answered ${(one.value as WorkerResponse).status}`
-      return `worker ${one.door.slot}: ${reason}`
+      return `worker ${one.worker.slot}: ${reason}`
     })
     .join('\n')
 }

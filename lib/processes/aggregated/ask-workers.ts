@@ -81,7 +81,7 @@ function limitResponse(
 
 /** What one of them said, or why it said nothing. */
 export type WorkerResult<T> =
-  | { readonly door: WorkerEndpoints; readonly value: T }
+  | { readonly worker: WorkerEndpoints; readonly value: T }
   | { readonly door: WorkerEndpoints; readonly problem: string }
 
 export class WorkerSet {
