@@ -214,14 +214,14 @@ admin('a file that is no socket is left alone', async () => {
   const path = folder.write('precious.txt', 'precious')
   symlinkSync(path, folder.at('link.sock'))
   for (const taken of [path, folder.at('link.sock'), folder.path])
-    assert.match(await refusal({ kind: 'unix', path: taken }), /the file exists and is no socket$/)
+    assert.match(await refusal({ kind: 'unix', path: taken }), /the file exists and is not a socket$/)
   assert.is(readFileSync(path, 'utf8'), 'precious')
 })
 
 admin('says when there is no folder for the socket', async () => {
   const folder = stage.add(new Folder())
   const message = await refusal({ kind: 'unix', path: folder.at('no/admin.sock') })
-  assert.match(message, /admin\.sock: there is no such folder$/)
+  assert.match(message, /admin\.sock: the folder does not exist$/)
 })
 
 admin('holds 64 connections and no more', async () => {

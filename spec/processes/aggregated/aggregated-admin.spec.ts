@@ -146,7 +146,7 @@ front('says which worker could not be told of a level', async () => {
   )
   const { status, text } = await asked.admin('POST /logging?level=warn')
   assert.is(status, 502)
-  assert.is(text, 'current log level is warn\nworker 3 could not be told: answered 500\n')
+  assert.is(text, 'current log level is warn\ncannot set the level of worker 3: answered 500\n')
 })
 
 front(
