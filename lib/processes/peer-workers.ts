@@ -3,9 +3,8 @@
 
 import type { SendHandle } from 'node:child_process'
 import type { ConnectionHandover, PortPeers } from '../accept/connection-listener.ts'
-import { RELAY_HEADER, RelayListener } from './relay-listener.ts'
+import { isRelayed, RELAY_HEADER, RelayListener } from './relay-listener.ts'
 import type { RelayedRequest } from './relay-listener.ts'
-import type { PortLimits } from '../core/bounds.ts'
 import type { Config } from '../config/config-types.ts'
 import { toGatewayError, GatewayError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -20,12 +19,12 @@ import {
 } from './worker-messages.ts'
 import type { HandoverMessage } from './worker-messages.ts'
 import { findSessionWorker, workerNameOf } from '../core/session-owner.ts'
-import type { ExchangeHandler } from '../core/types.ts'
 import { closeHandle } from '../core/socket-handle.ts'
 import type { RequestHead } from '../core/head.ts'
 import { HttpBackend } from '../forward/http/http-backend.ts'
 import { ConnectionPools, createOrigin } from '../forward/http/pools.ts'
 import type { Origin } from '../forward/http/pools.ts'
+import type { PeerConnections, PeerOptions } from '../gateway.ts'
 import type { WorkerContext } from './worker-context.ts'
 
 /** Connections that were offered and not accepted yet; the next request is relayed instead. */
@@ -50,18 +49,10 @@ const RELAY_LIMITS = {
   bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
 }
 
-export interface PeerWorkersOptions {
-  /** Serves requests that other workers relay to this one. */
-  readonly requestHandler: ExchangeHandler & { serve(exchange: Exchange, port: number): void }
-  readonly limits: () => PortLimits
-  /** Takes over a connection that another worker accepted. */
-  readonly adoptConnection: (port: number, leaving: ConnectionHandover) => void
-}
-
-export class PeerWorkers {
+export class PeerWorkers implements PeerConnections {
   readonly #name: string
   readonly #context: WorkerContext
-  readonly #options: PeerWorkersOptions
+  readonly #options: PeerOptions
   readonly #pools = new ConnectionPools(RELAY_LIMITS)
   readonly #relayListener: RelayListener
   /** Workers that accept connections. */
@@ -71,16 +62,15 @@ export class PeerWorkers {
   readonly #offered = new Map<number, SendHandle>()
   #lastNumber = 0
 
-  constructor(context: WorkerContext, options: PeerWorkersOptions) {
-    const { requestHandler, limits } = options
+  constructor(context: WorkerContext, options: PeerOptions) {
+    const { handler, limits } = options
     this.#context = context
     this.#options = options
     this.#name = workerNameOf(context)
     this.#relayListener = new RelayListener({
-      handler: requestHandler,
+      handler,
       limits,
       maxConnections: MAX_RELAYED,
-      serve: (exchange, port) => requestHandler.serve(exchange, port),
     })
     const { link } = context
     link.on(HANDOVER_PEERS, (names) => this.#setPeers(names as string[]))
@@ -125,6 +115,8 @@ export class PeerWorkers {
 
   /** True for a request that another worker serves; its response is passed on. */
   relayToOwner(exchange: Exchange, port: number): boolean {
+    // A request that another worker relayed here is served here, even if the session is unknown.
+    if (isRelayed(exchange.source)) return false
     const worker = this.#ownerOf(exchange.request, port)
     if (worker === null) return false
     try {
