@@ -266,7 +266,7 @@ export function checkAdminRequest(
 
 /** Deletes a unix socket on which no process listens; any other file stays, and is an error. */
 async function removeStaleSocket(path: string): Promise<void> {
-  // Otherwise listen would fail with EACCES, whatever the reason.
+  // Otherwise listen would fail with EACCES for any cause.
   if (!existsSync(dirname(path))) throw new Error('the folder does not exist')
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return

@@ -87,7 +87,7 @@ export class Successor {
       })
     } finally {
       clearTimeout(timer)
-      // Must not keep this process alive. The open channel tells the successor when this process has ended.
+      // Must not keep this process alive. The channel closes when this process ends, which the successor notices.
       child.unref()
       child.channel?.unref()
     }

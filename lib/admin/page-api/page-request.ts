@@ -1,16 +1,15 @@
-// A question to the page's server and its answer, apart from how they travel: the admin interface and a gateway's listener
-// both carry them.
+// Requests and responses of the web UI, independent of the transport: the admin interface or a gateway's listener.
 
 import type { EventWriter } from '../../text/sse-output.ts'
 import type { ApiProblem } from './page-api-types.ts'
 import type { Asset, PageAsset } from './page-assets.ts'
 
-/** As far as the page's server wants to know. */
+/** The parts of a request that the web UI uses. */
 export interface UiRequest {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
-  /** Of what the browser has already. */
+  /** The entity tags that the browser has. */
   readonly ifNoneMatch: string | undefined
 }
 
@@ -26,15 +25,13 @@ export type UiResponse =
   | {
       readonly kind: 'events'
       /**
-       * Called once, when the head is out, or never, when nobody is left to have it; what it returns is called once, when
-       * nobody listens any more.
+       * Called at most once, when the response head is sent; never if the client has left. The function that it returns is
+       * called once, when the client has left.
        */
       readonly open: (out: EventWriter) => () => void
     }
 
-// Answers of the page's server: files, data, and why there is none.
-
-/** On everything: no guess at what it is, and no other site that shows it. */
+/** On every response: no content sniffing, no use by other sites. */
 const SECURITY_HEADERS: UiHeaders = [
   ['x-content-type-options', 'nosniff'],
   ['cross-origin-resource-policy', 'same-origin'],
@@ -62,21 +59,21 @@ export function createErrorResponse(
   return createJsonResponse(status, { error } satisfies ApiProblem, more)
 }
 
-/** The browser asks each time whether what it has is still the same. */
+/** The browser revalidates its copy each time. */
 export function createAssetResponse(
   asset: Asset,
   { ifNoneMatch }: UiRequest,
   more: UiHeaders = SECURITY_HEADERS,
 ): UiResponse {
   const { type, tag, content } = asset
-  const kept: UiHeaders = [['etag', tag], ['cache-control', 'no-cache'], ...more]
+  const headers: UiHeaders = [['etag', tag], ['cache-control', 'no-cache'], ...more]
   if (matchesEntityTag(tag, ifNoneMatch))
-    return { kind: 'whole', status: 304, fields: kept, content: '' }
-  return { kind: 'whole', status: 200, fields: [['content-type', type], ...kept], content }
+    return { kind: 'whole', status: 304, fields: headers, content: '' }
+  return { kind: 'whole', status: 200, fields: [['content-type', type], ...headers], content }
 }
 
-/** Scripts and styles are files of ours, and the one inline script is named by its hash. */
-export function createPageResponse(page: PageAsset, ask: UiRequest): UiResponse {
+/** Only our own scripts and styles are allowed; the one inline script is allowed by its hash. */
+export function createPageResponse(page: PageAsset, request: UiRequest): UiResponse {
   const policy = [
     "default-src 'none'",
     `script-src 'self' ${page.inlineHash}`,
@@ -88,7 +85,7 @@ export function createPageResponse(page: PageAsset, ask: UiRequest): UiResponse 
     "form-action 'self'",
     "frame-ancestors 'none'",
   ]
-  return createAssetResponse(page, ask, [
+  return createAssetResponse(page, request, [
     ...SECURITY_HEADERS,
     ['content-security-policy', policy.join('; ')],
     ['referrer-policy', 'no-referrer'],
@@ -96,14 +93,14 @@ export function createPageResponse(page: PageAsset, ask: UiRequest): UiResponse 
   ])
 }
 
-/** Behind an address that has a code in it: nobody keeps that. */
+/** For a URL that contains an authorization code: the response must not be cached. */
 export function preventCaching(answer: UiResponse): UiResponse {
   if (answer.kind !== 'whole') return answer
   const fields = answer.fields.filter(([name]) => name !== 'etag' && name !== 'cache-control')
   return { ...answer, fields: [...fields, ['cache-control', 'no-store']] }
 }
 
-/** RFC 9110 13.1.2: any of the list, strong or weak. */
+/** RFC 9110 13.1.2: any tag of the list, strong or weak. */
 function matchesEntityTag(tag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch

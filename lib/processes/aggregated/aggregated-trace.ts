@@ -12,7 +12,7 @@ import type { DecideWatch, WatchDecision } from '../../trace/trace-watchers.ts'
 import type { WorkerEndpoints } from '../worker-messages.ts'
 import type { WorkerSet } from './ask-workers.ts'
 
-/** How long the workers may take to confirm that they watch; then the client is told `ready` in any case. */
+/** How long the workers may take to confirm that they watch; then the client gets `ready` in any case. */
 const READY_MS = 1_000
 
 /** A worker that does not watch, because it is busy or about to end, is asked again after this time. */

@@ -134,7 +134,7 @@ showing('is cut where it grows too long', () => {
   const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
   const text = formatConfigYaml(config, config.process, 2_000)
   assert.ok(text.length < 2_100)
-  assert.match(text, /# cut here: there is more than fits in 2000 characters\n$/)
+  assert.match(text, /# cut here: the text is longer than 2000 characters\n$/)
   parse(text)
 })
 

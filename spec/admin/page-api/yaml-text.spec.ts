@@ -94,7 +94,7 @@ writing('stops at its bound, and says so; what is behind that is not made', () =
   const text = formatYaml({ parts: parts() }, 1_000)
   assert.ok(text.length < 1_100)
   assert.ok(made < 12)
-  assert.match(text, /# cut here: there is more than fits in 1000 characters\n$/)
+  assert.match(text, /# cut here: the text is longer than 1000 characters\n$/)
   const { parts: read } = parse(text) as { parts: { key: string }[] }
   assert.is(read[0]?.key, 'k1')
 })
