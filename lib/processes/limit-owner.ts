@@ -124,7 +124,7 @@ export class LimitOwner implements WorkerService {
     return { decision: 'allow', left }
   }
 
-  /** Like `createTokenMeter` in one process: every limit is checked before any is charged. */
+  /** Like `createTokenLimitPolicy` in one process: every limit is checked before any is charged. */
   #admit(
     member: WorkerLimits,
     { at, charge, tokens }: LimitOperation & { do: 'admit' },

@@ -214,7 +214,10 @@ admin('a file that is no socket is left alone', async () => {
   const path = folder.write('precious.txt', 'precious')
   symlinkSync(path, folder.at('link.sock'))
   for (const taken of [path, folder.at('link.sock'), folder.path])
-    assert.match(await refusal({ kind: 'unix', path: taken }), /the file exists and is not a socket$/)
+    assert.match(
+      await refusal({ kind: 'unix', path: taken }),
+      /the file exists and is not a socket$/,
+    )
   assert.is(readFileSync(path, 'utf8'), 'precious')
 })
 
