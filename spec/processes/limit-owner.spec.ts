@@ -1,4 +1,4 @@
-// Limits of several workers: the owner, and the workers that ask it.
+// Limits of several workers: the owner in the supervisor, and the workers that ask it.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -25,13 +25,13 @@ import { deadline } from '../support/deadline.ts'
 import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 import { linkPair } from '../support/link-pair.ts'
 
-const owning = suite('workers/limit-owner')
+const test = suite('workers/limit-owner')
 
 const soon = <T>(work: Promise<T>): Promise<T> => deadline(work, 30_000, 'the owner of limits')
 
 const KEYED = `key: 'request.headers["x-user"]'`
 
-/** The same limits, as several workers have them. */
+/** The same limits in several workers. */
 class Stage {
   time = 0
   readonly owner = new LimitOwner(() => this.time)
@@ -50,7 +50,7 @@ class Stage {
     return new Worker(limits, entries, { said, leave: () => this.owner.workerGone(id) })
   }
 
-  /** One process, that counts for itself. */
+  /** One process, which counts for itself. */
   alone(): Worker {
     return new Worker(new LimitRegistry(() => this.time), this.#entries, { said: [], leave() {} })
   }
@@ -89,7 +89,7 @@ class Worker {
     limits.retain(new Set(this.rules))
   }
 
-  /** What the client reads: the status, and limit, remaining and reset. */
+  /** What the client gets: the status, and limit, remaining and reset. */
   async ask(...fields: string[]): Promise<string> {
     const exchange = exchangeWith(...fields)
     const reply = await soon(Promise.resolve(this.policy.request!(exchange)))
@@ -127,7 +127,7 @@ function tokens(
   return { input, output, basis: 'counted' }
 }
 
-/** What is to be sent with the turn is sent. */
+/** The messages of this turn are sent. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -141,7 +141,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ code?: string }> {
   throw new Error('it did not fail')
 }
 
-owning('a limit is one and the same however many workers count by it', async () => {
+test('a limit is the same for any number of workers', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const workers = [stage.worker(), stage.worker()]
   const asked = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
@@ -153,7 +153,7 @@ owning('a limit is one and the same however many workers count by it', async () 
   assert.is(decisions[0]!.deny + decisions[1]!.deny, 40)
 })
 
-owning('questions of one turn travel in one message', async () => {
+test('operations of one turn are sent in one message', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const worker = stage.worker()
   const before = worker.said.length
@@ -163,7 +163,7 @@ owning('questions of one turn travel in one message', async () => {
   assert.is(worker.said.length - before, 3)
 })
 
-owning('a worker answers requests word for word as one process alone does', async () => {
+test('a worker answers requests exactly as a single process does', async () => {
   const rules = [
     'requests: 7, unit: Seconds',
     `requests: 3, unit: Minutes, ${KEYED}`,
@@ -197,33 +197,30 @@ owning('a worker answers requests word for word as one process alone does', asyn
   assert.equal(shown(workers[0]!), shown(alone))
 })
 
-owning(
-  'tokens are taken, raised, settled and given back as one process alone does it',
-  async () => {
-    const stage = new Stage('tokens: 500, unit: Seconds', 'tokens: 3000, unit: Minutes')
-    const workers = [stage.worker(), stage.worker()]
-    const alone = stage.alone()
-    const open: [Charge, Charge][] = []
-    let refused = 0
-    for (let at = 0; at < 400; at++) {
-      stage.time += (at * 7919) % 97
-      const estimate = (at * 13) % 60
-      const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
-      assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
-      if (charges[0] === null || charges[1] === null) refused++
-      else open.push([charges[0], charges[1]])
-      if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
-      if (at % 2 === 0)
-        for (const one of open.splice((at * 5) % 7, 1).flat())
-          one.settle(tokens((at * 3) % 41, (at * 11) % 67))
-      const left = alone.rules.map((rule) => rule.shared.remaining(stage.time))
-      assert.equal(await workers[0]!.left(), left, `after ${at}`)
-    }
-    assert.ok(refused > 20 && refused < 380)
-  },
-)
+test('tokens are taken, raised, settled and returned as in a single process', async () => {
+  const stage = new Stage('tokens: 500, unit: Seconds', 'tokens: 3000, unit: Minutes')
+  const workers = [stage.worker(), stage.worker()]
+  const alone = stage.alone()
+  const open: [Charge, Charge][] = []
+  let refused = 0
+  for (let at = 0; at < 400; at++) {
+    stage.time += (at * 7919) % 97
+    const estimate = (at * 13) % 60
+    const charges = [await workers[at % 2]!.admit(estimate), await alone.admit(estimate)] as const
+    assert.is(charges[0] === null, charges[1] === null, `request ${at}`)
+    if (charges[0] === null || charges[1] === null) refused++
+    else open.push([charges[0], charges[1]])
+    if (at % 3 === 0) for (const one of open[0] ?? []) one.raise(at % 17)
+    if (at % 2 === 0)
+      for (const one of open.splice((at * 5) % 7, 1).flat())
+        one.settle(tokens((at * 3) % 41, (at * 11) % 67))
+    const left = alone.rules.map((rule) => rule.shared.remaining(stage.time))
+    assert.equal(await workers[0]!.left(), left, `after ${at}`)
+  }
+  assert.ok(refused > 20 && refused < 380)
+})
 
-owning('what a request gives back does not reach into a later window', async () => {
+test('tokens that a request returns do not count in a later window', async () => {
   const stage = new Stage('tokens: 100, unit: Seconds')
   const worker = stage.worker()
   const charge = await worker.admit(80)
@@ -233,7 +230,7 @@ owning('what a request gives back does not reach into a later window', async () 
   assert.equal(await worker.left(), [40])
 })
 
-owning('tokens of a worker that dies stay taken, and its limits stand', async () => {
+test('tokens of a worker that dies stay taken, and its limits are kept', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const [one, other] = [stage.worker(), stage.worker()]
   assert.ok(await one.admit(70))
@@ -246,7 +243,7 @@ owning('tokens of a worker that dies stay taken, and its limits stand', async ()
   assert.equal(await next.left(), [100])
 })
 
-owning('a limit that no worker has any more is forgotten', async () => {
+test('a limit that no worker has is deleted', async () => {
   const [old, changed] = [['requests: 5, unit: Minutes'], ['requests: 6, unit: Minutes']]
   const stage = new Stage(...old)
   const [one, other] = [stage.worker(), stage.worker()]
@@ -261,7 +258,7 @@ owning('a limit that no worker has any more is forgotten', async () => {
   assert.is((await stage.worker().ask()).slice(0, 7), '200 5 4')
 })
 
-owning('there is room for as many keys as the owner is told, now or later', async () => {
+test('the owner keeps as many keys as maxKeys allows, also after a change', async () => {
   const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
   stage.owner.maxKeys = 2
   const [one, other] = [stage.worker(), stage.worker()]
@@ -272,7 +269,7 @@ owning('there is room for as many keys as the owner is told, now or later', asyn
   assert.equal(stage.owner.counts, { rules: 1, buckets: 4, evicted: 1 })
 })
 
-owning('keys have buckets at the owner, and only there', async () => {
+test('keys have buckets in the owner only', async () => {
   const stage = new Stage(`requests: 5, unit: Minutes, ${KEYED}`)
   const [one, other] = [stage.worker(), stage.worker()]
   await one.ask('x-user: a')
@@ -288,7 +285,7 @@ owning('keys have buckets at the owner, and only there', async () => {
   )
 })
 
-owning('a client that leaves while its question is under way owes nothing', async () => {
+test('a client that leaves while the owner decides is charged nothing', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const worker = stage.worker()
   const exchange = exchangeWith()
@@ -298,7 +295,7 @@ owning('a client that leaves while its question is under way owes nothing', asyn
   assert.equal(await worker.left(), [100])
 })
 
-owning('what turns out to cost only when it is answered is charged all the same', async () => {
+test('a cost that is known only after the response is charged', async () => {
   const stage = new Stage('tokens: 100, unit: Minutes')
   const worker = stage.worker()
   const exchange = exchangeWith()
@@ -308,7 +305,7 @@ owning('what turns out to cost only when it is answered is charged all the same'
   assert.equal(await worker.left(), [70])
 })
 
-owning('nobody passes when the owner is gone', async () => {
+test('every request fails when the owner is gone', async () => {
   const { here } = linkPair()
   const worker = new Worker(
     new LimitRegistry(() => 0, new LimitOwnerClient(here)),
@@ -322,7 +319,7 @@ owning('nobody passes when the owner is gone', async () => {
   assert.equal(failed, [1, 1])
 })
 
-owning('while the owner is silent one request tries for all, until it is heard again', async () => {
+test('while the owner is silent, one request probes for all until it answers again', async () => {
   const { here, there, said } = linkPair()
   const limits = new LimitRegistry(() => 0, new LimitOwnerClient(here))
   const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { said, leave() {} })
@@ -348,4 +345,4 @@ owning('while the owner is silent one request tries for all, until it is heard a
   assert.ok(answers.every((answer) => answer.startsWith('200')))
 })
 
-owning.run()
+test.run()

@@ -1,4 +1,4 @@
-// A limit of a gateway with two worker processes, from outside.
+// A rate limit of a gateway with two worker processes, as clients see it.
 
 import { Agent, get } from 'node:http'
 import { suite } from 'uvu'
@@ -28,7 +28,7 @@ function ask(port: number, agent: Agent): Promise<number> {
   })
 }
 
-test('two processes let exactly as many requests pass as one', async () => {
+test('two processes admit exactly as many requests as one', async () => {
   const program = new Program('gateway', ['-c', TEXT])
   const agents = Array.from({ length: 20 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   try {

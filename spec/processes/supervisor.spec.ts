@@ -1,4 +1,4 @@
-// The set of workers as one, with real processes that do what they are told: started, replaced, reloaded, restarted, stopped.
+// The supervisor with real worker processes: start, replacement, reload, restart and stop.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -24,12 +24,12 @@ test.after.each(() => stage.clear())
 
 interface Scene {
   readonly all: Supervisor
-  /** Of those that live, by name. */
+  /** Links of running workers, by name. */
   readonly links: ReadonlyMap<string, ProcessLink>
-  /** `ready w1e1`, `gone w1e1` … as they happen. */
+  /** `ready w1e1`, `gone w1e1` … in their order. */
   readonly events: string[]
   readonly messages: string[]
-  /** Milliseconds that were to be waited. */
+  /** Milliseconds of each backoff. */
   readonly waits: number[]
   readonly until: (event: string) => Promise<void>
   /** What each worker has loaded, in the order of their names. */
@@ -113,7 +113,7 @@ function failure(work: Promise<void>): Promise<string> {
   return deadline(work.then(String, String), WAIT_MS, 'a failure')
 }
 
-test('one that cannot start fails the start, and none is left', async () => {
+test('a worker that cannot start fails the start, and no worker is left', async () => {
   const { all, links, events } = scene('refuse')
   assert.match(await failure(all.start()), /^Error: \d refuses$/)
   assert.equal(events.filter((event) => event.startsWith('gone')).toSorted(), [
@@ -123,7 +123,7 @@ test('one that cannot start fails the start, and none is left', async () => {
   assert.is(links.size, 0)
 })
 
-test('one that dies is replaced at once, the next ones later each time', async () => {
+test('a worker that dies is replaced at once, the next ones later each time', async () => {
   const { all, links, waits, until, messages } = await started()
   assert.is(all.readiness, 'ready')
   for (const epoch of [1, 2, 3, 4]) {
@@ -135,7 +135,7 @@ test('one that dies is replaced at once, the next ones later each time', async (
   assert.equal([...links.keys()], ['w2e1', 'w1e5'])
 })
 
-test('all load a configuration, one after the other, or none does', async () => {
+test('reloads run one after the other, and one that all workers refuse changes nothing', async () => {
   const { all, words } = await started()
   const reloads = [all.reload(written('slow')), all.reload(written('second'))]
   await deadline(Promise.all(reloads), WAIT_MS, 'two configurations')
@@ -144,7 +144,7 @@ test('all load a configuration, one after the other, or none does', async () => 
   assert.equal(await words(), ['second', 'second'])
 })
 
-test('one that refuses what others took is replaced before it stops', async () => {
+test('a worker that refuses what others accepted is replaced before it stops', async () => {
   const { all, words, events, until } = await started()
   await deadline(all.reload(written('first')), WAIT_MS, 'a configuration')
   await until('gone w2e1')
@@ -154,7 +154,7 @@ test('one that refuses what others took is replaced before it stops', async () =
   assert.not.ok(events.includes('born w2e3'))
 })
 
-test('a restart replaces all of them, and changes nothing when the new ones cannot start', async () => {
+test('a restart replaces all workers, and changes nothing when the new ones cannot start', async () => {
   const { all, words, until } = await started()
   assert.match(await failure(all.restart(written('refuse'), 2, DEADLINE)), /Error: \d refuses/)
   for (const event of ['gone w1e2', 'gone w2e2']) await until(event)
@@ -165,7 +165,7 @@ test('a restart replaces all of them, and changes nothing when the new ones cann
   assert.is(all.replacedCount, 0)
 })
 
-test('a stop kills what does not stop, and nothing is replaced then', async () => {
+test('a stop kills workers that do not stop, and replaces none', async () => {
   const { all, events } = await started('stuck', 20)
   const stopping = all.stop()
   assert.is(all.readiness, 'draining')

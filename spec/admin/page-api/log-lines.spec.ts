@@ -1,4 +1,4 @@
-// The last lines of the log: numbered, bounded in number and in text, and no line that the filter holds back.
+// The last log lines: numbered, limited in number and text, and only lines that pass the filter.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import {
   MAX_LINE_VALUE,
 } from '../../../lib/admin/page-api/log-lines.ts'
 
-const keeping = suite('ui/lines')
+const test = suite('ui/lines')
 
 function begin(format: 'text' | 'json' = 'text'): [Log, RecentLogLines] {
   const log = new Log({ level: 'info', format, write: (_text, done) => done() })
@@ -25,7 +25,7 @@ function say(log: Log, message: string): void {
 }
 
 for (const format of ['text', 'json'] as const)
-  keeping(`tells what was said, by whom and when, with a log in ${format}`, () => {
+  test(`keeps message, module, level and time, with a log in ${format}`, () => {
     const [log, lines] = begin(format)
     const before = Date.now()
     log.write('warn', 'mcp', 'odd', ['n', 1, 'none', undefined, 'ok', false, 'text', 'a b'])
@@ -44,7 +44,7 @@ for (const format of ['text', 'json'] as const)
     assert.equal(lines.logs(0).lines, told)
   })
 
-keeping('keeps nothing that the filter holds back, and nothing once it has stopped', () => {
+test('keeps no line that the filter drops, and none after stop', () => {
   const [log, lines] = begin()
   log.write('debug', 'mcp', 'no', [])
   log.filter = parseLogFilter('info,mcp=debug')
@@ -60,7 +60,7 @@ keeping('keeps nothing that the filter holds back, and nothing once it has stopp
   assert.equal(told(), [[2, 'again']])
 })
 
-keeping('goes on behind a number, and says when lines in between are gone', () => {
+test('continues after a number, and reports when lines in between were dropped', () => {
   const [log, lines] = begin()
   const told = (after: number) => {
     const { lines: all, isCut } = lines.logs(after)
@@ -75,12 +75,12 @@ keeping('goes on behind a number, and says when lines in between are gone', () =
   assert.equal(told(0), [31, MAX_RECENT_LINES + 30, true])
   assert.equal(told(29), [31, MAX_RECENT_LINES + 30, true])
   assert.equal(told(30), [31, MAX_RECENT_LINES + 30, false])
-  // A page that knew another process.
+  // A page that had lines of another process.
   assert.equal(told(9_999), [31, MAX_RECENT_LINES + 30, true])
   assert.is(lines.logs(MAX_RECENT_LINES + 29).lines[0]?.message, 'more 30')
 })
 
-keeping('cuts what is long, and holds no more text than its bound', () => {
+test('cuts long values, and keeps no more text than its limit', () => {
   const [log, lines] = begin()
   const long = 'x'.repeat(100_000)
   log.write('info', 'gateway', long, ['a', long, 'b', 'short'])
@@ -94,12 +94,12 @@ keeping('cuts what is long, and holds no more text than its bound', () => {
   const text = told.reduce((sum, { fields }) => sum + String(fields[0]?.[1]).length, 0)
   assert.ok(text <= MAX_RECENT_TEXT && text > MAX_RECENT_TEXT * 0.9, `${text}`)
   assert.ok(isCut)
-  // What made room is told once there is room again.
+  // Dropped lines are reported once there is space again.
   for (let at = 0; at < MAX_RECENT_LINES; at++) say(log, 'short')
   assert.is(lines.logs(0).lines.length, MAX_RECENT_LINES)
 })
 
-keeping('gives lines memory of their own once, whatever stands in them', () => {
+test('copies the texts of lines once, with any characters', () => {
   const [log, lines] = begin()
   log.write('info', 'gateway', 'a \ud800 b', ['path', '/é€', 'undefined', undefined, 'n', 1.5])
   lines.copyTexts()
@@ -114,4 +114,4 @@ keeping('gives lines memory of their own once, whatever stands in them', () => {
   assert.is(next?.message, 'next')
 })
 
-keeping.run()
+test.run()

@@ -1,4 +1,4 @@
-// The page's server on the admin interface, over real sockets.
+// The web UI on the admin interface, over real sockets.
 
 import { request as httpRequest } from 'node:http'
 import type { NetConnectOpts } from 'node:net'
@@ -16,9 +16,9 @@ import type { RawClient } from '../../support/raw-client.ts'
 import { Readers } from '../../support/ui-sources.ts'
 import { until } from '../../support/until.ts'
 
-const over = suite('ui/over-http')
+const test = suite('ui/over-http')
 const stage = new Stage()
-over.after.each(() => stage.clear())
+test.after.each(() => stage.clear())
 
 const WAIT_MS = 30_000
 const LIVE = '/api/live?topics=runtime'
@@ -26,7 +26,7 @@ const LIVE = '/api/live?topics=runtime'
 interface Scene {
   readonly readers: Readers
   readonly target: NetConnectOpts
-  /** Faults that somebody is told of. */
+  /** Internal errors that were reported. */
   readonly faults: unknown[]
 }
 
@@ -49,12 +49,12 @@ async function start({ target }: Scene, line: string, ...fields: string[]): Prom
   return client
 }
 
-/** The whole answer, to the end of the connection. */
+/** The whole response, to the end of the connection. */
 async function ask(scene: Scene, line: string, ...fields: string[]): Promise<string> {
   return (await start(scene, line, 'connection: close', ...fields)).untilClosed()
 }
 
-over('the page, its files and its data are there, beside the index', async () => {
+test('serves the page, its files and its data, next to the index', async () => {
   const scene = await open()
   assert.match(await ask(scene, 'GET /ui'), /^HTTP\/1\.1 200 OK\r\n[^]*<div id="page">/)
   const script = await ask(scene, 'GET /ui/lib/ui/page/main.js')
@@ -65,7 +65,7 @@ over('the page, its files and its data are there, beside the index', async () =>
   assert.match(await ask(scene, 'GET /'), '<a href="/ui">/ui</a>')
 })
 
-over('304 has no content, HEAD the length of it', async () => {
+test('304 has no content, HEAD the length of it', async () => {
   const scene = await open()
   const head = await ask(scene, 'HEAD /ui')
   assert.match(head, /\r\ncontent-length: [1-9]\d*\r\n/)
@@ -77,7 +77,7 @@ over('304 has no content, HEAD the length of it', async () => {
   assert.not.match(known, /content-length/i)
 })
 
-over('what is not there is told as JSON below the page, and as text beside it', async () => {
+test('answers 404 as JSON below the page, and as text elsewhere', async () => {
   const scene = await open()
   const json = /^HTTP\/1\.1 404 [^]*\r\n\r\n{"error":"not found"}$/
   assert.match(await ask(scene, 'GET /api/none'), json)
@@ -87,7 +87,7 @@ over('what is not there is told as JSON below the page, and as text beside it', 
   assert.match(wrong, /^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/)
 })
 
-over('a fault of its own is told as JSON, and what it was only to the log', async () => {
+test('answers an internal error as JSON, and logs its cause', async () => {
   const fault = new Error('out of order')
   const fail = (): never => {
     throw fault
@@ -99,13 +99,13 @@ over('a fault of its own is told as JSON, and what it was only to the log', asyn
   assert.equal(scene.faults, [fault, fault])
 })
 
-over('a stream with nothing to say yet is open all the same', async () => {
+test('opens a stream that has no event yet', async () => {
   const scene = await open({ live: () => ({ kind: 'events', open: () => () => {} }) })
   const client = await start(scene, `GET ${LIVE}`)
   assert.match(await client.until(/\r\n\r\n/), /\r\ncontent-type: text\/event-stream\r\n/)
 })
 
-over('the guard stands in front of it', async () => {
+test('the admin guard applies to it', async () => {
   const scene = await open()
   for (const path of ['/ui', '/api/runtime', LIVE])
     for (const field of ['origin: http://evil.example', 'sec-fetch-site: same-site'])
@@ -116,7 +116,7 @@ over('the guard stands in front of it', async () => {
   assert.is(scene.readers.open.length, 0)
 })
 
-over('events leave as they are written, and a reader that leaves is left', async () => {
+test('sends events as they are written, and releases a reader that leaves', async () => {
   const scene = await open()
   const client = await start(scene, `GET ${LIVE}`)
   const head = await client.until(/event: config\ndata: {}\n\n/)
@@ -129,7 +129,7 @@ over('events leave as they are written, and a reader that leaves is left', async
   await until('it to be left', () => scene.readers.left === 1)
 })
 
-over('a stream that ends, ends whole', async () => {
+test('a stream that ends is complete', async () => {
   const scene = await open()
   const client = await start(scene, `GET ${LIVE}`, 'connection: close')
   await client.until(/event: config/)
@@ -138,14 +138,14 @@ over('a stream that ends, ends whole', async () => {
   await until('it to be left', () => scene.readers.left === 1)
 })
 
-over('HEAD of a stream opens none', async () => {
+test('HEAD of a stream opens none', async () => {
   const scene = await open()
   const head = await ask(scene, `HEAD ${LIVE}`)
   assert.match(head, /^HTTP\/1\.1 200 [^]*\r\ncontent-type: text\/event-stream\r\n/)
   assert.is(scene.readers.open.length, 0)
 })
 
-over('a reader that takes nothing is full, and has room when it reads on', async () => {
+test('a reader that stalls is full, and drains when it reads on', async () => {
   const scene = await open()
   const client = await start(scene, `GET ${LIVE}`)
   await client.until(/event: config/)
@@ -164,7 +164,7 @@ over('a reader that takes nothing is full, and has room when it reads on', async
   assert.not.ok(out!.isFull)
 })
 
-over('503 for one reader too many, and room for others meanwhile', async () => {
+test('answers 503 for one reader too many, while other requests succeed', async () => {
   const scene = await open()
   const clients = await Promise.all(
     Array.from({ length: MAX_PAGE_STREAMS }, () => start(scene, `GET ${LIVE}`)),
@@ -178,7 +178,7 @@ over('503 for one reader too many, and room for others meanwhile', async () => {
   await (await start(scene, `GET ${LIVE}`)).until(/event: config/)
 })
 
-over('dots in a path are resolved before anything is looked up', async () => {
+test('resolves dots in a path before the lookup', async () => {
   const scene = await open()
   const { port } = scene.target as { port: number }
   for (const path of ['/ui/../api/none', '/ui/%2e%2e/api/none', '/ui/lib/../../../etc/passwd']) {
@@ -194,4 +194,4 @@ over('dots in a path are resolved before anything is looked up', async () => {
   }
 })
 
-over.run()
+test.run()

@@ -1,4 +1,4 @@
-// What operators ask of several workers: one answer for all of them, whatever one of them does.
+// The admin interface of several workers: one answer for all, also when a worker fails.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,9 +10,9 @@ import { Stage } from '../../support/gateway.ts'
 import { readMetrics, valueOf } from '../../support/prometheus.ts'
 import type { Sample } from '../../support/prometheus.ts'
 
-const front = suite('front/front')
+const test = suite('aggregated/admin')
 const stage = new Stage()
-front.after.each(() => stage.clear())
+test.after.each(() => stage.clear())
 
 const TEXT = `routes:
   - name: all
@@ -32,7 +32,7 @@ function requests(samples: readonly Sample[]): number {
   return found.reduce((sum, { value }) => sum + value, 0)
 }
 
-front('statistics are added up, and what is of a process says of which', async () => {
+test('adds up metrics, and labels those of a process with its worker', async () => {
   const { one, two, ...asked } = await scene()
   for (const get of [one.get, two.get, two.get]) await get()
   const samples = await metrics(asked)
@@ -48,7 +48,7 @@ front('statistics are added up, and what is of a process says of which', async (
     assert.ok(valueOf(samples, 'process_resident_memory_bytes', { worker })! > 0)
 })
 
-front('sums do not go down when a worker is replaced', async () => {
+test('sums do not go down when a worker is replaced', async () => {
   const { crew, one, two, ...asked } = await scene()
   for (const get of [one.get, two.get, two.get]) await get()
   assert.is(requests(await metrics(asked)), 3)
@@ -64,7 +64,7 @@ front('sums do not go down when a worker is replaced', async () => {
   assert.is(requests(await metrics(asked)), 4)
 })
 
-front('what a worker counted since it was last asked outlives it when it stops well', async () => {
+test('keeps what a stopping worker counted since it was last asked', async () => {
   const { one, two, ...asked } = await scene()
   await two.get()
   assert.is(requests(await metrics(asked)), 1)
@@ -79,12 +79,12 @@ front('what a worker counted since it was last asked outlives it when it stops w
     connections.reduce((sum, { value }) => sum + value, 0),
     4,
   )
-  // Nobody has anything to say of one that is not there.
+  // A worker that is not running adds nothing.
   await deadline(asked.front.collectLast(two.door), 30_000, 'nothing')
   assert.is(requests(await metrics(asked)), 4)
 })
 
-front('a worker of a slot that is no longer wanted is not counted as running', async () => {
+test('does not count a worker of a removed slot as running', async () => {
   const crew = new CrewStage(stage, TEXT)
   const one = await crew.worker(1)
   const two = await crew.worker(2)
@@ -95,7 +95,7 @@ front('a worker of a slot that is no longer wanted is not counted as running', a
   assert.ok(valueOf(page, 'process_resident_memory_bytes', { worker: '2' })! > 0)
 })
 
-front('a dump is one, with what each has counted added up', async () => {
+test('answers one dump with the counts of all workers added up', async () => {
   const { one, two, ...asked } = await scene()
   await one.get()
   await two.get()
@@ -108,7 +108,7 @@ front('a dump is one, with what each has counted added up', async () => {
   assert.is(dump.limits[0]!.key, 'request.headers["x-user"]')
 })
 
-front('memory and tasks tell of each process', async () => {
+test('lists memory and tasks of each process', async () => {
   const { admin } = await scene()
   for (const path of ['/memory', '/debug/tasks']) {
     const told = JSON.parse((await admin(`GET ${path}`)).text) as {
@@ -124,7 +124,7 @@ front('memory and tasks tell of each process', async () => {
   }
 })
 
-front('the level of the log is that of all, and of a worker that comes later', async () => {
+test('sets the log level of all workers, also of one that starts later', async () => {
   const { crew, one, two, ...asked } = await scene()
   const { status, text } = await asked.admin('POST /logging?level=warn,mcp=debug')
   assert.is(status, 200)
@@ -139,7 +139,7 @@ front('the level of the log is that of all, and of a worker that comes later', a
   assert.is((await asked.admin('POST /logging?level=loud')).status, 400)
 })
 
-front('says which worker could not be told of a level', async () => {
+test('names the worker whose level cannot be set', async () => {
   const { crew, ...asked } = await scene()
   asked.front.workerReady(
     await crew.scripted(3, (_request, response) => void response.writeHead(500).end()),
@@ -149,25 +149,22 @@ front('says which worker could not be told of a level', async () => {
   assert.is(text, 'current log level is warn\ncannot set the level of worker 3: answered 500\n')
 })
 
-front(
-  'a worker that says nothing holds nobody up for long, and what it did not say is told',
-  async () => {
-    const { crew, one, ...asked } = await scene()
-    asked.front.workerReady(await crew.scripted(3, () => {}))
-    await one.get()
-    const paths = ['/api/runtime', '/api/map', '/api/limits', '/api/mcp', '/api/logs']
-    const [samples, memory, ...pages] = await Promise.all([
-      metrics(asked),
-      asked.admin('GET /memory'),
-      ...paths.map((path) => asked.admin(`GET ${path}`)),
-    ])
-    assert.is(requests(samples), 1)
-    assert.match(memory.text, '"error": "no answer after 3000 ms"')
-    for (const { status } of pages) assert.is(status, 200)
-  },
-)
+test('a worker that does not answer delays the response only briefly, and its entry has an error', async () => {
+  const { crew, one, ...asked } = await scene()
+  asked.front.workerReady(await crew.scripted(3, () => {}))
+  await one.get()
+  const paths = ['/api/runtime', '/api/map', '/api/limits', '/api/mcp', '/api/logs']
+  const [samples, memory, ...pages] = await Promise.all([
+    metrics(asked),
+    asked.admin('GET /memory'),
+    ...paths.map((path) => asked.admin(`GET ${path}`)),
+  ])
+  assert.is(requests(samples), 1)
+  assert.match(memory.text, '"error": "no answer after 3000 ms"')
+  for (const { status } of pages) assert.is(status, 200)
+})
 
-front('readiness is that of the supervisor', async () => {
+test('readiness is that of the supervisor', async () => {
   const crew = new CrewStage(stage, TEXT)
   const one = await crew.worker(1)
   let state: 'starting' | 'ready' = 'starting'
@@ -177,7 +174,7 @@ front('readiness is that of the supervisor', async () => {
   assert.is((await readiness('GET /healthz/ready')).status, 200)
 })
 
-front('who asks to stop has all of them stopped', async () => {
+test('/quitquitquit stops all workers', async () => {
   const crew = new CrewStage(stage, TEXT)
   const one = await crew.worker(1)
   let asked = 0
@@ -187,10 +184,10 @@ front('who asks to stop has all of them stopped', async () => {
   assert.is(asked, 1)
 })
 
-front('pages of other sites are kept out as ever', async () => {
+test('refuses pages of other sites', async () => {
   const { admin } = await scene()
   const { status } = await admin('GET /config_dump', { origin: 'http://evil.example' })
   assert.is(status, 403)
 })
 
-front.run()
+test.run()

@@ -1,4 +1,4 @@
-// Profiles of several workers as one, and of one process by its name.
+// Profiles of several workers merged into one, and of one process by its name.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,13 +11,13 @@ import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import { readProfile } from '../../support/pprof.ts'
 
-const profiles = suite('front/profiles')
+const profiles = suite('aggregated/profiles')
 const stage = new Stage()
 profiles.after.each(() => stage.clear())
 
 const WAIT_MS = 30_000
 
-/** A stack of functions of one file, from the innermost out. */
+/** A stack of functions of one file, from the innermost frame outwards. */
 async function profileOf(value: number, ...names: string[]): Promise<Buffer> {
   const builder = new PprofBuilder(['samples', 'count'], ['cpu', 'nanoseconds'])
   const stack = names.map((functionName, at) =>
@@ -35,7 +35,7 @@ interface Told {
 
 type Get = (path: string) => Promise<Told>
 
-/** A front of workers with these answers: a profile, or a status. */
+/** Aggregated endpoints over workers with these answers: a profile, or a status. */
 async function frontOf(...answers: (Buffer | number)[]): Promise<[Get, string[]]> {
   const crew = new WorkerSet()
   const scripted = new CrewStage(stage, '')
@@ -60,7 +60,7 @@ async function frontOf(...answers: (Buffer | number)[]): Promise<[Get, string[]]
   return [get, paths]
 }
 
-profiles('those of all workers are one, and what is the same place is one place', async () => {
+profiles('merges the profiles of all workers, and equal locations into one', async () => {
   const [get, paths] = await frontOf(
     await profileOf(1, 'inner', 'outer'),
     await profileOf(2, 'outer', 'inner'),
@@ -91,7 +91,7 @@ profiles('those of all workers are one, and what is the same place is one place'
   ])
 })
 
-profiles('one worker alone, or the supervisor, is had by its name', async () => {
+profiles('takes the profile of one worker or of the supervisor by its name', async () => {
   const [get] = await frontOf(await profileOf(1, 'one'), await profileOf(2, 'two'))
   const two = await get('/debug/pprof/heap?worker=2')
   assert.is(two.workers, '2')
@@ -103,7 +103,7 @@ profiles('one worker alone, or the supervisor, is had by its name', async () => 
   assert.is(none.bytes.toString(), 'no such worker: 3; expected supervisor, 1, 2\n')
 })
 
-profiles('says whose profiles are in it where a worker has none', async () => {
+profiles('names the workers in the profile when one has none', async () => {
   const [get] = await frontOf(500, await profileOf(2, 'two'))
   assert.is((await get('/debug/pprof/heap')).workers, '2')
   const [getNone] = await frontOf(500, 503)
@@ -112,7 +112,7 @@ profiles('says whose profiles are in it where a worker has none', async () => {
   assert.is(bytes.toString(), 'worker 1: answered 500\nworker 2: answered 503\n')
 })
 
-profiles('one at a time, at the front and at each worker', async () => {
+profiles('takes one profile at a time, in the supervisor and in each worker', async () => {
   const [get, paths] = await frontOf(0)
   void get('/debug/pprof/heap').catch(() => {})
   while (paths.length === 0) await get('/nothing')

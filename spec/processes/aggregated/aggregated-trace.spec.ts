@@ -1,4 +1,4 @@
-// A trace of several workers: whoever watches waits at all of them, and sees the first request that one of them takes.
+// A trace of several workers: a client waits at all of them and sees the first request of any.
 
 import type { ServerResponse } from 'node:http'
 import { suite } from 'uvu'
@@ -11,7 +11,7 @@ import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
 
-const trace = suite('front/trace')
+const trace = suite('aggregated/trace')
 const stage = new Stage()
 trace.after.each(() => stage.clear())
 
@@ -47,7 +47,7 @@ const isLeft =
     )
 
 for (const slot of ['one', 'two'] as const)
-  trace(`worker ${slot} takes the request, and the other is released`, async () => {
+  trace(`worker ${slot} takes the request, and the other stops watching`, async () => {
     const all = await scene()
     const client = await watch(all)
     await client.until(/: ready\n\n/)
@@ -64,7 +64,7 @@ for (const slot of ['one', 'two'] as const)
     await until('the other to be released', isLeft(all.one, all.two))
   })
 
-trace('the web page is told the same', async () => {
+trace('the page API streams the same events', async () => {
   const all = await scene()
   const client = await watch(all, '', '/api/trace')
   await client.until(/: ready\n\n/)
@@ -72,7 +72,7 @@ trace('the web page is told the same', async () => {
   assert.match(await client.untilClosed(), '/seen')
 })
 
-trace('an expression picks the request at every worker', async () => {
+trace('an expression selects the request in every worker', async () => {
   const all = await scene()
   const client = await watch(all, `?expression=${encodeURIComponent('request.path == "/b"')}`)
   await client.until(/: ready\n\n/)
@@ -85,7 +85,7 @@ trace('an expression picks the request at every worker', async () => {
   assert.match((await all.admin('GET /debug/trace?expression=(')).text, /^invalid expression: /)
 })
 
-trace('a worker that starts while somebody waits is watched, too', async () => {
+trace('a worker that starts while a client waits is watched, too', async () => {
   const all = await scene()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -97,7 +97,7 @@ trace('a worker that starts while somebody waits is watched, too', async () => {
   assert.match(await client.untilClosed(), '/seen')
 })
 
-trace('who leaves is waited for nowhere', async () => {
+trace('stops watching at all workers when the client leaves', async () => {
   const all = await scene()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -105,7 +105,7 @@ trace('who leaves is waited for nowhere', async () => {
   await until('it to be left', isLeft(all.one, all.two))
 })
 
-trace('there are no more watchers than is said, as with one process', async () => {
+trace('limits the number of watchers as a single process does', async () => {
   const all = await scene()
   for (let left = 5; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
   const { status, text } = await all.admin('GET /debug/trace')
@@ -115,7 +115,7 @@ trace('there are no more watchers than is said, as with one process', async () =
   assert.match(page.text, '\ngateway_refused_total{limit="maxWatchers"} 1\n')
 })
 
-/** A worker that is spoken for by the spec. */
+/** A worker whose answers the spec writes. */
 async function puppet(crew: CrewStage, slot: number, all: Asked): Promise<() => ServerResponse> {
   let told: ServerResponse | null = null
   const door = await crew.scripted(slot, (_request, response) => {
@@ -133,27 +133,24 @@ async function puppets(): Promise<[Asked, () => ServerResponse, () => ServerResp
   return [all, await puppet(crew, 1, all), await puppet(crew, 2, all)]
 }
 
-trace(
-  'of two that take one at the same time the first is told, and the second dropped',
-  async () => {
-    const [all, one, two] = await puppets()
-    const client = await watch(all)
-    await client.until(/: ready\n\n/)
-    one().write('data: {"of":1}\n\n')
-    two().write('data: {"of":2}\n\n')
-    const other = two()
-    const closed = new Promise((resolve) => other.once('close', resolve))
-    await client.until(/"of":[12]/)
-    const chosen = client.text.includes('"of":1') ? one : two
-    chosen().end('data: {"last":true}\n\n')
-    const text = await client.untilClosed()
-    assert.is(eventsIn(text).length, 2)
-    assert.match(text, '{"last":true}')
-    if (chosen === one) await deadline(closed, WAIT_MS, 'the second to be dropped')
-  },
-)
+trace('of two simultaneous requests the first is traced, and the second dropped', async () => {
+  const [all, one, two] = await puppets()
+  const client = await watch(all)
+  await client.until(/: ready\n\n/)
+  one().write('data: {"of":1}\n\n')
+  two().write('data: {"of":2}\n\n')
+  const other = two()
+  const closed = new Promise((resolve) => other.once('close', resolve))
+  await client.until(/"of":[12]/)
+  const chosen = client.text.includes('"of":1') ? one : two
+  chosen().end('data: {"last":true}\n\n')
+  const text = await client.untilClosed()
+  assert.is(eventsIn(text).length, 2)
+  assert.match(text, '{"last":true}')
+  if (chosen === one) await deadline(closed, WAIT_MS, 'the second to be dropped')
+})
 
-trace('events come whole, however a worker sends them', async () => {
+trace('passes on complete events, however a worker splits them', async () => {
   const [all, one] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -167,7 +164,7 @@ trace('events come whole, however a worker sends them', async () => {
   assert.equal(data, ['data: {"a":1}', 'data: {"b":2}', 'data: {}'])
 })
 
-trace('a worker that dies in the middle cuts the trace', async () => {
+trace('a worker that dies during a trace cuts it', async () => {
   const [all, one] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -178,7 +175,7 @@ trace('a worker that dies in the middle cuts the trace', async () => {
   assert.not.match(text, /\r\n0\r\n\r\n$/)
 })
 
-trace('a worker that dies while it waits is no end', async () => {
+trace('a worker that dies while it waits does not end the watch', async () => {
   const [all, one, two] = await puppets()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
@@ -187,7 +184,7 @@ trace('a worker that dies while it waits is no end', async () => {
   assert.match(await client.untilClosed(), '"of":2')
 })
 
-trace('a worker that does not say that it watches holds nobody up', async () => {
+trace('a worker that does not confirm its watch does not delay the client', async () => {
   const crew = new CrewStage(stage, DIRECT)
   const one = await crew.worker(1)
   const all = await frontOf(crew, one)

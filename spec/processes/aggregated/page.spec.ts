@@ -1,4 +1,4 @@
-// The page of several workers: it shows all of them, and never half the traffic as if it were the whole.
+// The page of several workers: it shows the sums of all of them, never a part as if it were the whole.
 
 import { dirname } from 'node:path'
 import { suite } from 'uvu'
@@ -18,7 +18,7 @@ import type { Asked, CrewScene, Worker } from '../../support/crew.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 
-const page = suite('front/page')
+const page = suite('aggregated/page')
 const stage = new Stage()
 page.after.each(() => stage.clear())
 
@@ -43,7 +43,7 @@ async function busy({ one, two }: CrewScene): Promise<void> {
   for (const get of [one.get, two.get, two.get]) await get('/seen')
 }
 
-/** A reader that keeps what comes first. */
+/** A reader that keeps the first events. */
 class HeldOut implements EventWriter {
   readonly isFull = false
   state: 'open' | 'ended' | 'destroyed' = 'open'
@@ -69,20 +69,20 @@ class HeldOut implements EventWriter {
   }
 }
 
-page('listeners and routes have what all workers have', async () => {
+page('listeners and routes have the sums of all workers', async () => {
   const all = await scene()
   await busy(all)
   const { workers, listeners, routes, readiness } = await told<RuntimeView>(all, '/api/runtime')
   assert.equal(workers, { wanted: 2, running: 2 })
   assert.is(readiness, 'ready')
-  // Here each worker has a port of its own; the page knows the one of the configuration.
+  // In this spec each worker has its own port; the page shows the configured one.
   assert.is(listeners[0]?.state, 'open')
   assert.is(routes.shown[0]?.requests, 3)
   const { gateways } = await told<MapView>(all, '/api/map')
   assert.is(gateways[0]?.listeners[0]?.routes[0]?.traffic.requests, 3)
 })
 
-page('what a worker counted stays when it is gone', async () => {
+page('the counts of a worker stay when it has ended', async () => {
   const all = await scene()
   await busy(all)
   await told<RuntimeView>(all, '/api/runtime')
@@ -92,7 +92,7 @@ page('what a worker counted stays when it is gone', async () => {
   assert.is(routes.shown[0]?.requests, 3)
 })
 
-page('samples are sums, and times those of all requests', async () => {
+page('samples are sums, and latencies those of all requests', async () => {
   const all = await scene()
   const live = await stage.client({ port: all.port, host: '127.0.0.1' })
   live.send('GET /api/live?topics=runtime,limits HTTP/1.1\r\nhost: localhost\r\n\r\n')
@@ -107,7 +107,7 @@ page('samples are sums, and times those of all requests', async () => {
   assert.ok(samples[0]!.rss > process.memoryUsage.rss())
 })
 
-page('lines of all workers stand in one list, and say whose they are', async () => {
+page('lists the log lines of all workers together, each with its worker', async () => {
   const all = await scene()
   await busy(all)
   const first = await told<LogsView>(all, '/api/logs')
@@ -123,7 +123,7 @@ page('lines of all workers stand in one list, and say whose they are', async () 
   )
 })
 
-/** Once so many requests of workers stand in the list of lines, without anybody having asked for it. */
+/** Resolves when this many request lines of workers are in the list, although no client has asked for it. */
 function takenOver({ log }: Asked, count: number): Promise<void> {
   const keep = log.tap
   let left = count
@@ -135,27 +135,24 @@ function takenOver({ log }: Asked, count: number): Promise<void> {
   })
 }
 
-page(
-  'what workers logged and counted is there, although they died before anybody looked',
-  async () => {
-    const all = await scene()
-    await busy(all)
-    const taken = takenOver(all, 3)
-    for (let left = TICKS_PER_QUIET_SAMPLE; left > 0; left--) {
-      all.timer.turn()
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    await deadline(taken, WAIT_MS, 'the lines')
-    all.front.workerLeft(all.one.door)
-    all.front.workerLeft(all.two.door)
-    const { lines } = await told<LogsView>(all, '/api/logs')
-    assert.is(lines.filter(({ message }) => message === 'request').length, 3)
-    const { routes } = await told<RuntimeView>(all, '/api/runtime')
-    assert.is(routes.shown[0]?.requests, 3)
-  },
-)
+page('keeps lines and counts of workers that died before a page was opened', async () => {
+  const all = await scene()
+  await busy(all)
+  const taken = takenOver(all, 3)
+  for (let left = TICKS_PER_QUIET_SAMPLE; left > 0; left--) {
+    all.timer.turn()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await deadline(taken, WAIT_MS, 'the lines')
+  all.front.workerLeft(all.one.door)
+  all.front.workerLeft(all.two.door)
+  const { lines } = await told<LogsView>(all, '/api/logs')
+  assert.is(lines.filter(({ message }) => message === 'request').length, 3)
+  const { routes } = await told<RuntimeView>(all, '/api/runtime')
+  assert.is(routes.shown[0]?.requests, 3)
+})
 
-page('a worker that logged more than it keeps leaves a line that says so', async () => {
+page('a worker that logged more than it keeps adds a line that says so', async () => {
   const all = await scene()
   all.two.log.write('info', 'gateway', 'first', [])
   await told<LogsView>(all, '/api/logs')
@@ -168,7 +165,7 @@ page('a worker that logged more than it keeps leaves a line that says so', async
   ])
 })
 
-page('limits are told once, with what all of them decided', async () => {
+page('lists each limit once, with the decisions of all workers', async () => {
   const all = await scene()
   await busy(all)
   const { rules } = await told<LimitsView>(all, '/api/limits')
@@ -177,34 +174,34 @@ page('limits are told once, with what all of them decided', async () => {
   assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
 })
 
-page('what a worker decided outlives it, and those after it that were never asked', async () => {
-  const all = await scene()
-  await busy(all)
-  await told<LimitsView>(all, '/api/limits')
-  all.front.workerLeft(all.one.door)
-  const next = await all.crew.worker(1, 2)
-  all.front.workerReady(next.door)
-  await told<RuntimeView>(all, '/api/runtime')
-  all.front.workerLeft(next.door)
-  const { rules } = await told<LimitsView>(all, '/api/limits')
-  assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
-})
-
 page(
-  'the page itself, its configuration and its refusals are there as with one process',
+  'keeps the decisions of an ended worker, also when its successors were never asked',
   async () => {
     const all = await scene()
-    assert.match((await all.admin('GET /ui')).text, '<!doctype html>')
-    const { yaml } = await told<{ yaml: string }>(all, '/api/config')
-    assert.match(yaml, `adminAddr: 127.0.0.1:${all.port}`)
-    assert.is((await all.admin('GET /api/nothing')).status, 404)
-    assert.is((await all.admin('POST /api/runtime')).status, 405)
-    assert.is((await all.admin('GET /api/live')).status, 400)
-    assert.is((await all.admin('GET /worker/facts?parts=pulse')).status, 404)
+    await busy(all)
+    await told<LimitsView>(all, '/api/limits')
+    all.front.workerLeft(all.one.door)
+    const next = await all.crew.worker(1, 2)
+    all.front.workerReady(next.door)
+    await told<RuntimeView>(all, '/api/runtime')
+    all.front.workerLeft(next.door)
+    const { rules } = await told<LimitsView>(all, '/api/limits')
+    assert.equal(rules.shown[0]?.decisions, { allow: 3, deny: 0, failed: 0 })
   },
 )
 
-/** What a worker says to somebody who opened the page on its listener. */
+page('serves the page, its configuration and its refusals as with one process', async () => {
+  const all = await scene()
+  assert.match((await all.admin('GET /ui')).text, '<!doctype html>')
+  const { yaml } = await told<{ yaml: string }>(all, '/api/config')
+  assert.match(yaml, `adminAddr: 127.0.0.1:${all.port}`)
+  assert.is((await all.admin('GET /api/nothing')).status, 404)
+  assert.is((await all.admin('POST /api/runtime')).status, 405)
+  assert.is((await all.admin('GET /api/live')).status, 400)
+  assert.is((await all.admin('GET /worker/facts?parts=pulse')).status, 404)
+})
+
+/** The response of a worker to a client that opened the page on its listener. */
 async function listened(worker: Worker, path: string): Promise<{ status: number; body: string }> {
   const remote = new RemoteUi(supervisorSocketIn(dirname(worker.door.admin)))
   const { pathname, searchParams } = new URL(path, 'http://a')
@@ -216,7 +213,7 @@ async function listened(worker: Worker, path: string): Promise<{ status: number;
     : { status: 0, body: '' }
 }
 
-page('a page on a listener of a worker shows all of them', async () => {
+page('a page on a listener of a worker shows all workers', async () => {
   const all = await scene()
   await busy(all)
   const { status, body } = await listened(all.one, '/api/runtime?samples=0')
@@ -225,12 +222,12 @@ page('a page on a listener of a worker shows all of them', async () => {
   assert.is(place, 'listener')
   assert.is(routes.shown[0]?.requests, 3)
   assert.is((await listened(all.one, '/api/nothing')).status, 404)
-  // What is for operators only is not there.
+  // Endpoints for operators are not served there.
   for (const path of ['/config_dump', '/quitquitquit', '/ui/signed-in'])
     assert.is((await listened(all.one, path)).status, 404)
 })
 
-page('a stream on a listener of a worker is of all of them, and ends with it', async () => {
+page('a stream on a listener of a worker covers all workers, and ends with it', async () => {
   const all = await scene()
   const remote = new RemoteUi(supervisorSocketIn(dirname(all.one.door.admin)))
   const query = new URLSearchParams({ topics: 'runtime' })
@@ -251,7 +248,7 @@ page('a stream on a listener of a worker is of all of them, and ends with it', a
   leave()
 })
 
-page('a supervisor that is not there is told of', async () => {
+page('answers 502 when the supervisor is not reachable', async () => {
   const { one } = await scene()
   const remote = new RemoteUi(`${one.door.admin}.none`)
   const ask = {
