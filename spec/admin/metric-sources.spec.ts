@@ -50,24 +50,24 @@ test('connections to backends while they are open, and the time to connect', asy
   const secure = stage.add(
     await Backend.startAt({ tls }, [{ wait: /\r\n\r\n/ }, { send: ANSWER }, { again: true }]),
   )
-  const gone = await stage.backend([])
-  const nobody = gone.port
-  await gone.close()
+  const closed = await stage.backend([])
+  const closedPort = closed.port
+  await closed.close()
   const route = (path: string, port: number, policies: string): string =>
     `{ matches: [{ path: { exact: ${path} } }], backends: [{ host: 127.0.0.1:${port} }], policies: { ${policies} } }`
   const gateway = await stage.gateway(
     `routes: [${[
       route('/plain', plain.port, ''),
       route('/secure', secure.port, 'backendTLS: { insecure: true }'),
-      route('/nobody', nobody, ''),
+      route('/closed', closedPort, ''),
     ].join()}]\n`,
   )
-  const stood = (transport: string): unknown =>
+  const connectsOf = (transport: string): unknown =>
     valueIn(gateway, 'upstream_connect_duration_seconds_count', { transport })
-  assert.equal([stood('plaintext'), stood('tls')], [undefined, undefined])
-  for (const path of ['/plain', '/plain', '/secure', '/secure', '/secure', '/nobody'])
+  assert.equal([connectsOf('plaintext'), connectsOf('tls')], [undefined, undefined])
+  for (const path of ['/plain', '/plain', '/secure', '/secure', '/secure', '/closed'])
     await ask(gateway, `GET ${path} HTTP/1.1`)
-  assert.equal([stood('plaintext'), stood('tls')], [1, 1])
+  assert.equal([connectsOf('plaintext'), connectsOf('tls')], [1, 1])
   const seconds = valueIn(gateway, 'upstream_connect_duration_seconds_sum', { transport: 'tls' })
   assert.ok(seconds !== undefined && seconds > 0)
 })

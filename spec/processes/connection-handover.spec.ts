@@ -95,7 +95,7 @@ test('delivers a connection to its target, and closes it here when the target ha
   two.take()
   await quiet()
   assert.is(handle.closed, 1)
-  assert.equal(one.given, [7], 'the giver lets go of its end, too')
+  assert.equal(one.given, [7], 'the sender closes its copy, too')
 })
 
 test('returns a connection to its sender when the target worker is gone', async () => {

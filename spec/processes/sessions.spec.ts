@@ -198,7 +198,7 @@ test('a request in several parts is handed over with all of them', async () => {
     }
   const from = raws.map(({ socket }) => `127.0.0.1:${socket.localPort}`)
   const lines = await plain.lines(4, (line) => from.includes(String(line['src.addr'])))
-  assert.is(lines.length, 4, 'nobody but a worker says whose a request is')
+  assert.is(lines.length, 4, 'only a worker can name the client of a request')
   for (const raw of raws) raw.destroy()
   for (const one of sessions) await one.end()
 })

@@ -85,7 +85,7 @@ function scene(word: string, killGrace = KILL_GRACE): Scene {
   const until = async (event: string): Promise<void> => {
     while (!events.includes(event)) {
       const change = new Promise<void>((resolve) => (wake = resolve))
-      await deadline(change, WAIT_MS, `${event} behind ${events.join()}`)
+      await deadline(change, WAIT_MS, `${event} after ${events.join()}`)
     }
   }
   const words = (): Promise<string[]> => {

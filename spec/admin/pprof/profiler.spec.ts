@@ -104,7 +104,7 @@ test('takes one profile at a time, and the next when it is done', async () => {
   assert.is(await profilers.heap(), null)
   // A client that leaves does not block it for five minutes.
   leaving.abort()
-  assert.ok((await deadline(first, WAIT_MS, 'the end of a profile nobody waits for')) !== null)
+  assert.ok((await deadline(first, WAIT_MS, 'the end of a cancelled profile')) !== null)
   assert.ok((await deadline(profilers.heap(), WAIT_MS, 'a heap profile')) !== null)
 })
 

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { WorkerSet } from '../../../lib/processes/aggregated/ask-workers.ts'
 import { AggregatedFacts } from '../../../lib/processes/aggregated/aggregated-facts.ts'
 import type { AggregatedFactsOptions } from '../../../lib/processes/aggregated/aggregated-facts.ts'
-import { CrewStage } from '../../support/crew.ts'
+import { WorkerStage } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Ear, Stage } from '../../support/gateway.ts'
 
@@ -22,15 +22,16 @@ function counted(requests: number): string {
 }
 
 async function scene(serve: (response: ServerResponse) => void) {
-  const door = await new CrewStage(stage, 'routes: []').scripted(1, (_, response) =>
+  const endpoints = await new WorkerStage(stage, 'routes: []').scripted(1, (_, response) =>
     serve(response),
   )
-  const crew = new WorkerSet()
-  crew.add(door)
-  const known = new AggregatedFacts(crew, {
+  const workers = new WorkerSet()
+  workers.add(endpoints)
+  const known = new AggregatedFacts(workers, {
     log: new Ear(() => {}),
   } as unknown as AggregatedFactsOptions)
-  const collectLast = (): Promise<void> => deadline(known.collectLast(door), WAIT_MS, 'last words')
+  const collectLast = (): Promise<void> =>
+    deadline(known.collectLast(endpoints), WAIT_MS, 'the last facts')
   return { known, collectLast, requests: () => known.traffic().get('r')?.requests }
 }
 
@@ -53,14 +54,14 @@ facts('an older answer that arrives after the last facts is ignored', async () =
 })
 
 facts('a worker in cooldown is asked for its last facts', async () => {
-  let asked = 0
+  let answered = 0
   const { known, collectLast, requests } = await scene((response) => {
-    response.statusCode = ++asked === 1 ? 500 : 200
+    response.statusCode = ++answered === 1 ? 500 : 200
     response.end(counted(7))
   })
   await deadline(known.refresh('traffic'), WAIT_MS, 'a failure')
   await deadline(known.refresh('traffic'), WAIT_MS, 'nothing')
-  assert.is(asked, 1)
+  assert.is(answered, 1)
   await collectLast()
   assert.is(requests(), 7)
 })

@@ -5,8 +5,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TraceEvent } from '../../../lib/core/trace-events.ts'
 import type { TraceWatchers } from '../../../lib/trace/trace-watchers.ts'
-import { CrewStage, crewScene, frontOf } from '../../support/crew.ts'
-import type { Asked, CrewScene, Worker } from '../../support/crew.ts'
+import { WorkerStage, startTwoWorkers, startAggregatedAdmin } from '../../support/worker-stage.ts'
+import type { AdminClients, TwoWorkers, Worker } from '../../support/worker-stage.ts'
 import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
@@ -20,9 +20,13 @@ const DIRECT = `config: { trace: { maxWatchers: 5 } }
 routes: [{ policies: { directResponse: { status: 200, body: hi } } }]
 `
 
-const scene = (): Promise<CrewScene> => crewScene(stage, DIRECT)
+const scene = (): Promise<TwoWorkers> => startTwoWorkers(stage, DIRECT)
 
-async function watch({ port }: Asked, query = '', path = '/debug/trace'): Promise<RawClient> {
+async function watch(
+  { port }: AdminClients,
+  query = '',
+  path = '/debug/trace',
+): Promise<RawClient> {
   const client = await stage.client({ port, host: '127.0.0.1' })
   client.send(`GET ${path}${query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
   return client
@@ -89,9 +93,9 @@ trace('a worker that starts while a client waits is watched, too', async () => {
   const all = await scene()
   const client = await watch(all)
   await client.until(/: ready\n\n/)
-  all.front.workerLeft(all.two.door)
-  const next = await all.crew.worker(2, 2)
-  all.front.workerReady(next.door)
+  all.aggregated.workerLeft(all.two.endpoints)
+  const next = await all.workerStage.worker(2, 2)
+  all.aggregated.workerReady(next.endpoints)
   await until('the new one to be watched', () => next.gateway.watchers.count === 1)
   await next.get('/seen')
   assert.match(await client.untilClosed(), '/seen')
@@ -107,7 +111,7 @@ trace('stops watching at all workers when the client leaves', async () => {
 
 trace('limits the number of watchers as a single process does', async () => {
   const all = await scene()
-  for (let left = 5; left > 0; left--) await (await watch(all)).until(/: ready\n\n/)
+  for (let remaining = 5; remaining > 0; remaining--) await (await watch(all)).until(/: ready\n\n/)
   const { status, text } = await all.admin('GET /debug/trace')
   assert.is(status, 503)
   assert.is(text, 'too many watchers: 5 wait already (config.trace.maxWatchers)\n')
@@ -116,21 +120,25 @@ trace('limits the number of watchers as a single process does', async () => {
 })
 
 /** A worker whose answers the spec writes. */
-async function puppet(crew: CrewStage, slot: number, all: Asked): Promise<() => ServerResponse> {
-  let told: ServerResponse | null = null
-  const door = await crew.scripted(slot, (_request, response) => {
-    told = response.writeHead(200, { 'content-type': 'text/event-stream' })
-    told.write(': ready\n\n')
+async function puppet(
+  workerStage: WorkerStage,
+  slot: number,
+  all: AdminClients,
+): Promise<() => ServerResponse> {
+  let stream: ServerResponse | null = null
+  const endpoints = await workerStage.scripted(slot, (_request, response) => {
+    stream = response.writeHead(200, { 'content-type': 'text/event-stream' })
+    stream.write(': ready\n\n')
   })
-  all.front.workerReady(door)
-  return () => told!
+  all.aggregated.workerReady(endpoints)
+  return () => stream!
 }
 
-async function puppets(): Promise<[Asked, () => ServerResponse, () => ServerResponse]> {
-  const crew = new CrewStage(stage, DIRECT)
-  const { gateway } = await crew.worker(9)
-  const all = await crew.front(() => gateway.plan)
-  return [all, await puppet(crew, 1, all), await puppet(crew, 2, all)]
+async function puppets(): Promise<[AdminClients, () => ServerResponse, () => ServerResponse]> {
+  const workerStage = new WorkerStage(stage, DIRECT)
+  const { gateway } = await workerStage.worker(9)
+  const all = await workerStage.aggregatedAdmin(() => gateway.plan)
+  return [all, await puppet(workerStage, 1, all), await puppet(workerStage, 2, all)]
 }
 
 trace('of two simultaneous requests the first is traced, and the second dropped', async () => {
@@ -185,10 +193,10 @@ trace('a worker that dies while it waits does not end the watch', async () => {
 })
 
 trace('a worker that does not confirm its watch does not delay the client', async () => {
-  const crew = new CrewStage(stage, DIRECT)
-  const one = await crew.worker(1)
-  const all = await frontOf(crew, one)
-  all.front.workerReady(await crew.scripted(2, () => {}))
+  const workerStage = new WorkerStage(stage, DIRECT)
+  const one = await workerStage.worker(1)
+  const all = await startAggregatedAdmin(workerStage, one)
+  all.aggregated.workerReady(await workerStage.scripted(2, () => {}))
   const client = await watch(all)
   await client.until(/: ready\n\n/)
   await one.get('/seen')
