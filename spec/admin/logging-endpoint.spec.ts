@@ -77,11 +77,11 @@ logging('refuses an invalid level, lists the valid ones, and changes nothing', a
 
 logging('accepts unknown modules, up to a limit', async () => {
   const { ask } = await started('info')
-  const strange = await ask('POST /logging?level=info,rmcp::service=trace')
-  assert.is(strange.text, 'current log level is info,rmcp::service=trace\n')
+  const unknown = await ask('POST /logging?level=info,rmcp::service=trace')
+  assert.is(unknown.text, 'current log level is info,rmcp::service=trace\n')
   const many = Array.from({ length: 70 }, (_, at) => `m${at}=info`).join()
   assert.is((await ask(`POST /logging?level=${many}`)).status, 400)
-  assert.is((await ask('GET /logging')).text, strange.text)
+  assert.is((await ask('GET /logging')).text, unknown.text)
 })
 
 logging('answers 405 for another method', async () => {

@@ -159,13 +159,13 @@ test('buckets of keys, and those that were evicted while in use', async () => {
   const gateway = await stage.gateway(
     'config: { rateLimit: { maxKeys: 2 } }\n' + routeTo(backend, limit),
   )
-  const asked = async (user: string): Promise<number> =>
+  const statusFor = async (user: string): Promise<number> =>
     (await ask(gateway, 'GET / HTTP/1.1', `x-user: ${user}`)).status
-  for (const user of ['a', 'b']) assert.is(await asked(user), 200)
-  assert.is(await asked('a'), 429)
+  for (const user of ['a', 'b']) assert.is(await statusFor(user), 200)
+  assert.is(await statusFor('a'), 429)
   assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 0)
   // The third key replaces b, which was used longest ago.
-  for (const user of ['c', 'b']) assert.is(await asked(user), 200)
+  for (const user of ['c', 'b']) assert.is(await statusFor(user), 200)
   assert.is(valueIn(gateway, 'rate_limit_buckets'), 3)
   assert.is(valueIn(gateway, 'rate_limit_buckets_forgotten_total'), 2)
 })

@@ -77,16 +77,16 @@ pages('readiness follows the state of the gateway', async () => {
     stage,
     createReadinessEndpoints(() => state),
   )
-  const told = async () => {
+  const readiness = async () => {
     const { status, text } = await ask('GET /healthz/ready')
     return `${status} ${text}`
   }
-  assert.is(await told(), '503 not ready: starting\n')
+  assert.is(await readiness(), '503 not ready: starting\n')
   state = 'ready'
-  assert.is(await told(), '200 ready\n')
+  assert.is(await readiness(), '200 ready\n')
   assert.is((await ask('HEAD /healthz/ready')).status, 200)
   state = 'draining'
-  assert.is(await told(), '503 not ready: draining\n')
+  assert.is(await readiness(), '503 not ready: draining\n')
   assert.is((await ask('POST /healthz/ready')).status, 405)
   assert.is((await ask('GET /healthz')).status, 404)
 })

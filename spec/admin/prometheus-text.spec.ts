@@ -83,16 +83,16 @@ metrics('buckets are cumulative', () => {
 })
 
 metrics('is served under both names, and collected again each time', async () => {
-  let asked = 0
+  let collected = 0
   const ask = await adminWith(
     stage,
-    createMetricsEndpoints(() => [family([[{}, ++asked]])]),
+    createMetricsEndpoints(() => [family([[{}, ++collected]])]),
   )
   for (const path of ['/metrics', '/stats/prometheus']) {
     const { status, headers, text } = await ask(`GET ${path}`)
     assert.is(status, 200)
     assert.is(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-    assert.is(valueOf(readMetrics(text), 'gateway_things_total'), asked)
+    assert.is(valueOf(readMetrics(text), 'gateway_things_total'), collected)
   }
   assert.is((await ask('POST /metrics')).status, 405)
   assert.is((await ask('GET /')).status, 404)
@@ -101,7 +101,7 @@ metrics('is served under both names, and collected again each time', async () =>
 /** A long family that records how many of its series are read in one turn of the event loop. */
 class Watched {
   readonly family: MetricFamily
-  most = 0
+  maxPerTurn = 0
   #now = 0
   #state: 'on' | 'off' = 'on'
 
@@ -116,7 +116,7 @@ class Watched {
 
   *#series(count: number): Generator<MetricSeries> {
     for (let at = 0; at < count; at++) {
-      this.most = Math.max(this.most, ++this.#now)
+      this.maxPerTurn = Math.max(this.maxPerTurn, ++this.#now)
       yield [{ name: `number ${at}` }, at]
     }
   }
@@ -139,8 +139,8 @@ metrics('a long page is complete, and yields to other work', async () => {
   assert.is(samples.length, count)
   assert.is(samples.at(-1)?.value, count - 1)
   assert.ok(text.length > 4 * METRICS_PART_LENGTH)
-  const { most } = watched
-  assert.ok(most * (text.length / count) < 3 * METRICS_PART_LENGTH, `${most} series in one turn`)
+  const { maxPerTurn } = watched
+  assert.ok(maxPerTurn * (text.length / count) < 3 * METRICS_PART_LENGTH, `${maxPerTurn} series in one turn`)
 })
 
 metrics('parts are complete lines, and a histogram is in one part', () => {

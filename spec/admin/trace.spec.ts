@@ -117,11 +117,11 @@ admin('answers 400 for an invalid expression, or one that is not boolean', async
     ['1 + 1', /\r\n\r\ninvalid expression: a rule must give bool/],
     ['', /\r\n\r\ninvalid expression: /],
   ]
-  for (const [expression, words] of refusals) {
+  for (const [expression, pattern] of refusals) {
     const query = `?expression=${encodeURIComponent(expression)}`
     const text = await (await watch(scene, 'POST', query)).untilClosed()
     assert.match(text, /^HTTP\/1\.1 400 /)
-    assert.match(text, words)
+    assert.match(text, pattern)
   }
   assert.is(scene.gateway.watchers.count, 0)
 })

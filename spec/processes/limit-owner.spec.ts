@@ -43,21 +43,21 @@ class Stage {
   }
 
   worker(entries = this.#entries): Worker {
-    const { here, there, said } = linkPair()
+    const { here, there, said: sent } = linkPair()
     const limits = new LimitRegistry(() => this.time, new LimitOwnerClient(here))
     const id = { slot: 1, epoch: ++this.#epoch }
     this.owner.workerStarted(id, there)
-    return new Worker(limits, entries, { said, leave: () => this.owner.workerGone(id) })
+    return new Worker(limits, entries, { sent, leave: () => this.owner.workerGone(id) })
   }
 
   /** One process, which counts for itself. */
   alone(): Worker {
-    return new Worker(new LimitRegistry(() => this.time), this.#entries, { said: [], leave() {} })
+    return new Worker(new LimitRegistry(() => this.time), this.#entries, { sent: [], leave() {} })
   }
 }
 
 interface Side {
-  readonly said: readonly unknown[]
+  readonly sent: readonly unknown[]
   readonly leave: () => void
 }
 
@@ -66,10 +66,10 @@ class Worker {
   readonly rules: readonly RateLimitRule[]
   readonly policy: Policy
   readonly meter: TokenLimitPolicy
-  readonly said: readonly unknown[]
+  readonly sent: readonly unknown[]
   readonly leave: () => void
 
-  constructor(limits: LimitRegistry, entries: readonly string[], { said, leave }: Side) {
+  constructor(limits: LimitRegistry, entries: readonly string[], { sent, leave }: Side) {
     const local = entries.map((entry) => `{ ${entry} }`).join(', ')
     const text = `backends: [{ host: "a:1" }], policies: { rateLimit: { local: [${local}] } }`
     const [route] = firstListener(ungatedConfig(routeText(text))).routes
@@ -84,7 +84,7 @@ class Worker {
       ownerClient === null
         ? createTokenLimitPolicy(this.rules)
         : createSharedTokenLimitPolicy(this.rules, ownerClient)
-    this.said = said
+    this.sent = sent
     this.leave = leave
     limits.retain(new Set(this.rules))
   }
@@ -95,8 +95,8 @@ class Worker {
     const reply = await soon(Promise.resolve(this.policy.request!(exchange)))
     const head = reply?.head ?? buildResponseHead(200, [])
     this.policy.response!(exchange, head)
-    const told = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
-    return [head.status, ...told.map((name) => head.get(name))].join(' ')
+    const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
+    return [head.status, ...names.map((name) => head.get(name))].join(' ')
   }
 
   /** The charge, or null for a refusal. */
@@ -144,8 +144,8 @@ async function failureOf(work: Promise<unknown>): Promise<{ code?: string }> {
 test('a limit is the same for any number of workers', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const workers = [stage.worker(), stage.worker()]
-  const asked = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
-  const answers = await soon(Promise.all(asked))
+  const requests = Array.from({ length: 100 }, (_, at) => workers[at % 2]!.ask())
+  const answers = await soon(Promise.all(requests))
   assert.is(answers.filter((answer) => answer.startsWith('200')).length, 60)
   assert.is(answers.filter((answer) => answer.startsWith('429')).length, 40)
   const decisions = workers.flatMap(({ limits }) => limits.decisions.map(([, counts]) => counts))
@@ -156,11 +156,11 @@ test('a limit is the same for any number of workers', async () => {
 test('operations of one turn are sent in one message', async () => {
   const stage = new Stage('requests: 60, unit: Minutes')
   const worker = stage.worker()
-  const before = worker.said.length
+  const before = worker.sent.length
   await soon(Promise.all(Array.from({ length: 40 }, () => worker.ask())))
-  assert.is(worker.said.length - before, 1)
+  assert.is(worker.sent.length - before, 1)
   await soon(Promise.all(Array.from({ length: 100 }, () => worker.ask())))
-  assert.is(worker.said.length - before, 3)
+  assert.is(worker.sent.length - before, 3)
 })
 
 test('a worker answers requests exactly as a single process does', async () => {
@@ -310,7 +310,7 @@ test('every request fails when the owner is gone', async () => {
   const worker = new Worker(
     new LimitRegistry(() => 0, new LimitOwnerClient(here)),
     ['requests: 5, unit: Minutes', 'tokens: 5, unit: Minutes'],
-    { said: [], leave() {} },
+    { sent: [], leave() {} },
   )
   here.close()
   assert.is((await failureOf(worker.ask())).code, 'LIMITS_UNAVAILABLE')
@@ -320,9 +320,9 @@ test('every request fails when the owner is gone', async () => {
 })
 
 test('while the owner is silent, one request probes for all until it answers again', async () => {
-  const { here, there, said } = linkPair()
+  const { here, there, said: sent } = linkPair()
   const limits = new LimitRegistry(() => 0, new LimitOwnerClient(here))
-  const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { said, leave() {} })
+  const worker = new Worker(limits, ['requests: 5, unit: Minutes'], { sent, leave() {} })
   const refusals: (() => void)[] = []
   there.on(ASK_LIMITS, () => new Promise((_, reject) => refusals.push(() => reject(new Error()))))
   const first = failureOf(worker.ask())
@@ -332,7 +332,7 @@ test('while the owner is silent, one request probes for all until it answers aga
   const tries = [worker.ask(), worker.ask(), worker.ask()].map(failureOf)
   await soon(Promise.all(tries.slice(1)))
   await turn()
-  const { body } = said.at(-1) as { body: LimitBatch }
+  const { body } = sent.at(-1) as { body: LimitBatch }
   assert.is(refusals.length, 3)
   assert.is(body.steps.length, 1, 'one has tried')
   new LimitOwner(() => 0).workerStarted({ slot: 1, epoch: 1 }, there)

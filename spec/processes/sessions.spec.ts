@@ -206,7 +206,7 @@ test('a request in several parts is handed over with all of them', async () => {
 test('streams of HTTP/2 reach their sessions, many on one connection', async () => {
   const sessions = await bothSessions(secured, 'https')
   const client = connect(`https://127.0.0.1:${secured.port}`, { rejectUnauthorized: false })
-  const asked = Array.from({ length: 8 }, async (_, at) => {
+  const requests = Array.from({ length: 8 }, async (_, at) => {
     const stream = client.request({
       ':method': 'POST',
       ':path': '/mcp',
@@ -219,7 +219,7 @@ test('streams of HTTP/2 reach their sessions, many on one connection', async () 
     for await (const part of stream.setEncoding('utf8')) text += String(part)
     return text
   })
-  const texts = await deadline(Promise.all(asked), 15_000, 'eight answers')
+  const texts = await deadline(Promise.all(requests), 15_000, 'eight answers')
   assert.ok(texts.every((text, at) => text.includes(`"text":"stream-${at}-"`)))
   const from = `127.0.0.1:${client.socket.localPort}`
   const lines = await secured.lines(8, (line) => line['src.addr'] === from)

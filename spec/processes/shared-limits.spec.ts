@@ -35,8 +35,8 @@ test('two processes admit exactly as many requests as one', async () => {
     await program.prints(/started workers/)
     await program.prints(STARTED)
     const port = Number(STARTED.exec(program.stdout)?.[1])
-    const asked = Array.from({ length: 200 }, (_, at) => ask(port, agents[at % 20]!))
-    const answers = await deadline(Promise.all(asked), 20_000, '200 answers')
+    const requests = Array.from({ length: 200 }, (_, at) => ask(port, agents[at % 20]!))
+    const answers = await deadline(Promise.all(requests), 20_000, '200 answers')
     assert.is(answers.filter((status) => status === 200).length, 50)
     assert.is(answers.filter((status) => status === 429).length, 150)
     const served = (text: string, worker: number): number =>

@@ -33,10 +33,10 @@ class Caller {
 class Worker {
   readonly given: number[] = []
   readonly link = new ProcessLink((message, handle) => this.#hear(message, handle))
-  #asked: ((body: unknown) => void)[] = []
+  #openRequests: ((body: unknown) => void)[] = []
 
   async open(place = PLACE): Promise<unknown> {
-    const answer = new Promise((resolve) => this.#asked.push(resolve))
+    const answer = new Promise((resolve) => this.#openRequests.push(resolve))
     this.link.receive({ kind: OPEN_PORT_MESSAGE, number: 1, body: place })
     return deadline(answer, 30_000, 'a port')
   }
@@ -47,7 +47,7 @@ class Worker {
 
   #hear(message: object, handle: SendHandle | undefined): void {
     const { body } = message as { body: unknown }
-    if (handle === undefined) this.#asked.shift()?.(body)
+    if (handle === undefined) this.#openRequests.shift()?.(body)
     else this.given.push((body as { number: number }).number)
   }
 }

@@ -50,9 +50,9 @@ test('shows what each rule counts and its remaining quota, in total and by key',
   rule.keyed!.bucketFor('bob', 0).spend(11, 0)
   const { shown, more } = world.view.rules
   assert.is(more, 0)
-  const { id, ...told } = shown[0]!
+  const { id, ...shownRule } = shown[0]!
   assert.ok(id !== '')
-  assert.equal(told, {
+  assert.equal(shownRule, {
     ...{ name: 'local[0]', owner: 'route/a', counts: 'requests', limit: 12, interval: 60_000 },
     amount: 10,
     key: 'jwt.sub',

@@ -29,9 +29,9 @@ for (const format of ['text', 'json'] as const)
     const [log, lines] = begin(format)
     const before = Date.now()
     log.write('warn', 'mcp', 'odd', ['n', 1, 'none', undefined, 'ok', false, 'text', 'a b'])
-    const { lines: told, filter, modules, isCut } = lines.logs(0)
-    assert.is(told.length, 1)
-    const { at, ...line } = told[0]!
+    const { lines: shown, filter, modules, isCut } = lines.logs(0)
+    assert.is(shown.length, 1)
+    const { at, ...line } = shown[0]!
     assert.ok(at >= before && at <= Date.now())
     const fields = [
       ['n', 1],
@@ -41,7 +41,7 @@ for (const format of ['text', 'json'] as const)
     assert.equal(line, { number: 1, level: 'warn', module: 'mcp', message: 'odd', fields })
     assert.equal([filter, modules, isCut], ['info', LOG_MODULES, false])
     lines.copyTexts()
-    assert.equal(lines.logs(0).lines, told)
+    assert.equal(lines.logs(0).lines, shown)
   })
 
 test('keeps no line that the filter drops, and none after stop', () => {
@@ -50,33 +50,33 @@ test('keeps no line that the filter drops, and none after stop', () => {
   log.filter = parseLogFilter('info,mcp=debug')
   log.write('debug', 'mcp', 'yes', [])
   assert.is(lines.logs(0).filter, 'info,mcp=debug')
-  const told = () => lines.logs(0).lines.map(({ number, message }) => [number, message])
-  assert.equal(told(), [[1, 'yes']])
+  const shown = () => lines.logs(0).lines.map(({ number, message }) => [number, message])
+  assert.equal(shown(), [[1, 'yes']])
   lines.stop()
   say(log, 'late')
-  assert.equal(told(), [])
+  assert.equal(shown(), [])
   lines.start()
   say(log, 'again')
-  assert.equal(told(), [[2, 'again']])
+  assert.equal(shown(), [[2, 'again']])
 })
 
 test('continues after a number, and reports when lines in between were dropped', () => {
   const [log, lines] = begin()
-  const told = (after: number) => {
+  const shown = (after: number) => {
     const { lines: all, isCut } = lines.logs(after)
     return [all[0]?.number, all.at(-1)?.number, isCut]
   }
-  assert.equal(told(0), [undefined, undefined, false])
+  assert.equal(shown(0), [undefined, undefined, false])
   for (let at = 1; at <= MAX_RECENT_LINES; at++) say(log, `line ${at}`)
-  assert.equal(told(0), [1, MAX_RECENT_LINES, false])
-  assert.equal(told(10), [11, MAX_RECENT_LINES, false])
-  assert.equal(told(MAX_RECENT_LINES), [undefined, undefined, false])
+  assert.equal(shown(0), [1, MAX_RECENT_LINES, false])
+  assert.equal(shown(10), [11, MAX_RECENT_LINES, false])
+  assert.equal(shown(MAX_RECENT_LINES), [undefined, undefined, false])
   for (let at = 1; at <= 30; at++) say(log, `more ${at}`)
-  assert.equal(told(0), [31, MAX_RECENT_LINES + 30, true])
-  assert.equal(told(29), [31, MAX_RECENT_LINES + 30, true])
-  assert.equal(told(30), [31, MAX_RECENT_LINES + 30, false])
+  assert.equal(shown(0), [31, MAX_RECENT_LINES + 30, true])
+  assert.equal(shown(29), [31, MAX_RECENT_LINES + 30, true])
+  assert.equal(shown(30), [31, MAX_RECENT_LINES + 30, false])
   // A page that had lines of another process.
-  assert.equal(told(9_999), [31, MAX_RECENT_LINES + 30, true])
+  assert.equal(shown(9_999), [31, MAX_RECENT_LINES + 30, true])
   assert.is(lines.logs(MAX_RECENT_LINES + 29).lines[0]?.message, 'more 30')
 })
 
@@ -90,8 +90,8 @@ test('cuts long values, and keeps no more text than its limit', () => {
   assert.equal(line?.fields[1], ['b', 'short'])
   for (let at = 0; at < MAX_RECENT_LINES; at++)
     log.write('info', 'gateway', 'm', ['v', 'y'.repeat(MAX_LINE_VALUE - 10)])
-  const { lines: told, isCut } = lines.logs(0)
-  const text = told.reduce((sum, { fields }) => sum + String(fields[0]?.[1]).length, 0)
+  const { lines: shown, isCut } = lines.logs(0)
+  const text = shown.reduce((sum, { fields }) => sum + String(fields[0]?.[1]).length, 0)
   assert.ok(text <= MAX_RECENT_TEXT && text > MAX_RECENT_TEXT * 0.9, `${text}`)
   assert.ok(isCut)
   // Dropped lines are reported once there is space again.

@@ -25,10 +25,10 @@ const FACTS = {
   health: () => ({ pool: null, problems: [] }),
 } as unknown as GatewayFacts
 
-function mapOf(routes: readonly object[], most?: number): MapView {
+function mapOf(routes: readonly object[], maxLength?: number): MapView {
   const gateways = { default: { port: 3000 } }
   const config = parseConfig(JSON.stringify({ gateways, routes }), { file: 'a.yaml' })
-  return new ConfigMap(config, new ConfigPartFormatter(config), most).view(FACTS)
+  return new ConfigMap(config, new ConfigPartFormatter(config), maxLength).view(FACTS)
 }
 
 test('cuts long values, and says how much is left out', () => {

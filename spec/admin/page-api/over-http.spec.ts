@@ -183,12 +183,12 @@ test('resolves dots in a path before the lookup', async () => {
   const { port } = scene.target as { port: number }
   for (const path of ['/ui/../api/none', '/ui/%2e%2e/api/none', '/ui/lib/../../../etc/passwd']) {
     const status = new Promise<number>((resolve, reject) => {
-      const asked = httpRequest({ port, host: '127.0.0.1', path }, (response) => {
+      const outgoing = httpRequest({ port, host: '127.0.0.1', path }, (response) => {
         response.resume()
         resolve(response.statusCode ?? 0)
       })
-      asked.on('error', reject)
-      asked.end()
+      outgoing.on('error', reject)
+      outgoing.end()
     })
     assert.is(await deadline(status, WAIT_MS, path), 404, path)
   }

@@ -30,8 +30,8 @@ interface More {
 function ask(ui: UiService, line: string, { place = 'admin', ifNoneMatch }: More = {}) {
   const [method = '', target = ''] = line.split(' ')
   const [path = '', query = ''] = target.split('?')
-  const asked = { method, path, query: new URLSearchParams(query), ifNoneMatch }
-  return ui.answer(asked, place)
+  const request = { method, path, query: new URLSearchParams(query), ifNoneMatch }
+  return ui.answer(request, place)
 }
 
 function whole(answer: UiResponse | null): Whole & { field: (name: string) => string | undefined } {
@@ -50,10 +50,10 @@ service('builds the map once for concurrent clients, and again for a new configu
   let drawn = 0
   const map = () => ({ drawn: ++drawn }) as never
   const ui = new UiService({ ...new Readers().sources, map, generation: () => generation })
-  const told = () => String(whole(ask(ui, 'GET /api/map')).content)
-  for (let i = 0; i < 3; i++) assert.is(told(), '{"drawn":1}')
+  const readMap = () => String(whole(ask(ui, 'GET /api/map')).content)
+  for (let i = 0; i < 3; i++) assert.is(readMap(), '{"drawn":1}')
   generation = 2
-  assert.is(told(), '{"drawn":2}')
+  assert.is(readMap(), '{"drawn":2}')
 })
 
 service('answers null for paths outside of the web UI', () => {

@@ -48,13 +48,13 @@ test('version, listeners, and traffic by route', async () => {
   for (const path of ['/hi', '/hi', '/no', '/down', '/nowhere']) await get(gateway, path)
   await gateway.logged(5)
   timer.turn(TICKS_PER_QUIET_SAMPLE)
-  const told = gateway.readApi.runtime(ask(), 'listener')
-  assert.is(told.place, 'listener')
-  assert.is(told.node, process.version)
-  assert.equal([told.readiness, told.generation, told.isRefused], ['ready', 1, false])
-  assert.is(told.file, 'c.yaml')
-  assert.ok(told.startedAt <= told.loadedAt && told.loadedAt <= Date.now())
-  const [listener] = told.listeners
+  const runtime = gateway.readApi.runtime(ask(), 'listener')
+  assert.is(runtime.place, 'listener')
+  assert.is(runtime.node, process.version)
+  assert.equal([runtime.readiness, runtime.generation, runtime.isRefused], ['ready', 1, false])
+  assert.is(runtime.file, 'c.yaml')
+  assert.ok(runtime.startedAt <= runtime.loadedAt && runtime.loadedAt <= Date.now())
+  const [listener] = runtime.listeners
   assert.equal(
     { ...listener, open: 0 },
     {
@@ -63,7 +63,12 @@ test('version, listeners, and traffic by route', async () => {
     },
   )
   assert.equal(
-    told.routes.shown.map(({ key, requests, errors, refused }) => [key, requests, errors, refused]),
+    runtime.routes.shown.map(({ key, requests, errors, refused }) => [
+      key,
+      requests,
+      errors,
+      refused,
+    ]),
     [
       ['gateway/default/default/hi', 2, 0, 0],
       ['gateway/default/default/no', 1, 0, 1],
@@ -71,9 +76,9 @@ test('version, listeners, and traffic by route', async () => {
       ['gateway/default', 1, 0, 1],
     ],
   )
-  assert.is(told.samples.length, 1)
+  assert.is(runtime.samples.length, 1)
   assert.equal(gateway.readApi.runtime(ask('samples=0'), 'admin').samples, [])
-  const [sample] = told.samples
+  const [sample] = runtime.samples
   assert.equal([sample?.requests, sample?.errors, sample?.refused], [5, 1, 2])
   assert.ok(sample!.p50! > 0 && sample!.p99! >= sample!.p50!)
   assert.ok(sample!.bytesIn > 100 && sample!.bytesOut > 100 && sample!.rss > 1_000_000)

@@ -103,7 +103,7 @@ test('records as long as a listener has the page, or the admin interface is on',
 
 test('a reload keeps the recorded data while the page exists', async () => {
   const gateway = stage.add(await Reloading.start(`routes: [${HI}]\nui: {}\n`))
-  const asked = () => {
+  const recorded = () => {
     const { backendStats, plan } = gateway.gateway
     return [backendStats.get(PAGE)?.requests, plan.metricKeys.has(PAGE)]
   }
@@ -111,11 +111,11 @@ test('a reload keeps the recorded data while the page exists', async () => {
   client.send('GET /ui HTTP/1.1\r\nhost: localhost\r\n\r\n')
   await client.until(/<\/html>/)
   await gateway.logged('request')
-  assert.equal(asked(), [1, true])
+  assert.equal(recorded(), [1, true])
   await gateway.change(`routes: [${HI}, ${NO}]\nui: {}\n`)
-  assert.equal(asked(), [1, true])
+  assert.equal(recorded(), [1, true])
   await gateway.change(`routes: [${HI}]\n`)
-  assert.equal(asked(), [undefined, false])
+  assert.equal(recorded(), [undefined, false])
 })
 
 test.run()

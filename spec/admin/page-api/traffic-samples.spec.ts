@@ -66,18 +66,18 @@ test('has no negative bytes when a port is closed', () => {
 
 test('keeps the last five minutes, the oldest first', () => {
   const world = new World()
-  const most = HISTORY_MS / 1000
-  for (let second = 0; second < most + 5; second++) {
+  const maxSamples = HISTORY_MS / 1000
+  for (let second = 0; second < maxSamples + 5; second++) {
     world.totals.requests += second
     world.after(1000)
   }
   const { samples } = world.sampler
-  assert.is(samples.length, most)
-  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, most + 4])
-  for (let count = 0; count < 2 * most; count++) world.after(5_000)
-  assert.is(samples.length, most / 5)
-  for (let count = 0; count < 10 * most; count++) world.after(1)
-  assert.ok(samples.length < 2 * most)
+  assert.is(samples.length, maxSamples)
+  assert.equal([samples[0]!.requests, samples.at(-1)!.requests], [5, maxSamples + 4])
+  for (let count = 0; count < 2 * maxSamples; count++) world.after(5_000)
+  assert.is(samples.length, maxSamples / 5)
+  for (let count = 0; count < 10 * maxSamples; count++) world.after(1)
+  assert.ok(samples.length < 2 * maxSamples)
 })
 
 test('starts again after a stop, without the traffic in between', () => {

@@ -15,10 +15,10 @@ const pprof = suite('admin/pprof endpoints')
 const stage = new Stage()
 pprof.after.each(() => stage.clear())
 
-function sourceOf(profile: Buffer | null, asked: CpuOptions[] = []): ProfileSource {
+function sourceOf(profile: Buffer | null, received: CpuOptions[] = []): ProfileSource {
   return {
     cpu(options) {
-      asked.push(options)
+      received.push(options)
       return Promise.resolve(profile)
     },
     heap: () => Promise.resolve(profile),
@@ -26,10 +26,10 @@ function sourceOf(profile: Buffer | null, asked: CpuOptions[] = []): ProfileSour
 }
 
 pprof('a number out of range, or none, becomes the default', async () => {
-  const asked: CpuOptions[] = []
+  const received: CpuOptions[] = []
   const ask = await adminWith(
     stage,
-    createPprofEndpoints(sourceOf(Buffer.from('x'), asked), 'linux'),
+    createPprofEndpoints(sourceOf(Buffer.from('x'), received), 'linux'),
   )
   const rows: [query: string, seconds: number, frequency: number][] = [
     ['', 10, 100],
@@ -43,7 +43,7 @@ pprof('a number out of range, or none, becomes the default', async () => {
   ]
   for (const [query] of rows) await ask(`GET /debug/pprof/profile${query}`)
   assert.equal(
-    asked.map(({ seconds, frequency }) => [seconds, frequency]),
+    received.map(({ seconds, frequency }) => [seconds, frequency]),
     rows.map(([, seconds, frequency]) => [seconds, frequency]),
   )
 })
