@@ -23,14 +23,14 @@ const JUDGES = '^(judges|soak)/'
 const SPEC_PIECES = [
   '^bin/',
   '^forward/mcp/',
-  '^base/',
-  '^(ctl|front)/',
+  '^(core|text|http|expressions)/',
+  '^(config|ctl|trace-view)/',
   '^enforce/',
   '^forward/llm/',
-  '^(process|workers)/',
+  '^processes/',
   '^(faults|fuzz)/',
   '^(forward|settle|trace)/',
-  '^(admin|ui)/',
+  '^(admin|page)/',
   '^',
 ]
 const JUDGE_PIECES = [

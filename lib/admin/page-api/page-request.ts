@@ -2,7 +2,7 @@
 
 import type { EventWriter } from '../../text/sse-output.ts'
 import type { ApiProblem } from './page-api-types.ts'
-import type { Asset, PageAsset } from './page-assets.ts'
+import type { Asset, Coding } from './page-assets.ts'
 
 /** The parts of a request that the web UI uses. */
 export interface UiRequest {
@@ -11,6 +11,8 @@ export interface UiRequest {
   readonly query: URLSearchParams
   /** The entity tags that the browser has. */
   readonly ifNoneMatch: string | undefined
+  /** Missing for requests of data, which is never compressed. */
+  readonly acceptEncoding?: string | undefined
 }
 
 export type UiHeaders = readonly (readonly [name: string, value: string])[]
@@ -59,24 +61,51 @@ export function createErrorResponse(
   return createJsonResponse(status, { error } satisfies ApiProblem, more)
 }
 
-/** The browser revalidates its copy each time. */
+/** Sends the smallest encoding that the browser accepts. */
 export function createAssetResponse(
   asset: Asset,
-  { ifNoneMatch }: UiRequest,
+  request: UiRequest,
   more: UiHeaders = SECURITY_HEADERS,
 ): UiResponse {
-  const { type, tag, content } = asset
-  const headers: UiHeaders = [['etag', tag], ['cache-control', 'no-cache'], ...more]
-  if (matchesEntityTag(tag, ifNoneMatch))
+  const { type, cacheControl, compressed } = asset
+  const coding = codingOf(asset, request.acceptEncoding ?? '')
+  const tag = coding === null ? asset.tag : asset.tag.replace(/"$/, `-${coding}"`)
+  const isVaried = Object.keys(compressed).length > 0
+  const headers: UiHeaders = [
+    ['etag', tag],
+    ['cache-control', cacheControl],
+    ...(isVaried ? [['vary', 'accept-encoding'] as const] : []),
+    ...more,
+  ]
+  if (matchesEntityTag(tag, request.ifNoneMatch))
     return { kind: 'whole', status: 304, fields: headers, content: '' }
-  return { kind: 'whole', status: 200, fields: [['content-type', type], ...headers], content }
+  const content = coding === null ? asset.content : compressed[coding]!
+  const encoded: UiHeaders = coding === null ? [] : [['content-encoding', coding]]
+  return {
+    kind: 'whole',
+    status: 200,
+    fields: [['content-type', type], ...encoded, ...headers],
+    content,
+  }
 }
 
-/** Only our own scripts and styles are allowed; the one inline script is allowed by its hash. */
-export function createPageResponse(page: PageAsset, request: UiRequest): UiResponse {
+/** RFC 9110 12.5.3, without `*`: a browser lists the codings that it knows. */
+function codingOf({ compressed }: Asset, acceptEncoding: string): Coding | null {
+  const accepted = acceptEncoding
+    .toLowerCase()
+    .split(',')
+    .map((one) => one.split(';').map((part) => part.trim()))
+    .filter(([, quality = '']) => !/^q=0(?:\.0*)?$/.test(quality))
+    .map(([name]) => name)
+  const usable = (['br', 'gzip'] as const).filter((one) => compressed[one] !== undefined)
+  return usable.find((one) => accepted.includes(one)) ?? null
+}
+
+/** The page loads its own files only, and has no inline script. */
+export function createPageResponse(page: Asset, request: UiRequest): UiResponse {
   const policy = [
     "default-src 'none'",
-    `script-src 'self' ${page.inlineHash}`,
+    "script-src 'self'",
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",

@@ -14,6 +14,7 @@ import { deadline } from '../../support/deadline.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RawClient } from '../../support/raw-client.ts'
 import { Readers } from '../../support/ui-sources.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 import { until } from '../../support/until.ts'
 
 const test = suite('ui/over-http')
@@ -57,7 +58,7 @@ async function ask(scene: Scene, line: string, ...fields: string[]): Promise<str
 test('serves the page, its files and its data, next to the index', async () => {
   const scene = await open()
   assert.match(await ask(scene, 'GET /ui'), /^HTTP\/1\.1 200 OK\r\n[^]*<div id="page">/)
-  const script = await ask(scene, 'GET /ui/lib/ui/page/main.js')
+  const script = await ask(scene, `GET ${mainScript()}`)
   const [, length, body] = /content-length: (\d+)\r\n[^]*?\r\n\r\n([^]*)$/i.exec(script) ?? []
   assert.is(Number(length), Buffer.byteLength(body!, 'latin1'))
   assert.match(script, /\r\ncontent-type: text\/javascript; charset=utf-8\r\n/)
