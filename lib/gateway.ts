@@ -88,9 +88,9 @@ export class Gateway {
     this.watchers = new TraceWatchers(shown, maxWatchers, this.refusals)
     this.#pools = new ConnectionPools(config.backend, log)
     const histories = new ByteBudget(Math.floor(maxBytesInFlight * SESSION_HISTORY_SHARE))
-    const mark = worker === null ? '' : sessionSuffixOf(workerNameOf(worker))
-    const witness = worker?.childObserver ?? null
-    const shared = { histories, refusals: this.refusals, mark, witness }
+    const sessionIdSuffix = worker === null ? '' : sessionSuffixOf(workerNameOf(worker))
+    const childObserver = worker?.childObserver ?? null
+    const shared = { histories, refusals: this.refusals, sessionIdSuffix, childObserver }
     this.#groups = new McpGroups(config.mcp, log, this.#pools, shared)
     this.#identity = new IdentityStore(log, this.refusals)
     this.#services = new RateLimitServices(log)

@@ -78,8 +78,11 @@ messages('keeps ids as they are written', () => {
 messages('refuses other values as ids', () => {
   for (const id of ['null', 'true', 'false', '{}', '[]', '[1]'])
     for (const rest of ['"method":"ping"', '"result":{}'])
-      assert.match(refusal(`{"jsonrpc":"2.0","id":${id},${rest}}`), /id is no text or number/)
-  assert.match(refusal('{"jsonrpc":"2.0","id":{},"error":{}}'), /id is no text or number/)
+      assert.match(
+        refusal(`{"jsonrpc":"2.0","id":${id},${rest}}`),
+        /id must be a string or a number/,
+      )
+  assert.match(refusal('{"jsonrpc":"2.0","id":{},"error":{}}'), /id must be a string or a number/)
 })
 
 messages('takes an error about a message that could not be read', () => {
@@ -140,7 +143,7 @@ messages('refuses a member of the envelope in other letters', () => {
     const decoded = JSON.parse(`"${key}"`) as string
     const name = decoded.replace('ſ', 's').toLowerCase()
     const text = `{${REQUEST.replace(`"${name}":`, '"x":')},"${key}":1}`
-    assert.match(refusal(text), new RegExp(`'${decoded}' for '${name}'`))
+    assert.match(refusal(text), new RegExp(`expected '${name}', found '${decoded}'`))
   }
 })
 

@@ -99,7 +99,7 @@ bounds('a session whose targets are too many children is refused until others en
   const targets = [server('one'), server('two')]
   const [gateway, client] = await begin(stage, { targets, limits: 'maxChildren: 3' })
   const second = await new McpClient(stage, gateway).initialize()
-  const message = '3 child processes are alive (config.mcp.maxChildren): try again later'
+  const message = '3 child processes are running (config.mcp.maxChildren): try again later'
   assert.equal(await refusal(second), [503, -32000, message])
   await client.delete()
   const exits = (): number => gateway.lines.filter((line) => line.message === 'child exited').length
@@ -112,7 +112,7 @@ bounds('one client has not all the children, whatever its sessions; another has 
   const [gateway, client] = await begin(stage, { targets, limits: 'maxChildrenPerClient: 3' })
   const second = await new McpClient(stage, gateway).initialize()
   const message =
-    '3 child processes are for one client (config.mcp.maxChildrenPerClient): try again later'
+    '3 child processes are running for one client (config.mcp.maxChildrenPerClient): try again later'
   assert.equal(await refusal(second), [503, -32000, message])
   const other = await stage.client({
     port: gateway.port,
@@ -167,7 +167,7 @@ bounds(
     bodies.tryReserve(bodies.remaining - 1_000)
     const other = await client.post(body)
     const bound = 'at most 268435456 bytes (config.mcp.maxReadTogether)'
-    const message = `too much is being read from other clients, ${bound}: try again later`
+    const message = `too many request bytes are being read, ${bound}: try again later`
     assert.equal(await refusal(other), [503, -32000, message])
     bodies.release(all - 3_000 - 1_000)
     assert.is(bodies.remaining, all - 3_000)

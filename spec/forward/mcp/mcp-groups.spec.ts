@@ -59,7 +59,7 @@ groups('a reload that changes the backend lets each session end with its last ca
   }
   assert.not.ok(call.isWhole)
   const [session] = told(gateway, 'session ended')
-  assert.is(session?.['reason'], 'its backend was removed or changed')
+  assert.is(session?.['reason'], 'the backend was removed or changed')
   // Nobody can reach the child that still works but itself.
   const [pid] = pidsOf(gateway)
   assert.ok(isRunning(pid!))

@@ -76,7 +76,7 @@ legacy('answers come on the stream, and its end ends the session', async () => {
   await until(() => !isRunning(pid), 'the child to end')
   assert.is((await client.post(call(3, 'echo'))).status, 404)
   const ended = gateway.lines.find(({ message }) => message === 'session ended')
-  assert.is(ended?.['reason'], 'its client closed the stream')
+  assert.is(ended?.['reason'], 'the client closed the stream')
 })
 
 legacy('questions and notifications come on the same stream', async () => {

@@ -88,7 +88,7 @@ legacy("sends nothing to an address that is not the target's own", async () => {
   for (const address of [...foreign, `/${'x'.repeat(9000)}`]) {
     const { backend, ear, remote, link } = await linkTo(ways, [stream(address)], SSE)
     link.send(request(1, 'initialize'))
-    assert.equal(await ear.count(1), [`${GONE}names an endpoint that is not its own`])
+    assert.equal(await ear.count(1), [`${GONE}sent an endpoint that is not on its origin`])
     await allClosed(backend, remote)
     assert.equal(heardBy(backend), ['GET /a/sse'])
   }
@@ -138,10 +138,10 @@ legacy('hands over what the target said instead of a stream', async () => {
 
 legacy('is gone with its stream', async () => {
   const cases: [string, Step[]][] = [
-    ['answered with no event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
+    ['did not answer with an event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
     ['ended its event stream', [{ send: EVENTS + endpoint('/m') }, { close: true }]],
     ['lost the connection of its event stream', [{ send: CHUNKED_EVENTS }, { close: true }]],
-    ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
+    ['failed: upstream call failed: connection reset', [{ reset: true }]],
     [
       'sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)',
       [{ send: EVENTS + endpoint('/m') + event(result(1, `"${'x'.repeat(2000)}"`)) }],
@@ -171,7 +171,7 @@ legacy('keeps what waits for the address within bounds', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, { send: EVENTS }]], SSE)
   for (let number = 1; number <= 1_025; number++) link.send(request(number))
   assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
+  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages in flight"])
   link.close()
   await ear.count(2)
   await allClosed(backend, remote)

@@ -78,8 +78,8 @@ faults('says nothing of a refused notification, and uses its connection again', 
 faults('tells what is wrong with an answer', async () => {
   const type = 'content-type: application/json'
   const cases: [string, Step[]][] = [
-    ['sent what is not valid JSON', [json('{"jsonrpc"')]],
-    ['sent what is not a JSON-RPC message: expected "jsonrpc": "2.0"', [json('{}')]],
+    ['sent an invalid response: not valid JSON', [json('{"jsonrpc"')]],
+    ['sent an invalid response: not a JSON-RPC message: expected "jsonrpc": "2.0"', [json('{}')]],
     ['sent no answer to the request', [json('[]')]],
     [
       'answered 200 with neither plain JSON nor an event stream',
@@ -94,8 +94,8 @@ faults('tells what is wrong with an answer', async () => {
       'closed the connection in the middle of its answer',
       [{ send: `HTTP/1.1 200 OK\r\n${type}\r\ncontent-length: 9\r\n\r\n{` }, { reset: true }],
     ],
-    ['cannot be asked: upstream call failed: connection reset', [{ reset: true }]],
-    ['cannot be asked: upstream call failed: connection closed', [{ close: true }]],
+    ['failed: upstream call failed: connection reset', [{ reset: true }]],
+    ['failed: upstream call failed: connection closed', [{ close: true }]],
     ['ended its event stream', [{ send: EVENTS }, { close: true }]],
   ]
   for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
@@ -277,7 +277,7 @@ faults('keeps what waits for the handshake within bounds, and all under way', as
   link.send(request(1025))
   link.send(notification('notifications/cancelled'))
   assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages under way"])
+  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages in flight"])
   link.forgetRequest(5)
   link.forgetRequest(6)
   link.send(request(1026))

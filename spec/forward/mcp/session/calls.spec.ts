@@ -165,7 +165,7 @@ calls('the end of a session answers the calls that are under way', async () => {
   assert.is((await client.delete()).status, 202)
   for (const answer of answers) {
     const { error } = (await answer.whole()).messages.at(-1) as { error: { message: string } }
-    assert.is(error.message, 'the session has ended: deleted by its client')
+    assert.is(error.message, 'the session has ended: deleted by the client')
   }
   await stream.whole()
   const after = await client.call('echo')

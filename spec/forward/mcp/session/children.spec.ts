@@ -113,7 +113,7 @@ children('a second death waits before it is started again, and says so', async (
   stoodAt = now()
   for (let i = 0; i < 2; i++) await failure(await client.call('crash'))
   const { message } = await failure(await client.call('echo'))
-  assert.is(message, "target 'one' exited with code 3; it can be started again in 1.0 s")
+  assert.is(message, "target 'one' exited with code 3; it can be restarted in 1.0 s")
   assert.is(pidsOf(gateway).length, 2)
   ahead += 1_001
   assert.is(await client.textOf('echo', { text: 'a' }), 'a')

@@ -79,7 +79,7 @@ ending('a client that closed its stream for good is given less time', async () =
     assert.is(session!.state, 'open')
   }
   session!.sweep(performance.now() + goneTtl * 2)
-  assert.is(await reasonOf(gateway), 'its client is gone')
+  assert.is(await reasonOf(gateway), 'the client disconnected')
   await noChildLeft(gateway)
 })
 
@@ -92,7 +92,7 @@ ending('a client that leaves during initialize leaves no session and no child', 
     const answer = await new McpClient(stage, gateway).initialize()
     await until(() => told(gateway, 'started child').length === targets.length, 'the children')
     answer.raw.destroy()
-    assert.is(await reasonOf(gateway), 'its client left before it began')
+    assert.is(await reasonOf(gateway), 'the client disconnected before the session started')
     await noChildLeft(gateway)
     const [line] = await gateway.logged(1)
     assert.equal([line?.['http.status'], line?.['outcome']], [499, 'client_closed'])
@@ -115,7 +115,7 @@ ending('vanishing in every phase leaves neither calls nor channels behind', asyn
     told(gateway, 'request').filter(({ outcome }) => outcome === 'client_closed')
   await until(() => left().length === 4, 'their leave')
   session!.sweep(performance.now() + 60_000)
-  assert.equal(session!.counts, { calls: 0, channels: 0, parted: 0, pressed: 0 })
+  assert.equal(session!.counts, { calls: 0, channels: 0, unread: 0, slow: 0 })
   assert.is(session!.group.bodies.remaining, MCP_LIMITS.maxReadTogether)
   await client.delete()
   assert.equal(sessionsOf(gateway), [])

@@ -136,7 +136,7 @@ streams('a Last-Event-ID that leads nowhere is refused', async () => {
     const answer = await (await client.listen(id)).whole()
     assert.is(answer.status, 400, id)
     const { error } = (await answer.only()) as { error: { message: string } }
-    assert.is(error.message, `nothing is known of Last-Event-ID ${id}`)
+    assert.is(error.message, `unknown Last-Event-ID ${id}`)
   }
   assert.not.ok(stream.isWhole)
 })

@@ -112,7 +112,7 @@ lists('a list without end is given up', async () => {
   const { _meta, tools } = await resultOf(client, 'tools/list')
   assert.equal(tools, [{ name: 'b_y' }])
   assert.equal(_meta, {
-    'gateway/failedTargets': [{ target: 'a', reason: "target 'a' has too long a list" }],
+    'gateway/failedTargets': [{ target: 'a', reason: "target 'a' sent a list that is too long" }],
   })
   assert.ok(MAX_LIST_PAGES < 100)
 })

@@ -50,7 +50,7 @@ test('drops lines that are no messages, and logs some without their content', as
   assert.equal(owner.params, [{ ready: true }])
   link.close()
   await family.logged('untold=13')
-  const lines = family.log.split('\n').filter((line) => line.includes('is no message'))
+  const lines = family.log.split('\n').filter((line) => line.includes('is not a JSON-RPC message'))
   assert.is(lines.length, 11)
   assert.match(
     lines[0]!,
@@ -115,9 +115,9 @@ test('fails requests while too much waits for a child that never reads', async (
   await until(() => owner.failures.length > 0, 'a failure')
   const [number, reason] = owner.failures[0]!
   assert.ok(number >= most && number <= most + 4, `${number} is the first to fail`)
-  assert.is(reason, `target 'one' does not read: ${MAX_STDIN_BYTES} bytes wait for it`)
+  assert.is(reason, `target 'one' does not read its stdin: ${MAX_STDIN_BYTES} bytes wait`)
   link.send(request(0))
-  await family.logged('a child does not read: notification dropped')
+  await family.logged('notification dropped: child does not read its stdin')
   assert.equal(owner.ends, [])
   assert.ok(bytesInFlight.unsent >= MAX_STDIN_BYTES, 'it is counted')
   link.kill()
@@ -157,7 +157,7 @@ test('hears nothing of a child it has closed but that', async (family) => {
   link.close()
   link.send(request(1))
   assert.equal(owner.ends, [], 'never from within the call')
-  assert.is(await owner.end(), `target 'one' was ended`)
+  assert.is(await owner.end(), `target 'one' was stopped`)
   await until(() => family.children.count === 0, 'the end of the child')
   assert.is(owner.messages.length, length)
   assert.is(owner.ends.length, 1)
@@ -167,7 +167,7 @@ test('can be closed by its owner in the middle of a read', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'flood')
   owner.onMessage = () => link.close()
-  assert.is(await owner.end(), `target 'one' was ended`)
+  assert.is(await owner.end(), `target 'one' was stopped`)
   assert.is(owner.messages.length, 1)
 })
 

@@ -143,7 +143,7 @@ children('ends all of them, and starts no more', async () => {
   assert.is(late, "target 'one' is not started: the gateway is stopping")
   await Promise.all(twice)
   for (const pid of family.pids) assert.not(isRunning(pid), `${pid} is left`)
-  for (const owner of owners) assert.is(await owner.end(), "target 'one' was ended")
+  for (const owner of owners) assert.is(await owner.end(), "target 'one' was stopped")
   await family.close()
 })
 

@@ -99,7 +99,7 @@ ending('kills every group at once when the gateway itself must go', async () => 
   const pids = [...family.pids, ...owners.map((owner) => Number(owner.params[0]!['pid']))]
   family.children.killAll()
   await family.close()
-  assert.equal(await owners[0]!.end(), `target 'one' was ended`)
+  assert.equal(await owners[0]!.end(), `target 'one' was stopped`)
   for (const pid of pids) await until(() => !isRunning(pid), `the end of ${pid}`)
 })
 

@@ -79,7 +79,7 @@ test('ends a paused child that is closed', async (family) => {
   owner.onMessage = () => link.pause()
   await owner.messageCount(1)
   link.close()
-  assert.is(await owner.end(), `target 'one' was ended`)
+  assert.is(await owner.end(), `target 'one' was stopped`)
   await until(() => family.children.count === 0, 'the end of the child')
   assert.not(isRunning(link.pid))
 })
