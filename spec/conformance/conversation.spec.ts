@@ -25,8 +25,8 @@ async function judge(steps: Step[], blocks: string[], kept: Kept = new Map()): P
     target,
     release: () => server.release(),
     signal: () => {},
-    told: nothing,
-    left: nothing,
+    waitForText: nothing,
+    waitForClosedBackends: nothing,
   }
   const conversation = new Conversation(around, kept)
   try {
@@ -91,8 +91,8 @@ conversation('waits for what others hear, log and leave, in the order of the blo
     target: { port: 1 },
     release: () => {},
     signal: () => {},
-    told: async (to: string, text: string) => void asked.push(`${to}: ${text}`),
-    left: async () => void asked.push('left'),
+    waitForText: async (to: string, text: string) => void asked.push(`${to}: ${text}`),
+    waitForClosedBackends: async () => void asked.push('left'),
   }
   const block = '> heard GET /\n> logged shutting down\n> left'
   await deadline(new Conversation(around, new Map()).request(block), WAIT_MS, 'the block')

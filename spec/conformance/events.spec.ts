@@ -1,12 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { areEvents, eventsFit, eventsIn, eventsOf } from '../../conformance/events.ts'
+import { areEvents, eventsFit, parseEvents, parseExpectedEvents } from '../../conformance/events.ts'
 import type { Kept } from '../../conformance/holes.ts'
 
-const plain = (text: string): unknown => eventsIn(text).map((event) => Object.fromEntries(event))
+const plain = (text: string): unknown => parseEvents(text).map((event) => Object.fromEntries(event))
 
 const fit = (expected: string, actual: string, kept?: Kept): boolean =>
-  eventsFit(eventsOf(expected), eventsIn(actual), kept)
+  eventsFit(parseExpectedEvents(expected), parseEvents(actual), kept)
 
 const events = suite('events')
 

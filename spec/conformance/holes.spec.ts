@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fits, fitsAtStart, fitsWithin, recall } from '../../conformance/holes.ts'
+import { fits, fitsAtStart, fitsWithin, insertKept } from '../../conformance/holes.ts'
 import type { Kept } from '../../conformance/holes.ts'
 
 const holes = suite('holes')
@@ -26,9 +26,9 @@ holes('keep what stood in them, by name and number', () => {
   const kept: Kept = new Map()
   assert.ok(fits('a=<session>, b=<session 2>', 'a=x-1, b=y-2', kept))
   assert.ok(fits('{"id":<id>}', '{"id":"a b"}', kept))
-  assert.is(recall('{{session}} {{session 2}} {{id}}', kept), 'x-1 y-2 "a b"')
+  assert.is(insertKept('{{session}} {{session 2}} {{id}}', kept), 'x-1 y-2 "a b"')
   assert.ok(fits('<session>', 'z', kept))
-  assert.is(recall('{{session 1}}', kept), 'z')
+  assert.is(insertKept('{{session 1}}', kept), 'z')
   assert.not(fits('<session>', 'with space', kept))
   assert.not(fits('<id>', 'true', kept))
 })
@@ -39,7 +39,7 @@ holes('of the same name and number hold the same', () => {
 })
 
 holes('leave what was not kept, for others to fill', () => {
-  assert.is(recall('{{port}} {{session}}', new Map()), '{{port}} {{session}}')
+  assert.is(insertKept('{{port}} {{session}}', new Map()), '{{port}} {{session}}')
 })
 
 holes.run()

@@ -1,12 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { differences, expectedOf } from '../../conformance/match.ts'
+import { differences, parseExpected } from '../../conformance/match.ts'
 import { readMessage } from '../../conformance/message.ts'
 
 function compare(expected: string, actual: string): string[] {
   const message = readMessage(actual, { role: 'response', hasEnded: true })
   assert.ok(message)
-  return differences(expectedOf(expected), message)
+  return differences(parseExpected(expected), message)
 }
 
 const HEAD = 'HTTP/1.1 200 OK\r\n'
@@ -22,10 +22,10 @@ match('names what is missing, wrong or too much', () => {
   const actual = `${HEAD}a: 1\r\nb: 2\r\n\r\nbody`
   assert.equal(compare(`HTTP/1.1 404 Not Found\r\na: 2\r\nc: 3\r\n\r\nother`, actual), [
     'start line "HTTP/1.1 200 OK", expected "HTTP/1.1 404 Not Found"',
-    'no field a: 2, but "1"',
-    'no field c: 3',
-    'field that is not expected: a: 1',
-    'field that is not expected: b: 2',
+    'missing header a: 2, found "1"',
+    'missing header c: 3',
+    'unexpected header a: 1',
+    'unexpected header b: 2',
     'body "body", expected "other"',
   ])
   assert.equal(compare(`${HEAD}<any>\r\n\r\nbody`, actual), [])
@@ -65,7 +65,7 @@ match('keeps what stood in a field', () => {
   const kept = new Map<string, string>()
   const message = readMessage(`${HEAD}a: s-1\r\n\r\n`, { role: 'response', hasEnded: true })
   assert.ok(message)
-  assert.equal(differences(expectedOf(`${HEAD}a: <session 2>\r\n\r\n`), message, kept), [])
+  assert.equal(differences(parseExpected(`${HEAD}a: <session 2>\r\n\r\n`), message, kept), [])
   assert.equal([...kept], [['session 2', 's-1']])
 })
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { backendScripts } from '../../conformance/backend.ts'
+import { parseBackendScripts } from '../../conformance/backend.ts'
 import { bytesOf, millisecondsOf, parseScript } from '../../conformance/script.ts'
 
 const bytes = (text: string): string => bytesOf(text.split('\n'))
@@ -49,7 +49,7 @@ script('reads durations', () => {
 })
 
 script('makes a backend wait for a request first and begin again', () => {
-  const [steps = []] = backendScripts('HTTP/1.1 204 No Content')
+  const [steps = []] = parseBackendScripts('HTTP/1.1 204 No Content')
   assert.equal(
     steps.map((step) => Object.keys(step)),
     [['wait'], ['send'], ['again']],
@@ -57,7 +57,7 @@ script('makes a backend wait for a request first and begin again', () => {
 })
 
 script('plays one script per connection', () => {
-  const kinds = backendScripts('> connection\n> close\n> connection\nHTTP/1.1 200 OK').map(
+  const kinds = parseBackendScripts('> connection\n> close\n> connection\nHTTP/1.1 200 OK').map(
     (steps) => steps.flatMap((step) => Object.keys(step)),
   )
   assert.equal(kinds, [['close'], ['wait', 'send', 'again']])
