@@ -1,4 +1,4 @@
-// What every client must find behind the gateway: each check speaks with the fixture, and passes without the gateway too.
+// Checks of SDK clients through the gateway: each check uses the fixture, and also passes without the gateway.
 
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'uvu'
@@ -11,7 +11,7 @@ const WAIT_MS = 30_000
 const CALLS_AT_ONCE = 20
 
 export interface Judging {
-  /** In front of what a check is called. */
+  /** The prefix of the names of items. */
   readonly label: string
   readonly connect: Connect
   readonly url: () => Promise<URL>
@@ -19,7 +19,7 @@ export interface Judging {
 
 type Use = (...clients: JudgeClient[]) => Promise<void>
 
-/** Opens a session for each name, and closes them all whatever happens. */
+/** Opens a session for each name, and always closes all of them. */
 export async function withClients(
   { connect, url }: Judging,
   names: string[],
@@ -152,13 +152,13 @@ async function checkListChanges(judge: JudgeClient): Promise<void> {
     await judge.told(`notifications/${list}/list_changed`)
 }
 
-/** Both number their requests from the same start, and both are answered and asked by servers that do. */
+/** Both clients and both servers number their requests from the same start. */
 async function checkTwo(ada: JudgeClient, bob: JudgeClient): Promise<void> {
   const talk = async (judge: JudgeClient, name: string): Promise<void> => {
     const { sample, root } = answersOf(name)
     const texts = Array.from({ length: CALLS_AT_ONCE }, (_x, at) => `${name} ${at}`)
     const echoes = texts.map(async (text, at) => {
-      // The later it is asked, the sooner it is answered.
+      // Later requests are answered sooner.
       const delayMs = CALLS_AT_ONCE - at
       assert.is((await judge.call('echo', { text, delayMs })).text, text)
     })

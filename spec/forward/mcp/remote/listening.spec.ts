@@ -1,4 +1,4 @@
-// The stream on which a Streamable HTTP target says what belongs to no request, and a reader that is slow.
+// The stand-alone stream of a Streamable HTTP target, and slow readers.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -40,7 +40,7 @@ async function begin(link: StreamableLink, ear: Ear): Promise<void> {
   ear.heard.length = 0
 }
 
-listening('opens the stream once the session has begun', async () => {
+listening('opens the stream once the session has started', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [
     [...HELLO, WAIT, { send: EVENTS + event(PROGRESS) }],
   ])
@@ -55,7 +55,7 @@ listening('opens the stream once the session has begun', async () => {
   await allClosed(backend, remote)
 })
 
-listening('opens a stream again that broke off, from where it was', async () => {
+listening('reopens a broken stream after the last event', async () => {
   const { backend, ear, link } = await linkTo(ways, [
     [...HELLO, WAIT, { send: EVENTS + RETRY + event(PROGRESS, 'e1') }, { close: true }],
     [WAIT, answer('409 Conflict', ''), WAIT, { send: EVENTS + RETRY }, { reset: true }],
@@ -67,7 +67,7 @@ listening('opens a stream again that broke off, from where it was', async () => 
   assert.equal(heardBy(backend, 'last-event-id').slice(2), ['GET /mcp', id, id, id])
 })
 
-listening('is content with a target that has no such stream', async () => {
+listening('accepts a target without a stand-alone stream', async () => {
   for (const status of ['405 Method Not Allowed', '404 Not Found', '401 Unauthorized']) {
     const { backend, ear, remote, link } = await linkTo(
       ways,
@@ -85,7 +85,7 @@ listening('is content with a target that has no such stream', async () => {
   }
 })
 
-listening('gives up on a stream that never brings anything', async () => {
+listening('stops reopening a stream without messages', async () => {
   const empty: Step[] = [WAIT, { send: EVENTS + RETRY }, { close: true }]
   const { backend, ear, link } = await linkTo(ways, [[...HELLO, ...empty], empty])
   await begin(link, ear)
@@ -95,7 +95,7 @@ listening('gives up on a stream that never brings anything', async () => {
   await backend.until((text) => text.split('GET /mcp').length === 35)
 })
 
-listening('starts afresh behind an event that was too long', async () => {
+listening('reopens without an event id after an event that was too long', async () => {
   const long = event(result(2, `"${'x'.repeat(2000)}"`), 'e2')
   const first = EVENTS + RETRY + event(PROGRESS, 'e1') + long
   const { backend, ear, link } = await linkTo(
@@ -132,46 +132,41 @@ listening('opens the stream of a new session when the old one expired', async ()
   )
 })
 
-listening(
-  'stops reading while the owner cannot take more, and delivers nothing from within a call',
-  async () => {
-    const burst = Buffer.from(
-      event(PROGRESS.replace('}', `,"x":"${'x'.repeat(8000)}"}`)).repeat(20),
-    )
-    const { backend, ear, link } = await linkTo(ways, [
-      [
-        WAIT,
-        { send: EVENTS },
-        { hold: true },
-        ...Array.from({ length: 120 }, () => ({ send: burst })),
-      ],
-      [WAIT, { hold: true }, json(result(3)), WAIT],
-    ])
-    link.send(request(2))
-    await backend.until((text) => text.includes('"id":2'))
-    link.send(request(3))
-    await backend.until((text) => text.includes('"id":3'))
-    const { socket } = backend.connections[0]!
-    link.pause()
-    backend.release()
-    backend.release()
-    // All of it is written, or as much as the two kernels hold.
-    await deadline(
-      stalled(() => socket.writableLength),
-      30_000,
-      'the backend to stall',
-    )
-    const waiting = socket.writableLength
-    assert.ok(waiting > 1_000_000, `${waiting} bytes wait`)
-    assert.equal(ear.heard, [])
-    link.resume()
-    assert.equal(ear.heard, [])
-    await ear.count(2401)
-    assert.is(ear.heard.filter((what) => what === `3: ${result(3)}`).length, 1)
-  },
-)
+listening('stops reading while it is paused, and delivers nothing inside a call', async () => {
+  const burst = Buffer.from(event(PROGRESS.replace('}', `,"x":"${'x'.repeat(8000)}"}`)).repeat(20))
+  const { backend, ear, link } = await linkTo(ways, [
+    [
+      WAIT,
+      { send: EVENTS },
+      { hold: true },
+      ...Array.from({ length: 120 }, () => ({ send: burst })),
+    ],
+    [WAIT, { hold: true }, json(result(3)), WAIT],
+  ])
+  link.send(request(2))
+  await backend.until((text) => text.includes('"id":2'))
+  link.send(request(3))
+  await backend.until((text) => text.includes('"id":3'))
+  const { socket } = backend.connections[0]!
+  link.pause()
+  backend.release()
+  backend.release()
+  // All of it is written, or as much as the two kernels buffer.
+  await deadline(
+    stalled(() => socket.writableLength),
+    30_000,
+    'the backend to stall',
+  )
+  const waiting = socket.writableLength
+  assert.ok(waiting > 1_000_000, `${waiting} bytes wait`)
+  assert.equal(ear.heard, [])
+  link.resume()
+  assert.equal(ear.heard, [])
+  await ear.count(2401)
+  assert.is(ear.heard.filter((what) => what === `3: ${result(3)}`).length, 1)
+})
 
-listening('leaves the rest where it is when the owner has enough again', async () => {
+listening('stops resuming when the owner pauses again', async () => {
   const stream: Step[] = [WAIT, { send: EVENTS + event(PROGRESS) }]
   const refusal: Step[] = [WAIT, answer('500 No', ''), { again: true }]
   const { backend, ear, link } = await linkTo(ways, [stream, stream, refusal])
@@ -180,7 +175,7 @@ listening('leaves the rest where it is when the owner has enough again', async (
     link.send(request(number))
     await backend.until((text) => text.includes(`"id":${number}`))
   }
-  // Refusals are told in any case: by then the streams have come, too.
+  // Refusals are always delivered: by then the streams have arrived, too.
   for (const number of [4, 5]) {
     link.send(request(number))
     await ear.count(number - 3)
@@ -193,7 +188,7 @@ listening('leaves the rest where it is when the owner has enough again', async (
   assert.equal(await ear.count(2), [`2: ${PROGRESS}`, `3: ${PROGRESS}`])
 })
 
-/** Waits until a number has stopped to change. */
+/** Waits until a number no longer changes. */
 async function stalled(value: () => number): Promise<void> {
   for (let same = 0, last = -1; same < 5; same = value() === last ? same + 1 : 0) {
     last = value()

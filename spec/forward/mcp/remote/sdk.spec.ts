@@ -1,4 +1,4 @@
-// Links against servers of the SDK, and against one that speaks HTTP/2.
+// Links to servers of the SDK, and to one with HTTP/2.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -34,7 +34,7 @@ async function begin(link: TargetLink, ear: Ear, version = '2025-06-18'): Promis
   ear.heard.length = 0
 }
 
-/** Ends it and sees that nothing is left on either side. */
+/** Closes the link and checks that no resource is left on either side. */
 async function end(
   link: TargetLink,
   ear: Ear,
@@ -60,7 +60,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 
-/** Number, and method or text of the result. */
+/** The number, and the method or text of the result. */
 function gist(heard: readonly string[]): string[] {
   return heard.map((what) => {
     const [, number, json] = /^(\d+): (.*)$/.exec(what) ?? []
@@ -79,7 +79,7 @@ function pong(ear: Ear): OutgoingMessage {
   return { bytes: Buffer.from(result(id)), number: 0, fields: [] }
 }
 
-sdk('carries calls, progress, questions and what comes unasked by event streams', async () => {
+sdk('carries calls, progress, server requests and notifications by event streams', async () => {
   const server = await SdkServer.start(stage)
   const [remote, ear] = [remoteAt(stage, server.port), new Ear()]
   const link = stage.add(new StreamableLink(remote, ear))
@@ -110,7 +110,7 @@ sdk('carries calls answered by JSON', async () => {
   await end(link, ear, remote, server)
 })
 
-sdk('comes back for an answer when the server hangs up before it', async () => {
+sdk('resumes when the server closes the stream before the answer', async () => {
   const server = await SdkServer.start(stage, { eventStore: new Events(), retryInterval: 100 })
   const [remote, ear] = [remoteAt(stage, server.port), new Ear()]
   const link = stage.add(new StreamableLink(remote, ear))
@@ -120,7 +120,7 @@ sdk('comes back for an answer when the server hangs up before it', async () => {
   await end(link, ear, remote, server)
 })
 
-sdk('learns that the server forgot the session, and begins another', async () => {
+sdk('starts a new session when the server has forgotten it', async () => {
   const server = await SdkServer.start(stage)
   const [remote, ear] = [remoteAt(stage, server.port), new Ear()]
   const link = stage.add(new StreamableLink(remote, ear))
@@ -160,7 +160,7 @@ sdk('carries many calls by one HTTP/2 connection', async () => {
       stream.respond({ ':status': 200, 'content-type': type })
       if (id % 2 === 0) return void stream.end(result(id))
       stream.write(event(PROGRESS))
-      // This one ends only because nobody listens any more.
+      // This one ends only because the client disconnects.
       stream.write(event(result(id)))
     })
   })

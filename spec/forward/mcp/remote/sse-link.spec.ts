@@ -37,13 +37,13 @@ function endpoint(address: string): string {
   return `event: endpoint\ndata: ${address}\n\n`
 }
 
-/** A stream that names this address, then says this when it is let go on. */
+/** A stream that sends this endpoint, then this text when it is released. */
 function stream(address: string, ...said: string[]): Step[] {
   const rest = said.flatMap((text): Step[] => [{ hold: true }, { send: text }])
   return [WAIT, { send: EVENTS + endpoint(address) }, ...rest]
 }
 
-legacy('sends messages where the stream says, and hears their answers on it', async () => {
+legacy('posts messages to the endpoint, and gets the answers on the stream', async () => {
   const script = stream('/messages?session=1', event(PROGRESS) + event(result(1)))
   const { backend, ear, remote, link } = await linkTo(ways, [script, TAKES], SSE)
   link.send(request(1, 'initialize', [['x-user', 'ann']]))
@@ -60,7 +60,7 @@ legacy('sends messages where the stream says, and hears their answers on it', as
   await allClosed(backend, remote)
 })
 
-legacy('resolves the address against its own', async () => {
+legacy('resolves the endpoint against its own URL', async () => {
   const cases = [
     ['messages', 'POST /a/messages'],
     ['../m?s=1#x', 'POST /m?s=1'],
@@ -77,7 +77,7 @@ legacy('resolves the address against its own', async () => {
   }
 })
 
-legacy("sends nothing to an address that is not the target's own", async () => {
+legacy('sends nothing to an endpoint on another origin', async () => {
   const foreign = [
     'http://127.0.0.1:1/m',
     'https://127.0.0.1/m',
@@ -102,7 +102,7 @@ legacy('puts the credential into every request', async () => {
   assert.equal(heardBy(backend), ['GET /a/sse?k=v', 'POST /m?s=1&k=v'])
 })
 
-legacy('reads the stream however it is split', async () => {
+legacy('reads the stream at every split', async () => {
   const bytes = Buffer.from(EVENTS + endpoint('/m') + event(result(1, '"ä"')))
   const all = [...splits(bytes)].filter((_chunks, at) => at < 2 || at % 11 === 0)
   for (const chunks of all) {
@@ -127,7 +127,7 @@ legacy('lets nothing overtake notifications/initialized', async () => {
   await backend.until((text) => text.includes('"id":2'))
 })
 
-legacy('hands over what the target said instead of a stream', async () => {
+legacy('delivers the HTTP error that the target sent instead of a stream', async () => {
   const refusal = answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')
   const { ear, link } = await linkTo(ways, [[WAIT, refusal]], SSE)
   link.send(request(1, 'initialize'))
@@ -136,7 +136,7 @@ legacy('hands over what the target said instead of a stream', async () => {
   assert.is(contentOf(ear.replies[0]!), 'no token')
 })
 
-legacy('is gone with its stream', async () => {
+legacy('closes when its stream ends', async () => {
   const cases: [string, Step[]][] = [
     ['did not answer with an event stream', [answer('200 OK', 'content-type: text/html', 'x')]],
     ['ended its event stream', [{ send: EVENTS + endpoint('/m') }, { close: true }]],
@@ -159,7 +159,7 @@ legacy('is gone with its stream', async () => {
   }
 })
 
-legacy('tells of a message that was not taken, and stands', async () => {
+legacy('reports a rejected message and stays open', async () => {
   const posts: Step[] = [WAIT, answer('413 Too Large', '', 'x'), WAIT, { reset: true }]
   const { ear, link } = await linkTo(ways, [stream('/m', event(result(4))), posts, TAKES], SSE)
   link.send(request(2))
@@ -167,7 +167,7 @@ legacy('tells of a message that was not taken, and stands', async () => {
   assert.is(contentOf(ear.replies[0]!), 'x')
 })
 
-legacy('keeps what waits for the address within bounds', async () => {
+legacy('bounds the messages that wait for the endpoint', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, { send: EVENTS }]], SSE)
   for (let number = 1; number <= 1_025; number++) link.send(request(number))
   assert.equal(ear.heard, [])

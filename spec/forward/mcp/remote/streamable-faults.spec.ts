@@ -1,4 +1,4 @@
-// Streamable HTTP targets that refuse, break off, forget their sessions or say too much.
+// Streamable HTTP targets that refuse, disconnect, forget their sessions or send too much.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -32,7 +32,7 @@ faults.after.each(() => stage.clear())
 
 const ways = { stage, Link: StreamableLink }
 
-/** What a link says of one request that this is the answer to. */
+/** The event of a link for one request with this response. */
 async function toldOf(steps: Step[], options: RemoteOptions = {}): Promise<string> {
   const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, ...steps]], options)
   link.send(request(7))
@@ -43,7 +43,7 @@ async function toldOf(steps: Step[], options: RemoteOptions = {}): Promise<strin
   return ear.heard[0]!
 }
 
-faults('hands over what the target said instead of an answer', async () => {
+faults('delivers the HTTP error that the target sent instead of an answer', async () => {
   const { ear, link } = await linkTo(ways, [
     [WAIT, answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')],
   ])
@@ -63,7 +63,7 @@ faults('follows no redirect', async () => {
   assert.equal(heardBy(backend), ['POST /mcp'])
 })
 
-faults('says nothing of a refused notification, and uses its connection again', async () => {
+faults('ignores a refused notification, and reuses its connection', async () => {
   const { backend, ear, link } = await linkTo(
     ways,
     [[WAIT, answer('500 Oops', '', 'sorry'), WAIT, json(result(7))]],
@@ -75,7 +75,7 @@ faults('says nothing of a refused notification, and uses its connection again', 
   assert.equal(await ear.count(1), [`7: ${result(7)}`])
 })
 
-faults('tells what is wrong with an answer', async () => {
+faults('reports why a response is invalid', async () => {
   const type = 'content-type: application/json'
   const cases: [string, Step[]][] = [
     ['sent an invalid response: not valid JSON', [json('{"jsonrpc"')]],
@@ -101,7 +101,7 @@ faults('tells what is wrong with an answer', async () => {
   for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
 })
 
-faults('hands on what came before a stream was cut, and then that there is no answer', async () => {
+faults('delivers the messages before a cut of the stream, then the failure', async () => {
   const said = event(PROGRESS) + 'data: {"jsonrpc"'
   const { ear, link } = await linkTo(ways, [
     [
@@ -117,14 +117,14 @@ faults('hands on what came before a stream was cut, and then that there is no an
   ])
 })
 
-faults('gives a stream up that is silent for too long', async () => {
+faults('ends a stream that is silent for too long', async () => {
   assert.is(
     await toldOf([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
     "failed 7: target 'x' was silent on its event stream for too long (config.backend.bodyIdleTimeout)",
   )
 })
 
-faults('bounds a message, whatever it comes in', async () => {
+faults('bounds a message in JSON and in events', async () => {
   const long = result(7, `"${'x'.repeat(2000)}"`)
   const told =
     "failed 7: target 'x' sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)"
@@ -141,13 +141,13 @@ faults('bounds a message, whatever it comes in', async () => {
   assert.is(await toldOf([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }), `7: ${fits}`)
 })
 
-faults('passes over events that are no messages', async () => {
+faults('skips events that are not messages', async () => {
   const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
   const told = await toldOf([{ send: EVENTS + stream + event(result(7)) }])
   assert.is(told, `7: ${result(7)}`)
 })
 
-faults('resumes an answer that broke off behind an event with an id', async () => {
+faults('resumes an answer that broke after an event with an id', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [
     [WAIT, { send: `${EVENTS}retry: 0\nid: a 1\ndata:\n\n` }, { close: true }],
     [WAIT, { send: EVENTS + event(PROGRESS, 'a2') }, { reset: true }],
@@ -164,7 +164,7 @@ faults('resumes an answer that broke off behind an event with an id', async () =
   await allClosed(backend, remote)
 })
 
-faults('gives an answer up that cannot be resumed', async () => {
+faults('fails an answer that cannot be resumed', async () => {
   const broken: Step[] = [
     WAIT,
     { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` },
@@ -180,7 +180,7 @@ faults('gives an answer up that cannot be resumed', async () => {
   await allClosed(backend, remote)
 })
 
-faults('does not resume by an id that fits in no header', async () => {
+faults('does not resume with an id that is not a valid header value', async () => {
   const told = await toldOf([{ send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` }, { close: true }])
   assert.is(told, "failed 7: target 'x' ended its event stream")
 })
@@ -199,7 +199,7 @@ faults('forgets an answer that waits to be resumed', async () => {
   assert.equal(heardBy(backend), ['POST /mcp', 'POST /mcp'])
 })
 
-faults('tells of a session that has expired, and begins another', async () => {
+faults('reports an expired session, and starts another', async () => {
   const { backend, ear, link } = await linkTo(ways, [
     [
       ...[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, answer('404 Not Found', '', 'gone')],
@@ -229,7 +229,7 @@ faults('tells of a session that has expired, and begins another', async () => {
   ])
 })
 
-faults('sends a request again that an older session was too late for', async () => {
+faults('sends a request of an expired session again to the new one', async () => {
   const gone = answer('404 Not Found', '')
   const { backend, ear, link } = await linkTo(ways, [
     [WAIT, WELCOME, WAIT, ACCEPTED, WAIT, { hold: true }, gone, WAIT, json(result(5))],
@@ -251,11 +251,11 @@ faults('sends a request again that an older session was too late for', async () 
   assert.equal(ear.heard[1], 'expired 3')
 })
 
-faults('takes a 404 for what it is where there is no session', async () => {
+faults('treats a 404 without a session as an error', async () => {
   assert.is(await toldOf([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
 })
 
-faults('leaves it to the next request to find a session expired', async () => {
+faults('leaves it to the next request to report an expired session', async () => {
   const gone = answer('404 Not Found', '')
   const { backend, ear, link } = await linkTo(
     ways,
@@ -271,7 +271,7 @@ faults('leaves it to the next request to find a session expired', async () => {
   assert.is((await ear.count(2))[1], 'expired 2')
 })
 
-faults('keeps what waits for the handshake within bounds, and all under way', async () => {
+faults('bounds the messages that wait for the handshake, and all in flight', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [[WAIT]], { poolMaxSize: 1 })
   for (let number = 1; number <= 1024; number++) link.send(request(number))
   link.send(request(1025))

@@ -33,7 +33,7 @@ const ways = { stage, Link: StreamableLink }
 
 const HELLO: Step[] = [WAIT, WELCOME, WAIT, ACCEPTED]
 
-streamable('posts a message and hands on the JSON that answers it', async () => {
+streamable('posts a message and delivers the JSON answer', async () => {
   const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(7, '{"a":1}'))]])
   link.send(request(7, 'ping', [['x-user', 'ann']]))
   assert.equal(await ear.count(1), [`7: ${result(7, '{"a":1}')}`])
@@ -46,13 +46,13 @@ streamable('posts a message and hands on the JSON that answers it', async () => 
   )
 })
 
-streamable('hands on each message of a batch', async () => {
+streamable('delivers each message of a batch', async () => {
   const { ear, link } = await linkTo(ways, [[WAIT, json(`[${PROGRESS}, ${result(7)}]`)]])
   link.send(request(7))
   assert.equal(await ear.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
 })
 
-streamable('reads JSON and events however they are split', async () => {
+streamable('reads JSON and events at every split', async () => {
   const said = result(7, '"ä"')
   const stream = Buffer.from(`: hello\n\n${event(PROGRESS)}${event(said)}`)
   const apart = (content: Buffer): string =>
@@ -72,7 +72,7 @@ streamable('reads JSON and events however they are split', async () => {
   }
 })
 
-streamable('keeps to the order of initialize, initialized and the rest', async () => {
+streamable('sends initialize, initialized and other messages in this order', async () => {
   const { backend, ear, link } = await linkTo(ways, [
     [WAIT, WELCOME, WAIT, { hold: true }, ACCEPTED, WAIT, json(result(2)), WAIT, json(result(3))],
   ])
@@ -95,7 +95,7 @@ streamable('keeps to the order of initialize, initialized and the rest', async (
   ])
 })
 
-streamable('goes on when the notification is not taken', async () => {
+streamable('continues when the notification is rejected', async () => {
   const { ear, link } = await linkTo(ways, [
     [WAIT, WELCOME, WAIT, answer('400 Bad Request', ''), WAIT, json(result(2))],
   ])
@@ -106,7 +106,7 @@ streamable('goes on when the notification is not taken', async () => {
   assert.is((await ear.count(2))[1], `2: ${result(2)}`)
 })
 
-streamable('takes no version for a header that is none', async () => {
+streamable('does not use an invalid version as a header', async () => {
   const { backend, ear, link } = await linkTo(ways, [
     [WAIT, json(result(1, '{"protocolVersion":"1\\r\\nx-evil: 1"}')), WAIT, ACCEPTED],
   ])
@@ -118,34 +118,37 @@ streamable('takes no version for a header that is none', async () => {
   assert.not.match(backend.received, 'mcp-protocol-version')
 })
 
-streamable('applies the policies of the target, and its own fields above all', async () => {
-  const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]], {
-    path: '/a?b=c',
-    auth: { kind: 'header', name: 'Authorization', prefix: 'Bearer ', key: new Secret('key') },
-    requestHeaderModifier: {
-      add: [['x-b', '2']],
-      set: [
-        ['x-a', '2'],
-        ['content-type', 'text/plain'],
-      ],
-      remove: ['x-c'],
-    },
-  })
-  const fields = [
-    ['x-a', '1'],
-    ['x-b', '1'],
-    ['x-c', '1'],
-    ['authorization', 'Bearer client'],
-  ] as const
-  link.send(request(1, 'ping', fields))
-  await ear.count(1)
-  const names = ['x-a', 'x-b', 'x-c', 'authorization', 'content-type']
-  assert.equal(heardBy(backend, ...names), [
-    'POST /a?b=c x-a: 2 x-b: 1 x-b: 2 authorization: Bearer key content-type: application/json',
-  ])
-})
+streamable(
+  'applies the policies of the target, which cannot override its own headers',
+  async () => {
+    const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]], {
+      path: '/a?b=c',
+      auth: { kind: 'header', name: 'Authorization', prefix: 'Bearer ', key: new Secret('key') },
+      requestHeaderModifier: {
+        add: [['x-b', '2']],
+        set: [
+          ['x-a', '2'],
+          ['content-type', 'text/plain'],
+        ],
+        remove: ['x-c'],
+      },
+    })
+    const fields = [
+      ['x-a', '1'],
+      ['x-b', '1'],
+      ['x-c', '1'],
+      ['authorization', 'Bearer client'],
+    ] as const
+    link.send(request(1, 'ping', fields))
+    await ear.count(1)
+    const names = ['x-a', 'x-b', 'x-c', 'authorization', 'content-type']
+    assert.equal(heardBy(backend, ...names), [
+      'POST /a?b=c x-a: 2 x-b: 1 x-b: 2 authorization: Bearer key content-type: application/json',
+    ])
+  },
+)
 
-streamable('puts a credential into the query, or leaves the client its own', async () => {
+streamable('adds a credential to the query, or forwards that of the client', async () => {
   const auths = [
     { kind: 'query', name: 'api key', key: new Secret('a&b') },
     { kind: 'passthrough' },
@@ -159,7 +162,7 @@ streamable('puts a credential into the query, or leaves the client its own', asy
   }
 })
 
-streamable('uses connections again, also behind event streams and notifications', async () => {
+streamable('reuses connections, also after event streams and notifications', async () => {
   const chunked = 'HTTP/1.1 202 Accepted\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'
   const { backend, ear, link } = await linkTo(ways, [
     [WAIT, WELCOME, WAIT, { send: chunked }, WAIT, events(event(result(2))), WAIT, json(result(3))],
@@ -174,7 +177,7 @@ streamable('uses connections again, also behind event streams and notifications'
   assert.is(backend.connections.length, 1)
 })
 
-streamable('ends a stream that does not end behind its answer', async () => {
+streamable('ends a stream that stays open after its answer', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [
     [WAIT, { send: EVENTS + event(result(2)) }],
   ])
@@ -184,7 +187,7 @@ streamable('ends a stream that does not end behind its answer', async () => {
   assert.is(ear.heard.length, 1)
 })
 
-streamable('forgets a request together with its connection', async () => {
+streamable('drops a request together with its connection', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [
     [WAIT, { send: EVENTS + event(PROGRESS) }, { hold: true }, { send: event(result(2)) }],
     [WAIT, json(result(3))],
@@ -208,7 +211,7 @@ streamable('carries many requests at once, each answer with its own number', asy
   assert.equal(await ear.count(3), [`2: ${result(2)}`, `1: ${PROGRESS}`, `1: ${result(1)}`])
 })
 
-streamable('says goodbye to a session and leaves nothing open', async () => {
+streamable('deletes the session and leaves nothing open', async () => {
   const { backend, ear, link } = await linkTo(ways, [HELLO, [WAIT, ACCEPTED]])
   link.send(request(1, 'initialize'))
   await ear.count(1)
@@ -227,7 +230,7 @@ streamable('says goodbye to a session and leaves nothing open', async () => {
   assert.is(ear.heard.length, 2)
 })
 
-streamable('says no goodbye where there was no session', async () => {
+streamable('sends no DELETE without a session', async () => {
   const { backend, ear, link } = await linkTo(ways, [[WAIT, json(result(1))]])
   link.send(request(1, 'initialize'))
   await ear.count(1)
@@ -236,7 +239,7 @@ streamable('says no goodbye where there was no session', async () => {
   assert.equal(heardBy(backend), ['POST /mcp'])
 })
 
-streamable('hears nothing of what a notification brings', async () => {
+streamable('ignores the response to a notification', async () => {
   const { backend, ear, remote, link } = await linkTo(ways, [
     [WAIT, { send: EVENTS + event(PROGRESS) }],
     [WAIT, json(PROGRESS)],

@@ -1,4 +1,4 @@
-// How sessions end: by time, by a client that is gone, whenever it left.
+// How sessions end: after an idle time, or after the client disconnected.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,7 +35,7 @@ async function noChildLeft(gateway: { lines: Line[] }): Promise<void> {
   await until(() => !pids.some(isRunning), 'every child to end')
 }
 
-ending('an idle session ends after its time, with its child', async () => {
+ending('an idle session ends after its TTL, with its child', async () => {
   const [gateway, client] = await begin(stage, { limits: 'sessionTtl: 1s, goneTtl: 10s' })
   assert.is(await reasonOf(gateway), 'idle')
   await noChildLeft(gateway)
@@ -44,7 +44,7 @@ ending('an idle session ends after its time, with its child', async () => {
   assert.equal((await answer.only())['id'], 1)
 })
 
-ending('a session in use, with a call or an open stream, does not', async () => {
+ending('a session with a call or an open stream does not end', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const [session] = sessionsOf(gateway)
   const { sessionTtl } = session!.group.limits
@@ -63,13 +63,13 @@ ending('a session in use, with a call or an open stream, does not', async () => 
   assert.is(await reasonOf(gateway), 'idle')
 })
 
-ending('a client that closed its stream for good is given less time', async () => {
+ending('a session whose client closed its stream ends earlier', async () => {
   const [gateway, client] = await beginOpenly(stage)
   const [session] = sessionsOf(gateway)
   const { goneTtl } = session!.group.limits
   session!.sweep(performance.now() + goneTtl * 2)
   assert.is(session!.state, 'open')
-  // One that comes back in time keeps it.
+  // A client that returns in time keeps its session.
   for (let i = 0; i < 2; i++) {
     const stream = await client.listen()
     session!.sweep(performance.now() + goneTtl * 2)
@@ -83,7 +83,7 @@ ending('a client that closed its stream for good is given less time', async () =
   await noChildLeft(gateway)
 })
 
-ending('a client that leaves during initialize leaves no session and no child', async () => {
+ending('a client that disconnects during initialize leaves no session and no child', async () => {
   for (const targets of [
     [puppet('one', '--greeting', 'never')],
     [puppet('one', '--greeting', 'never'), server('two')],
@@ -99,7 +99,7 @@ ending('a client that leaves during initialize leaves no session and no child', 
   }
 })
 
-ending('vanishing in every phase leaves neither calls nor channels behind', async () => {
+ending('a client that disconnects in any phase leaves no calls or channels', async () => {
   const [gateway, client] = await beginOpenly(stage, { targets: [puppet('one')] })
   const [session] = sessionsOf(gateway)
   const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}\n'
@@ -121,7 +121,7 @@ ending('vanishing in every phase leaves neither calls nor channels behind', asyn
   assert.equal(sessionsOf(gateway), [])
 })
 
-ending('two deletes, and calls behind one, are harmless', async () => {
+ending('a second DELETE, and calls after a DELETE, are harmless', async () => {
   const [gateway, client] = await begin(stage)
   const answers = await Promise.all([client.delete(), client.delete(), client.ask('ping')])
   const statuses = answers.map(({ status }) => status)

@@ -35,7 +35,7 @@ test('reads a text that is not UTF-8 with replacement characters', async (family
   assert.equal(owner.params, [{ text: 'gr\ufffdn' }])
 })
 
-test('takes a batch apart', async (family) => {
+test('splits a batch into its messages', async (family) => {
   const owner = new Owner()
   family.open(owner, 'batch')
   await owner.messageCount(2)
@@ -43,7 +43,7 @@ test('takes a batch apart', async (family) => {
   await family.logged('reason="not a JSON-RPC message: expected an object"')
 })
 
-test('drops lines that are no messages, and logs some without their content', async (family) => {
+test('drops lines that are not messages, and logs some without their content', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'banner', '20')
   await owner.messageCount(1)
@@ -75,7 +75,7 @@ test('fails a call at once when the child is killed in the middle of it', async 
   assert.equal(owner.failures, [])
 })
 
-test('tells the code of a child that exits', async (family) => {
+test('reports the exit code of a child', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'exit', '3')
   assert.is(await owner.end(), `target 'one' exited with code 3`)
@@ -83,7 +83,7 @@ test('tells the code of a child that exits', async (family) => {
   assert.is(link.state, 'ended')
 })
 
-test('delivers what was said before the exit, and half a line is none', async (family) => {
+test('delivers the messages before the exit, but not an incomplete line', async (family) => {
   const owner = new Owner()
   family.open(owner, 'half')
   assert.is(await owner.end(), `target 'one' exited with code 0`)
@@ -125,7 +125,7 @@ test('fails requests while too much waits for a child that never reads', async (
 })
 
 test(
-  'takes one message of any size when nothing waits',
+  'accepts one message of any size when nothing waits',
   async (family) => {
     const owner = new Owner()
     const link = family.open(owner, 'echo')
@@ -137,7 +137,7 @@ test(
   { maxMessageBytes: 3 * MAX_STDIN_BYTES },
 )
 
-test('ends a child that has closed its input or its output', async (family) => {
+test('ends a child that has closed its stdin or stdout', async (family) => {
   const [shut, mute] = [new Owner(), new Owner()]
   const link = family.open(shut, 'shut')
   family.open(mute, 'mute')
@@ -148,7 +148,7 @@ test('ends a child that has closed its input or its output', async (family) => {
   await until(() => family.children.count === 0, 'the end of both')
 })
 
-test('hears nothing of a child it has closed but that', async (family) => {
+test('reports only the end of a child that it has closed', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'flood')
   await owner.messageCount(1)

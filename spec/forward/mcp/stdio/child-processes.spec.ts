@@ -6,7 +6,7 @@ import type { StdioTarget } from '../../../../lib/forward/mcp/stdio/start-child.
 import { Folder } from '../../../support/folder.ts'
 import { Family, NEVER, Owner, familyTests, isRunning, request, targetOf, until } from './owner.ts'
 
-/** What the fixture's tool `env` says. */
+/** The answer of the fixture's tool `env`. */
 async function envOf(family: Family, target: StdioTarget, name?: string): Promise<string> {
   const owner = new Owner()
   const link = family.run(owner, target)
@@ -21,7 +21,7 @@ const children = suite('children')
 const test = familyTests(children)
 
 test(
-  'says what is known of each, and logs its start and its end',
+  'describes each child, and logs its start and end',
   async (family) => {
     const owner = new Owner()
     const link = family.open(owner, 'stderr', '1')
@@ -63,7 +63,7 @@ test(
   { maxChildren: 2 },
 )
 
-test('tells why a command cannot be started, and nothing of it counts', async (family) => {
+test('reports why a command cannot be started, and does not count it', async (family) => {
   const commands = [
     ['no-such-command', 'spawn no-such-command ENOENT'],
     ['/', 'spawn / EACCES'],
@@ -94,7 +94,7 @@ test('prints no argument and no variable when it cannot start', async (family) =
   assert.not.match(family.log + owner.ends.join(), 'hush')
 })
 
-test('hands on the environment and what the target adds to it', async (family) => {
+test('passes on the environment and the variables of the target', async (family) => {
   const target = { ...targetOf('mcp-server'), env: { TOKEN: new Secret('hush') } }
   assert.is(await envOf(family, target, 'TOKEN'), 'hush')
   assert.is(await envOf(family, target, 'PATH'), process.env['PATH'])
@@ -102,7 +102,7 @@ test('hands on the environment and what the target adds to it', async (family) =
   assert.not.match(family.log, 'hush')
 })
 
-test('hands on nothing else where the environment is to be clear', async (family) => {
+test('passes on only the variables of the target with clearEnv', async (family) => {
   const target = { ...targetOf('mcp-server'), env: { TOKEN: new Secret('x') }, clearEnv: true }
   assert.is(await envOf(family, target), 'TOKEN')
 })
@@ -122,7 +122,7 @@ test('finds a command in the PATH of the gateway that the child does not get', a
   }
 })
 
-test('passes arguments as they are, for no shell looks at them', async (family) => {
+test('passes arguments unchanged, without a shell', async (family) => {
   const owner = new Owner()
   const link = family.run(owner, targetOf('mcp-server', ['--name', '$(id) `id` "; exit 4 #']))
   link.send(request(1, 'initialize'))
@@ -130,7 +130,7 @@ test('passes arguments as they are, for no shell looks at them', async (family) 
   assert.match(owner.messages[0]!, JSON.stringify('$(id) `id` "; exit 4 #'))
 })
 
-children('ends all of them, and starts no more', async () => {
+children('ends all children, and starts no more', async () => {
   const family = new Family()
   const owners = ['echo', 'deaf', 'stubborn', 'fork', 'flood'].map((way) => {
     const owner = new Owner()

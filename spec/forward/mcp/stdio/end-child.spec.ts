@@ -7,7 +7,7 @@ import { Family, NEVER, Owner, QUICK, familyTests, isRunning, until } from './ow
 const ending = suite('ending')
 const test = familyTests(ending)
 
-ending('a child that reads its input ends without a signal', async () => {
+ending('a child that reads its stdin ends without a signal', async () => {
   const family = new Family({}, NEVER)
   const owner = new Owner()
   const link = family.open(owner, 'banner')
@@ -18,7 +18,7 @@ ending('a child that reads its input ends without a signal', async () => {
   assert.equal([link.exitCode, link.exitSignal, link.state], [0, null, 'ended'])
 })
 
-test('a child that ignores the end of its input is sent SIGTERM', async (family) => {
+test('a child that ignores the end of its stdin is sent SIGTERM', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'deaf')
   await owner.messageCount(1)
@@ -44,7 +44,7 @@ test('a child that ignores SIGTERM, too, is killed', async (family) => {
 })
 
 test(
-  'what a wrapper has started ends with it, and counts until then',
+  'the processes of a wrapper end with it, and are counted until then',
   async (family) => {
     const owner = new Owner()
     const link = family.open(owner, 'fork')
@@ -63,7 +63,7 @@ test(
   { ...QUICK, stdin: 1_500 },
 )
 
-test('a wrapper that dies takes with it what holds its output', async (family) => {
+test('the descendants of a dead wrapper that hold its stdout are ended', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'fork', '5')
   await until(() => link.exitCode !== null, 'the exit of the wrapper')
@@ -73,7 +73,7 @@ test('a wrapper that dies takes with it what holds its output', async (family) =
   await until(() => !isRunning(Number(pid ?? 0)), 'the end of the grandchild')
 })
 
-test('a descendant in another group holds neither the end nor a pipe of ours', async (family) => {
+test('a descendant in another group delays neither the end nor the close of our pipes', async (family) => {
   const owner = new Owner()
   const link = family.open(owner, 'escape', '60000')
   await owner.messageCount(1)
@@ -90,7 +90,7 @@ test('a descendant in another group holds neither the end nor a pipe of ours', a
   await until(() => !isRunning(descendant), 'its own end')
 })
 
-ending('kills every group at once when the gateway itself must go', async () => {
+ending('kills every group at once when the gateway exits', async () => {
   const family = new Family({}, NEVER)
   const owners = [new Owner(), new Owner()]
   family.open(owners[0]!, 'stubborn')
@@ -105,7 +105,7 @@ ending('kills every group at once when the gateway itself must go', async () => 
 
 ending('gives up on a process that cannot be killed', async () => {
   const over = new Promise<void>((resolve) => {
-    // There is no such group, so nobody ever tells that its leader is gone.
+    // There is no such group, so the exit of its leader is never reported.
     new ChildTermination(2 ** 30, { stdin: 10, term: 10, drain: 10 }, resolve).inputClosed()
   })
   await deadline(over, 30_000, 'the end of the ending')
