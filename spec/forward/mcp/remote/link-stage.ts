@@ -63,46 +63,46 @@ export function remoteAt(
 }
 
 /** Records the events of a link as text, in order; `on` may react at once. */
-export class Ear implements TargetLinkOwner {
+export class LinkRecorder implements TargetLinkOwner {
   readonly label = 'spec'
-  readonly heard: string[] = []
+  readonly recorded: string[] = []
   readonly replies: Reply[] = []
-  on: (what: string) => void = () => {}
+  on: (event: string) => void = () => {}
   #wake: (() => void)[] = []
 
   received(message: RpcMessage, number: number): void {
-    this.#note(`${number}: ${message.bytes.toString()}`)
+    this.#record(`${number}: ${message.bytes.toString()}`)
   }
 
   failed(number: number, reason: string, reply: Reply | null): void {
     if (reply !== null) this.replies.push(reply)
-    this.#note(`failed ${number}: ${reason}`)
+    this.#record(`failed ${number}: ${reason}`)
   }
 
   closed(reason: string): void {
-    this.#note(`closed: ${reason}`)
+    this.#record(`closed: ${reason}`)
   }
 
   expired(number: number): void {
-    this.#note(`expired ${number}`)
+    this.#record(`expired ${number}`)
   }
 
   /** Waits for this many events. */
   async count(count: number): Promise<string[]> {
-    while (this.heard.length < count) {
-      const heard = new Promise<void>((resolve) => this.#wake.push(resolve))
-      const last = this.heard.slice(-3).map((what) => what.slice(0, 200))
-      await deadline(heard, WAIT_MS, `${count} calls; the last were ${JSON.stringify(last)}`)
+    while (this.recorded.length < count) {
+      const recorded = new Promise<void>((resolve) => this.#wake.push(resolve))
+      const last = this.recorded.slice(-3).map((event) => event.slice(0, 200))
+      await deadline(recorded, WAIT_MS, `${count} calls; the last were ${JSON.stringify(last)}`)
     }
-    return this.heard
+    return this.recorded
   }
 
-  #note(what: string): void {
-    this.heard.push(what)
-    const woken = this.#wake
+  #record(event: string): void {
+    this.recorded.push(event)
+    const waiting = this.#wake
     this.#wake = []
-    for (const wake of woken) wake()
-    this.on(what)
+    for (const wake of waiting) wake()
+    this.on(event)
   }
 }
 
@@ -176,7 +176,7 @@ export function events(...all: string[]): Step {
 export const WELCOME = json(result(1, '{"protocolVersion":"2025-06-18"}'), '\r\nmcp-session-id: s1')
 
 /** The requests at a backend, each as its first line and the named headers. */
-export function heardBy(backend: Backend, ...names: string[]): string[] {
+export function requestsAt(backend: Backend, ...names: string[]): string[] {
   return backend.connections.flatMap(({ received }) => {
     const heads = received.split(/(?=(?:POST|GET|DELETE) \/)/)
     return heads
@@ -203,10 +203,10 @@ export async function linkTo<T extends TargetLink>(
   }: { stage: Stage; Link: new (remote: RemoteTargetContext, owner: TargetLinkOwner) => T },
   scripts: Step[][],
   options: RemoteOptions = {},
-): Promise<{ backend: Backend; ear: Ear; remote: RemoteTargetContext; link: T }> {
+): Promise<{ backend: Backend; recorder: LinkRecorder; remote: RemoteTargetContext; link: T }> {
   const backend = await stage.backend(...scripts)
-  const ear = new Ear()
+  const recorder = new LinkRecorder()
   const remote = remoteAt(stage, backend.port, options)
-  const link = stage.add(new Link(remote, ear))
-  return { backend, ear, remote, link }
+  const link = stage.add(new Link(remote, recorder))
+  return { backend, recorder, remote, link }
 }

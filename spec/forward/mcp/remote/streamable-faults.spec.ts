@@ -17,7 +17,7 @@ import {
   allClosed,
   answer,
   event,
-  heardBy,
+  requestsAt,
   json,
   linkTo,
   notification,
@@ -30,49 +30,49 @@ const faults = suite('forward/mcp/remote/streamable-faults')
 const stage = new Stage()
 faults.after.each(() => stage.clear())
 
-const ways = { stage, Link: StreamableLink }
+const linkSetup = { stage, Link: StreamableLink }
 
 /** The event of a link for one request with this response. */
-async function toldOf(steps: Step[], options: RemoteOptions = {}): Promise<string> {
-  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT, ...steps]], options)
+async function recordFailure(steps: Step[], options: RemoteOptions = {}): Promise<string> {
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [[WAIT, ...steps]], options)
   link.send(request(7))
-  await ear.count(1)
+  await recorder.count(1)
   link.close()
   await allClosed(backend, remote)
-  assert.is((await ear.count(2))[1], "closed: the link to target 'x' was closed")
-  return ear.heard[0]!
+  assert.is((await recorder.count(2))[1], "closed: the link to target 'x' was closed")
+  return recorder.recorded[0]!
 }
 
 faults('delivers the HTTP error that the target sent instead of an answer', async () => {
-  const { ear, link } = await linkTo(ways, [
+  const { recorder, link } = await linkTo(linkSetup, [
     [WAIT, answer('401 Unauthorized', 'www-authenticate: Bearer', 'no token')],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 401"])
-  const [reply] = ear.replies
+  assert.equal(await recorder.count(1), ["failed 7: target 'x' answered 401"])
+  const [reply] = recorder.replies
   assert.is(reply!.head.get('www-authenticate'), 'Bearer')
   assert.is(contentOf(reply!), 'no token')
 })
 
 faults('follows no redirect', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, answer('307 Temporary Redirect', 'location: /other')],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(1), ["failed 7: target 'x' answered 307"])
-  assert.equal(heardBy(backend), ['POST /mcp'])
+  assert.equal(await recorder.count(1), ["failed 7: target 'x' answered 307"])
+  assert.equal(requestsAt(backend), ['POST /mcp'])
 })
 
 faults('ignores a refused notification, and reuses its connection', async () => {
-  const { backend, ear, link } = await linkTo(
-    ways,
+  const { backend, recorder, link } = await linkTo(
+    linkSetup,
     [[WAIT, answer('500 Oops', '', 'sorry'), WAIT, json(result(7))]],
     { poolMaxSize: 1 },
   )
   link.send(notification('notifications/cancelled'))
   await backend.until((text) => text.includes('cancelled'))
   link.send(request(7))
-  assert.equal(await ear.count(1), [`7: ${result(7)}`])
+  assert.equal(await recorder.count(1), [`7: ${result(7)}`])
 })
 
 faults('reports why a response is invalid', async () => {
@@ -98,12 +98,13 @@ faults('reports why a response is invalid', async () => {
     ['failed: upstream call failed: connection closed', [{ close: true }]],
     ['ended its event stream', [{ send: EVENTS }, { close: true }]],
   ]
-  for (const [told, steps] of cases) assert.is(await toldOf(steps), `failed 7: target 'x' ${told}`)
+  for (const [told, steps] of cases)
+    assert.is(await recordFailure(steps), `failed 7: target 'x' ${told}`)
 })
 
 faults('delivers the messages before a cut of the stream, then the failure', async () => {
   const said = event(PROGRESS) + 'data: {"jsonrpc"'
-  const { ear, link } = await linkTo(ways, [
+  const { recorder, link } = await linkTo(linkSetup, [
     [
       WAIT,
       { send: `${CHUNKED_EVENTS}${said.length.toString(16)}\r\n${said}\r\n` },
@@ -111,7 +112,7 @@ faults('delivers the messages before a cut of the stream, then the failure', asy
     ],
   ])
   link.send(request(7))
-  assert.equal(await ear.count(2), [
+  assert.equal(await recorder.count(2), [
     `7: ${PROGRESS}`,
     "failed 7: target 'x' lost the connection of its event stream",
   ])
@@ -119,7 +120,7 @@ faults('delivers the messages before a cut of the stream, then the failure', asy
 
 faults('ends a stream that is silent for too long', async () => {
   assert.is(
-    await toldOf([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
+    await recordFailure([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
     "failed 7: target 'x' was silent on its event stream for too long (config.backend.bodyIdleTimeout)",
   )
 })
@@ -135,27 +136,30 @@ faults('bounds a message in JSON and in events', async () => {
     [{ send: EVENTS + event(long) }],
     [{ send: EVENTS + event(long, '1').slice(0, 1500) }],
   ]
-  for (const steps of cases) assert.is(await toldOf(steps, { maxMessageBytes: 1000 }), told)
+  for (const steps of cases) assert.is(await recordFailure(steps, { maxMessageBytes: 1000 }), told)
   const fits = result(7, `"${'x'.repeat(500)}"`)
-  assert.is(await toldOf([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
-  assert.is(await toldOf([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(await recordFailure([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(
+    await recordFailure([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }),
+    `7: ${fits}`,
+  )
 })
 
 faults('skips events that are not messages', async () => {
   const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
-  const told = await toldOf([{ send: EVENTS + stream + event(result(7)) }])
+  const told = await recordFailure([{ send: EVENTS + stream + event(result(7)) }])
   assert.is(told, `7: ${result(7)}`)
 })
 
 faults('resumes an answer that broke after an event with an id', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: `${EVENTS}retry: 0\nid: a 1\ndata:\n\n` }, { close: true }],
     [WAIT, { send: EVENTS + event(PROGRESS, 'a2') }, { reset: true }],
     [WAIT, answer('503 Busy', ''), WAIT, { send: EVENTS + event(result(7)) }, { close: true }],
   ])
   link.send(request(7, 'tools/call', [['x-user', 'ann']]))
-  assert.equal(await ear.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
-  assert.equal(heardBy(backend, 'x-user', 'last-event-id', 'accept'), [
+  assert.equal(await recorder.count(2), [`7: ${PROGRESS}`, `7: ${result(7)}`])
+  assert.equal(requestsAt(backend, 'x-user', 'last-event-id', 'accept'), [
     'POST /mcp x-user: ann accept: application/json, text/event-stream',
     'GET /mcp x-user: ann last-event-id: a 1 accept: text/event-stream',
     'GET /mcp x-user: ann last-event-id: a2 accept: text/event-stream',
@@ -170,10 +174,13 @@ faults('fails an answer that cannot be resumed', async () => {
     { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` },
     { close: true },
   ]
-  const { backend, ear, remote, link } = await linkTo(ways, [broken, [WAIT, answer('405 No', '')]])
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
+    broken,
+    [WAIT, answer('405 No', '')],
+  ])
   link.send(request(7))
   assert.equal(
-    (await ear.count(2))[1],
+    (await recorder.count(2))[1],
     "failed 7: target 'x' answered 405 to a request for its event stream",
   )
   link.close()
@@ -181,26 +188,29 @@ faults('fails an answer that cannot be resumed', async () => {
 })
 
 faults('does not resume with an id that is not a valid header value', async () => {
-  const told = await toldOf([{ send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` }, { close: true }])
+  const told = await recordFailure([
+    { send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` },
+    { close: true },
+  ])
   assert.is(told, "failed 7: target 'x' ended its event stream")
 })
 
 faults('forgets an answer that waits to be resumed', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [
     [WAIT, { send: `${EVENTS}retry: 0\n${event(PROGRESS, '1')}` }, { close: true }],
     [WAIT, json(result(8))],
   ])
   link.send(request(7))
-  await ear.count(1)
+  await recorder.count(1)
   await allClosed(backend, remote)
   link.forgetRequest(7)
   link.send(request(8))
-  await ear.count(2)
-  assert.equal(heardBy(backend), ['POST /mcp', 'POST /mcp'])
+  await recorder.count(2)
+  assert.equal(requestsAt(backend), ['POST /mcp', 'POST /mcp'])
 })
 
 faults('reports an expired session, and starts another', async () => {
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [
       ...[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, answer('404 Not Found', '', 'gone')],
       ...[WAIT, json(result(3, '{"protocolVersion":"2025-03-26"}'), '\r\nmcp-session-id: s2')],
@@ -208,18 +218,18 @@ faults('reports an expired session, and starts another', async () => {
     ],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
-  ear.on = (what) => {
+  recorder.on = (what) => {
     if (what === 'expired 2') link.send(request(3, 'initialize'))
   }
   link.send(request(2))
-  await ear.count(3)
+  await recorder.count(3)
   link.send(INITIALIZED)
   link.send(request(4))
-  await ear.count(4)
-  assert.equal(ear.heard.slice(1, 2), ['expired 2'])
-  assert.equal(heardBy(backend, 'mcp-session-id', 'mcp-protocol-version'), [
+  await recorder.count(4)
+  assert.equal(recorder.recorded.slice(1, 2), ['expired 2'])
+  assert.equal(requestsAt(backend, 'mcp-session-id', 'mcp-protocol-version'), [
     'POST /mcp',
     'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
     'POST /mcp mcp-session-id: s1 mcp-protocol-version: 2025-06-18',
@@ -231,60 +241,60 @@ faults('reports an expired session, and starts another', async () => {
 
 faults('sends a request of an expired session again to the new one', async () => {
   const gone = answer('404 Not Found', '')
-  const { backend, ear, link } = await linkTo(ways, [
+  const { backend, recorder, link } = await linkTo(linkSetup, [
     [WAIT, WELCOME, WAIT, ACCEPTED, WAIT, { hold: true }, gone, WAIT, json(result(5))],
     [WAIT, gone, WAIT, json(result(4, '{}'), '\r\nmcp-session-id: s2'), WAIT, ACCEPTED],
   ])
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(request(5))
   await backend.until((text) => text.includes('"id":5'))
   link.send(request(3))
-  await ear.count(2)
+  await recorder.count(2)
   link.send(request(4, 'initialize'))
-  await ear.count(3)
+  await recorder.count(3)
   link.send(INITIALIZED)
   await backend.until((text) => text.split('initialized').length === 3)
   backend.release()
-  assert.is((await ear.count(4))[3], `5: ${result(5)}`)
-  assert.equal(ear.heard[1], 'expired 3')
+  assert.is((await recorder.count(4))[3], `5: ${result(5)}`)
+  assert.equal(recorder.recorded[1], 'expired 3')
 })
 
 faults('treats a 404 without a session as an error', async () => {
-  assert.is(await toldOf([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
+  assert.is(await recordFailure([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
 })
 
 faults('leaves it to the next request to report an expired session', async () => {
   const gone = answer('404 Not Found', '')
-  const { backend, ear, link } = await linkTo(
-    ways,
+  const { backend, recorder, link } = await linkTo(
+    linkSetup,
     [[WAIT, WELCOME, WAIT, ACCEPTED, WAIT, gone, WAIT, gone]],
     { poolMaxSize: 1 },
   )
   link.send(request(1, 'initialize'))
-  await ear.count(1)
+  await recorder.count(1)
   link.send(INITIALIZED)
   link.send(notification('notifications/cancelled'))
   await backend.until((text) => text.includes('cancelled'))
   link.send(request(2))
-  assert.is((await ear.count(2))[1], 'expired 2')
+  assert.is((await recorder.count(2))[1], 'expired 2')
 })
 
 faults('bounds the messages that wait for the handshake, and all in flight', async () => {
-  const { backend, ear, remote, link } = await linkTo(ways, [[WAIT]], { poolMaxSize: 1 })
+  const { backend, recorder, remote, link } = await linkTo(linkSetup, [[WAIT]], { poolMaxSize: 1 })
   for (let number = 1; number <= 1024; number++) link.send(request(number))
   link.send(request(1025))
   link.send(notification('notifications/cancelled'))
-  assert.equal(ear.heard, [])
-  assert.equal(await ear.count(1), ["failed 1025: target 'x' has too many messages in flight"])
+  assert.equal(recorder.recorded, [])
+  assert.equal(await recorder.count(1), ["failed 1025: target 'x' has too many messages in flight"])
   link.forgetRequest(5)
   link.forgetRequest(6)
   link.send(request(1026))
   link.close()
-  await ear.count(2)
+  await recorder.count(2)
   await allClosed(backend, remote)
-  assert.is(ear.heard.length, 2)
+  assert.is(recorder.recorded.length, 2)
 })
 
 faults.run()
