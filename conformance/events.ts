@@ -1,7 +1,7 @@
 // Parses and compares server-sent events, event by event and with any line ends. Pure.
 
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 import { jsonFits } from './json.ts'
 
 /** Field values by name; repeated fields are joined by line breaks, as `data` is. */

@@ -1,17 +1,17 @@
 // Compares JSON by value, so that member order and white space do not matter. Pure.
 
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 
 /** Marks a placeholder that replaces a whole value. */
 const VALUE = '\ue000'
-const BARE_HOLE = /([:[,]\s*)(<[a-z0-9]+(?: \d+)?>)(?=\s*[,}\]])/g
+const BARE_PLACEHOLDER = /([:[,]\s*)(<[a-z0-9]+(?: \d+)?>)(?=\s*[,}\]])/g
 /** A member with this name allows members that are not listed. */
 const OTHERS = '<any>'
 
 /** Returns false also if one of the two is not JSON. */
 export function jsonFits(expected: string, actual: string, kept?: Kept): boolean {
-  const expectedValue = parseOrUndefined(expected.replace(BARE_HOLE, `$1"${VALUE}$2"`))
+  const expectedValue = parseOrUndefined(expected.replace(BARE_PLACEHOLDER, `$1"${VALUE}$2"`))
   const actualValue = parseOrUndefined(actual)
   return (
     expectedValue !== undefined &&

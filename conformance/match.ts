@@ -1,8 +1,8 @@
 // Compares a message with the expected text of a case, which may have placeholders. Pure.
 
 import { areEvents, eventsFit, parseEvents, parseExpectedEvents } from './events.ts'
-import { fits } from './holes.ts'
-import type { Kept } from './holes.ts'
+import { fits } from './placeholders.ts'
+import type { Kept } from './placeholders.ts'
 import { jsonFits } from './json.ts'
 import type { Message } from './message.ts'
 import { unchunk } from './message.ts'

@@ -16,7 +16,7 @@ function event(type: string, eventEnd: number, more: object = {}): string {
 const STARTED = event('requestStarted', 0)
 const FINISHED = event('requestFinished', 9, { status: 200 })
 
-traces('fit when every line does, whatever else stands in between', () => {
+traces('match when every line matches, with other types in between', () => {
   const data = [STARTED, event('policy', 1), event('cel', 2, { expr: 'a' }), FINISHED]
   assert.equal(compareTrace('{"type":"requestStarted"}\n{"type":"cel","expr":"<any>"}', data), [])
   assert.equal(
@@ -28,7 +28,7 @@ traces('fit when every line does, whatever else stands in between', () => {
   )
 })
 
-traces('do not fit when one of a named type is missing, is too many or is another', () => {
+traces('do not match when an event of a listed type is missing, repeated or different', () => {
   const line = '{"type":"cel","expr":"a"}'
   const a = event('cel', 1, { expr: 'a' })
   const b = event('cel', 2, { expr: 'b' })
@@ -37,7 +37,7 @@ traces('do not fit when one of a named type is missing, is too many or is anothe
   assert.is(compareTrace(`${line}\n{"type":"cel","expr":"b"}`, [STARTED, b, a, FINISHED]).length, 2)
 })
 
-traces('must begin, end once and go forward', () => {
+traces('must start, end once and not go back in time', () => {
   assert.is(compareTrace('', [STARTED, FINISHED]).length, 0)
   assert.is(compareTrace('', [FINISHED]).length, 1)
   assert.is(compareTrace('', [STARTED]).length, 1)

@@ -130,27 +130,27 @@ bounds(
     await client.delete()
     await McpClient.open(stage, gateway)
     const refused = gateway.measures.find(({ name }) => name === 'refused_total')
-    const told = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
-    assert.is(told?.[1], 1)
+    const counted = [...refused!.series].find(([{ limit }]) => limit === 'maxChildrenPerClient')
+    assert.is(counted?.[1], 1)
   },
 )
 
 bounds('a request body above the bound is refused, with or without content-length', async () => {
   const [, client] = await begin(stage, { limits: 'maxRequestBytes: 1024' })
   const body = say(`"${'x'.repeat(1000)}"`)
-  const told = await client.post(body)
+  const sized = await client.post(body)
   const bound = 'is too large: the limit is 1024 bytes (config.mcp.maxRequestBytes)'
-  assert.equal(await refusal(told), [
+  assert.equal(await refusal(sized), [
     413,
     -32600,
     `message of ${body.length} bytes or more ${bound}`,
   ])
   const head = 'accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n'
-  const untold = await client.send('POST', `${head}transfer-encoding: chunked\r\n`)
+  const chunked = await client.send('POST', `${head}transfer-encoding: chunked\r\n`)
   const chunk = `258\r\n${' '.repeat(600)}\r\n`
-  untold.raw.send(chunk)
-  untold.raw.send(chunk)
-  const [status, , message] = await refusal(untold)
+  chunked.raw.send(chunk)
+  chunked.raw.send(chunk)
+  const [status, , message] = await refusal(chunked)
   assert.is(status, 413)
   assert.match(message, `1200 bytes or more ${bound}`)
   const fits = await client.post(say('1').padEnd(1024))

@@ -111,8 +111,8 @@ async function checkCallMessages(judge: JudgeClient): Promise<void> {
   await judge.call('test_tool_with_progress', {}, { onprogress: (one) => seen.push(one.progress) })
   assert.equal(seen, [0, 50, 100])
   await judge.call('test_tool_with_logging')
-  await judge.told('notifications/message', 'Tool execution completed')
-  const logged = judge.heard.filter(({ method }) => method === 'notifications/message')
+  await judge.waitForNotification('notifications/message', 'Tool execution completed')
+  const logged = judge.notifications.filter(({ method }) => method === 'notifications/message')
   assert.is(logged.length, 3)
 }
 
@@ -130,7 +130,7 @@ async function checkCancel(judge: JudgeClient): Promise<void> {
   const label = randomUUID()
   const abort = new AbortController()
   const held = errorOf(judge.call('hold', { label }, { signal: abort.signal }))
-  await judge.told('notifications/message', `holding ${label}`)
+  await judge.waitForNotification('notifications/message', `holding ${label}`)
   abort.abort('no longer needed')
   await held
   assert.is((await judge.call('cancelled', { label })).text, 'cancelled')
@@ -141,7 +141,7 @@ async function checkSubscription(judge: JudgeClient): Promise<void> {
   assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
   await judge.client.subscribeResource({ uri })
   assert.is((await judge.call('touch', { uri })).text, 'told')
-  await judge.told('notifications/resources/updated', uri)
+  await judge.waitForNotification('notifications/resources/updated', uri)
   await judge.client.unsubscribeResource({ uri })
   assert.is((await judge.call('touch', { uri })).text, 'nobody subscribed')
 }
@@ -149,7 +149,7 @@ async function checkSubscription(judge: JudgeClient): Promise<void> {
 async function checkListChanges(judge: JudgeClient): Promise<void> {
   await judge.call('change')
   for (const list of ['tools', 'prompts', 'resources'])
-    await judge.told(`notifications/${list}/list_changed`)
+    await judge.waitForNotification(`notifications/${list}/list_changed`)
 }
 
 /** Both clients and both servers number their requests from the same start. */

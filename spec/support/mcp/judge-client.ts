@@ -6,7 +6,7 @@ const WAIT_MS = 30_000
 
 export interface CallOptions {
   readonly signal?: AbortSignal
-  readonly onprogress?: (told: { progress: number }) => void
+  readonly onprogress?: (update: { progress: number }) => void
 }
 
 export interface ToolResult {
@@ -79,7 +79,7 @@ export const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChange
 export type Connect = (url: URL, answers: Answers) => Promise<JudgeClient>
 
 export class JudgeClient {
-  readonly heard: Notification[] = []
+  readonly notifications: Notification[] = []
   readonly errors: Error[] = []
   readonly #means: Means
   #wake: (() => void)[] = []
@@ -101,17 +101,21 @@ export class JudgeClient {
   }
 
   hear(notification: Notification): void {
-    this.heard.push(notification)
+    this.notifications.push(notification)
     for (const wake of this.#wake.splice(0)) wake()
   }
 
   /** Waits until it has received this notification. */
-  async told(method: string, detail = ''): Promise<void> {
+  async waitForNotification(method: string, detail = ''): Promise<void> {
     const fits = (one: Notification): boolean =>
       one.method === method && JSON.stringify(one.params ?? {}).includes(detail)
-    while (!this.heard.some(fits)) {
+    while (!this.notifications.some(fits)) {
       const change = new Promise<void>((resolve) => this.#wake.push(resolve))
-      await deadline(change, WAIT_MS, `${method} ${detail}, not ${JSON.stringify(this.heard)}`)
+      await deadline(
+        change,
+        WAIT_MS,
+        `${method} ${detail}, not ${JSON.stringify(this.notifications)}`,
+      )
     }
   }
 

@@ -33,7 +33,7 @@ faults.after.each(() => stage.clear())
 const linkSetup = { stage, Link: StreamableLink }
 
 /** The event of a link for one request with this response. */
-async function recordFailure(steps: Step[], options: RemoteOptions = {}): Promise<string> {
+async function recordOutcome(steps: Step[], options: RemoteOptions = {}): Promise<string> {
   const { backend, recorder, remote, link } = await linkTo(linkSetup, [[WAIT, ...steps]], options)
   link.send(request(7))
   await recorder.count(1)
@@ -98,16 +98,16 @@ faults('reports why a response is invalid', async () => {
     ['failed: upstream call failed: connection closed', [{ close: true }]],
     ['ended its event stream', [{ send: EVENTS }, { close: true }]],
   ]
-  for (const [told, steps] of cases)
-    assert.is(await recordFailure(steps), `failed 7: target 'x' ${told}`)
+  for (const [failure, steps] of cases)
+    assert.is(await recordOutcome(steps), `failed 7: target 'x' ${failure}`)
 })
 
 faults('delivers the messages before a cut of the stream, then the failure', async () => {
-  const said = event(PROGRESS) + 'data: {"jsonrpc"'
+  const content = event(PROGRESS) + 'data: {"jsonrpc"'
   const { recorder, link } = await linkTo(linkSetup, [
     [
       WAIT,
-      { send: `${CHUNKED_EVENTS}${said.length.toString(16)}\r\n${said}\r\n` },
+      { send: `${CHUNKED_EVENTS}${content.length.toString(16)}\r\n${content}\r\n` },
       { close: true },
     ],
   ])
@@ -120,14 +120,14 @@ faults('delivers the messages before a cut of the stream, then the failure', asy
 
 faults('ends a stream that is silent for too long', async () => {
   assert.is(
-    await recordFailure([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
+    await recordOutcome([{ send: EVENTS }], { bodyIdleTimeout: 50 }),
     "failed 7: target 'x' was silent on its event stream for too long (config.backend.bodyIdleTimeout)",
   )
 })
 
 faults('bounds a message in JSON and in events', async () => {
   const long = result(7, `"${'x'.repeat(2000)}"`)
-  const told =
+  const outcome =
     "failed 7: target 'x' sent a message above the limit of 1000 bytes (config.mcp.maxMessageBytes)"
   const fields = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n'
   const cases: Step[][] = [
@@ -136,19 +136,20 @@ faults('bounds a message in JSON and in events', async () => {
     [{ send: EVENTS + event(long) }],
     [{ send: EVENTS + event(long, '1').slice(0, 1500) }],
   ]
-  for (const steps of cases) assert.is(await recordFailure(steps, { maxMessageBytes: 1000 }), told)
+  for (const steps of cases)
+    assert.is(await recordOutcome(steps, { maxMessageBytes: 1000 }), outcome)
   const fits = result(7, `"${'x'.repeat(500)}"`)
-  assert.is(await recordFailure([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
+  assert.is(await recordOutcome([json(fits)], { maxMessageBytes: 1000 }), `7: ${fits}`)
   assert.is(
-    await recordFailure([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }),
+    await recordOutcome([{ send: EVENTS + event(fits) }], { maxMessageBytes: 1000 }),
     `7: ${fits}`,
   )
 })
 
 faults('skips events that are not messages', async () => {
   const stream = 'data: \n\nevent: other\ndata: 1\n\ndata: {}\n\n'
-  const told = await recordFailure([{ send: EVENTS + stream + event(result(7)) }])
-  assert.is(told, `7: ${result(7)}`)
+  const outcome = await recordOutcome([{ send: EVENTS + stream + event(result(7)) }])
+  assert.is(outcome, `7: ${result(7)}`)
 })
 
 faults('resumes an answer that broke after an event with an id', async () => {
@@ -188,11 +189,11 @@ faults('fails an answer that cannot be resumed', async () => {
 })
 
 faults('does not resume with an id that is not a valid header value', async () => {
-  const told = await recordFailure([
+  const outcome = await recordOutcome([
     { send: `${EVENTS}retry: 0\nid: \xfc\ndata:\n\n` },
     { close: true },
   ])
-  assert.is(told, "failed 7: target 'x' ended its event stream")
+  assert.is(outcome, "failed 7: target 'x' ended its event stream")
 })
 
 faults('forgets an answer that waits to be resumed', async () => {
@@ -262,7 +263,7 @@ faults('sends a request of an expired session again to the new one', async () =>
 })
 
 faults('treats a 404 without a session as an error', async () => {
-  assert.is(await recordFailure([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
+  assert.is(await recordOutcome([answer('404 Not Found', '')]), "failed 7: target 'x' answered 404")
 })
 
 faults('leaves it to the next request to report an expired session', async () => {

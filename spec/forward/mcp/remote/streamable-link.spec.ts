@@ -53,20 +53,23 @@ streamable('delivers each message of a batch', async () => {
 })
 
 streamable('reads JSON and events at every split', async () => {
-  const said = result(7, '"ä"')
-  const stream = Buffer.from(`: hello\n\n${event(PROGRESS)}${event(said)}`)
+  const answerText = result(7, '"ä"')
+  const stream = Buffer.from(`: hello\n\n${event(PROGRESS)}${event(answerText)}`)
   const apart = (content: Buffer): string =>
     `${content.length.toString(16)}\r\n${content.toString('latin1')}\r\n`
   const chunked = apart(stream.subarray(0, 40)) + apart(stream.subarray(40))
-  const answers = [json(said).send, Buffer.from(`${CHUNKED_EVENTS}${chunked}0\r\n\r\n`, 'latin1')]
+  const answers = [
+    json(answerText).send,
+    Buffer.from(`${CHUNKED_EVENTS}${chunked}0\r\n\r\n`, 'latin1'),
+  ]
   for (const bytes of answers) {
     const all = [...splits(bytes)]
     const script = all.flatMap((chunks): Step[] => [WAIT, { sendApart: chunks }])
     const { recorder, link } = await linkTo(linkSetup, [script])
     for (const _chunks of all) {
       link.send(request(7))
-      const most = bytes === answers[0] ? 1 : 2
-      assert.is((await recorder.count(most)).at(-1), `7: ${said}`)
+      const expectedCount = bytes === answers[0] ? 1 : 2
+      assert.is((await recorder.count(expectedCount)).at(-1), `7: ${answerText}`)
       recorder.recorded.length = 0
     }
   }

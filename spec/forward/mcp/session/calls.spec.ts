@@ -141,8 +141,8 @@ calls('a batch of 2025-03-26 is answered on one stream', async () => {
   assert.is(textIn([byId.get(2)!]), 'b')
   assert.is((byId.get('u') as { error: { code: number } }).error.code, -32602)
   assert.match(await client.textOf('heard'), 'roots/list_changed')
-  const told = await (await client.post(`[${initialized},${initialized}]`)).whole()
-  assert.is(told.status, 202)
+  const response = await (await client.post(`[${initialized},${initialized}]`)).whole()
+  assert.is(response.status, 202)
 })
 
 calls('a batch is refused in versions without batches', async () => {

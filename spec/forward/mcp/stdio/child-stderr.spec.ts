@@ -97,21 +97,21 @@ stderr('logs a bounded number of lines per second, and counts the others', async
   assert.is(log.lines.length, 2 * MAX_STDERR_LINES_PER_WINDOW + 2)
 })
 
-test('a child that floods its stderr is read and keeps working', async (family) => {
+test('a child that floods its stderr is read and keeps working', async (harness) => {
   const owner = new Owner()
-  const link = family.open(owner, 'stderr', '100000')
+  const link = harness.open(owner, 'stderr', '100000')
   await owner.messageCount(1)
-  const [view] = [...family.children]
+  const [view] = [...harness.children]
   await until(() => link.lastStderr().at(-1)!.startsWith('é'), 'the last line')
   assert.is(view!.lastStderr().length, STDERR_LINES_KEPT)
   assert.is(link.lastStderr()[0], 'line 99981 of 100000')
   link.close()
-  await family.logged('stderr lines dropped')
+  await harness.logged('stderr lines dropped')
   assert.match(
-    family.log,
+    harness.log,
     `stderr target=one pid=${link.pid} mcp.session.id=spec line="line 0 of 100000"`,
   )
-  const logged = family.log.split('\n').filter((line) => line.includes('\tstderr '))
+  const logged = harness.log.split('\n').filter((line) => line.includes('\tstderr '))
   assert.ok(logged.length < 20 * MAX_STDERR_LINES_PER_WINDOW, `${logged.length} lines`)
 })
 

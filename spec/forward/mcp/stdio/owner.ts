@@ -66,7 +66,7 @@ export class Owner implements TargetLinkOwner {
 }
 
 /** The children of one spec, and their log. */
-export class Family {
+export class ChildHarness {
   log = ''
   /** The owners of all links that were opened. */
   readonly pids: number[] = []
@@ -130,7 +130,7 @@ export function request(number: number, method = 'ping', params = '{}'): Outgoin
 
 type FamilyTest = (
   name: string,
-  body: (family: Family) => Promise<void>,
+  body: (harness: ChildHarness) => Promise<void>,
   limits?: Partial<McpLimits>,
   graces?: GracePeriods,
 ) => void
@@ -139,14 +139,14 @@ type FamilyTest = (
 export function familyTests(suite: (name: string, body: () => Promise<void>) => void): FamilyTest {
   return (name, body, limits = {}, graces = QUICK) => {
     suite(name, async () => {
-      const family = new Family(limits, graces)
+      const harness = new ChildHarness(limits, graces)
       try {
-        await body(family)
+        await body(harness)
       } finally {
-        await family.close()
+        await harness.close()
       }
-      assert.is(family.children.count, 0)
-      for (const pid of family.pids) assert.not(isRunning(pid), `${pid} is left`)
+      assert.is(harness.children.count, 0)
+      for (const pid of harness.pids) assert.not(isRunning(pid), `${pid} is left`)
     })
   }
 }

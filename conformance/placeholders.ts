@@ -1,6 +1,6 @@
 // Placeholders in expected text: what each matches, and which values are kept for later blocks. Pure.
 
-const HOLES: Record<string, string> = {
+const PATTERNS: Record<string, string> = {
   any: '[\\s\\S]*',
   number: '\\d+',
   date: '[A-Z][a-z]{2}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT',
@@ -8,7 +8,7 @@ const HOLES: Record<string, string> = {
 }
 
 /** `<session>` matches and keeps a value of the gateway; `{{session}}` inserts it into a later block. */
-const KEEPING: Record<string, string> = {
+const KEPT_PATTERNS: Record<string, string> = {
   session: '[!-~]+',
   event: '[^\\r\\n]+',
   id: '-?\\d+|"[^"]*"',
@@ -17,16 +17,16 @@ const KEEPING: Record<string, string> = {
 /** Values of the keeping placeholders, by name and number. */
 export type Kept = Map<string, string>
 
-const HOLE = /(<[a-z0-9]+(?: \d+)?>)/
+const PLACEHOLDER = /(<[a-z0-9]+(?: \d+)?>)/
 
 function patternOf(expected: string): string {
   const seen = new Set<string>()
   return expected
-    .split(HOLE)
+    .split(PLACEHOLDER)
     .map((part) => {
       const [, name = '', number = '1'] = /^<([a-z0-9]+)(?: (\d+))?>$/.exec(part) ?? []
-      const keeping = KEEPING[name]
-      if (keeping === undefined) return HOLES[name] ?? escapeRegExp(part)
+      const keeping = KEPT_PATTERNS[name]
+      if (keeping === undefined) return PATTERNS[name] ?? escapeRegExp(part)
       const group = `${name}_${number}`
       if (seen.has(group)) return `\\k<${group}>`
       seen.add(group)
