@@ -222,7 +222,7 @@ trace('shows a session that ends during a call', async () => {
   await client.delete()
   await answer.whole()
   await watched.all()
-  const reason = 'the session has ended: deleted by its client'
+  const reason = 'the session has ended: deleted by the client'
   assert.equal(callsTo(watched, 'one'), [['tools/call', reason]])
 })
 

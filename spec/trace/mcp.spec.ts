@@ -179,7 +179,7 @@ trace('shows why a page is refused', async () => {
   assert.equal(event.message['result'], {
     type: 'apply',
     details:
-      "answered 403: Origin 'http://evil.example' is not let in: name it in cors, or see dnsRebindingProtection",
+      "answered 403: Origin 'http://evil.example' is not allowed: add it to cors, or see dnsRebindingProtection",
     snapshot: null,
   })
 })
