@@ -74,7 +74,7 @@ type VerificationKey = CryptoKey | Uint8Array
 type JwkWithId = JWK & { readonly kid: string }
 
 /** Why keys of a set are not used. */
-export type KeyExclusion = PublicKeyFault | 'algorithm' | 'kid of another' | 'too many'
+export type KeyExclusion = PublicKeyFault | 'algorithm' | 'duplicate kid' | 'too many'
 
 export class VerificationKeySet {
   /** Which of its source's sets this is. */
@@ -112,7 +112,7 @@ export class VerificationKeySet {
 
   #exclusionOf(jwk: JwkWithId): KeyExclusion | null {
     if (algorithmsOf(jwk).length === 0) return 'algorithm'
-    return this.#jwks.has(jwk.kid) ? 'kid of another' : null
+    return this.#jwks.has(jwk.kid) ? 'duplicate kid' : null
   }
 
   /** The key of this id, if it may check this algorithm, and is a key at all. */
@@ -276,7 +276,7 @@ export class RemoteKeySet implements KeySource {
     this.#log.write('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
     if (excluded.size === 0) return
     const why = [...excluded].map(([reason, count]) => `${reason}: ${count}`).join(', ')
-    this.#log.write('warn', 'auth', 'keys left out of the set', ['url', this.#shown, 'why', why])
+    this.#log.write('warn', 'auth', 'keys excluded from key set', ['url', this.#shown, 'why', why])
   }
 }
 

@@ -40,7 +40,7 @@ export function createMcpAuthenticationPolicy(
         [['content-type', 'application/json']],
         JSON.stringify({
           error: 'temporarily_unavailable',
-          error_description: 'the keys to check tokens by cannot be had now',
+          error_description: 'signing keys of the issuer are unavailable',
         }),
       ),
   }

@@ -153,7 +153,7 @@ rules('without a value are told of by number and code, never with what they read
     answerOf(policyOf(allows, '', lines), exchangeWith('{"sub":"s3cr3t"}')).head.status,
     403,
   )
-  const told = { level: 'debug', message: 'rule without a value', mode: 'allow' }
+  const told = { level: 'debug', message: 'rule evaluation failed', mode: 'allow' }
   assert.equal(lines, [
     { ...told, rule: 0, code: 'no_such_key' },
     { ...told, rule: 1, code: 'no_such_overload' },

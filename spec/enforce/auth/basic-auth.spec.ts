@@ -181,7 +181,7 @@ passwords('that cannot be checked now are no fault of the client', () => {
   const reply = answerOf(policyWith(asked), showing(basic('b:secret')))
   assert.is(reply.head.status, 503)
   assert.is(reply.head.get('www-authenticate'), undefined)
-  assert.is(contentOf(reply), 'basic authentication failure: too many checks at once')
+  assert.is(contentOf(reply), 'basic authentication failure: too many password checks in progress')
 })
 
 passwords.run()

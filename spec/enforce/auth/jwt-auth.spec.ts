@@ -140,7 +140,7 @@ tokens(
     keys.status = 500
     const { status, body, headers } = await show(gateway, `Bearer ${signer.token(claims())}`)
     assert.is(status, 503)
-    assert.is(body, 'authentication failure: the keys cannot be had now')
+    assert.is(body, 'authentication failure: signing keys of the issuer are unavailable')
     assert.is(headers['www-authenticate'], undefined)
     assert.is((await show(gateway)).status, 200)
     const warned = gateway.lines.filter(({ level }) => level === 'warn')

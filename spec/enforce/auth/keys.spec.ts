@@ -109,7 +109,7 @@ keys('tell why others of the set were left out', () => {
   assert.equal(set.ids, ['rsa'])
   // Of two with one id the first counts.
   assert.equal(Object.fromEntries(set.excluded), {
-    'kid of another': 1,
+    'duplicate kid': 1,
     private: 2,
     'too short': 1,
     algorithm: 1,

@@ -175,7 +175,7 @@ remote('tell how many of a set were left out, and why', async () => {
   const { level, message, why } = lines.at(-1)!
   assert.equal(
     [level, message, why],
-    ['warn', 'keys left out of the set', 'not for signatures: 2, key type: 1'],
+    ['warn', 'keys excluded from key set', 'not for signatures: 2, key type: 1'],
   )
 })
 

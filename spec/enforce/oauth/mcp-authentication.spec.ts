@@ -142,7 +142,7 @@ guard('cannot judge without keys, and says so', async () => {
   assert.is(headers['www-authenticate'], undefined)
   assert.equal(JSON.parse(body), {
     error: 'temporarily_unavailable',
-    error_description: 'the keys to check tokens by cannot be had now',
+    error_description: 'signing keys of the issuer are unavailable',
   })
   assert.is((await call(gateway)).status, 401)
   assert.is((await ask(gateway, `GET ${RESOURCE}/mcp`)).status, 200)
