@@ -84,7 +84,7 @@ documents('serves the last good one for an hour while the provider is down', asy
     assert.is(provider.heard.length, 1 + minute)
   }
   clock.time += MINUTE
-  assert.is(await first(PATH), `${provider.host} answers with status 500`)
+  assert.is(await first(PATH), `${provider.host} responded with status 500`)
   assert.is(lines.length, 1, 'one outage is one line')
   provider.offer(PATH, { a: 2 })
   clock.time += MINUTE
@@ -94,7 +94,7 @@ documents('serves the last good one for an hour while the provider is down', asy
 documents('does not hammer a provider that fails', async () => {
   const { provider, clock, first } = await scene()
   for (let i = 0; i < 20; i++)
-    assert.is(await first(PATH), `${provider.host} answers with status 404`)
+    assert.is(await first(PATH), `${provider.host} responded with status 404`)
   assert.is(provider.heard.length, 1)
   clock.time += 5000
   await Promise.all(Array.from({ length: 20 }, () => first(PATH)))
@@ -133,27 +133,27 @@ documents('says which host failed and how, and keeps the details for the log', a
   provider.says.set('GET /list', { body: '["hush"]' })
   provider.says.set('GET /null', { body: 'null' })
   provider.says.set('GET /giant', { body: `{"a":"${'x'.repeat(1_048_576)}"}` })
-  assert.is(await first('/hang'), `${host} does not answer`)
-  assert.is(await first('/moved'), `${host} answers with status 302`)
-  assert.is(await first('/html'), `${host} answers with no JSON object`)
-  assert.is(await first('/list'), `${host} answers with no JSON object`)
-  assert.is(await first('/null'), `${host} answers with no JSON object`)
-  assert.is(await first('/giant'), `${host} does not answer`)
+  assert.is(await first('/hang'), `${host} does not respond`)
+  assert.is(await first('/moved'), `${host} responded with status 302`)
+  assert.is(await first('/html'), `${host} responded without a JSON object`)
+  assert.is(await first('/list'), `${host} responded without a JSON object`)
+  assert.is(await first('/null'), `${host} responded without a JSON object`)
+  assert.is(await first('/giant'), `${host} does not respond`)
   assert.is(lines.length, 6)
   assert.match(String(lines[5]!['error']), 'more than 1048576 bytes')
   assert.not.match(JSON.stringify(lines), 'hush')
   await provider.close()
-  assert.is(await first('/refused'), `${host} does not answer`)
-  assert.match(String(lines[6]!['error']), `${host} does not answer: `)
+  assert.is(await first('/refused'), `${host} does not respond`)
+  assert.match(String(lines[6]!['error']), `${host} does not respond: `)
 })
 
 documents('waits once for a host that hangs, not once for each place on it', async () => {
   const { provider, first } = await scene(200)
   provider.says.set('GET /a', 'hang')
   provider.says.set('GET /b', 'hang')
-  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.is(await first('/a', '/b'), `${provider.host} does not respond`)
   // And not again for a while.
-  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.is(await first('/a', '/b'), `${provider.host} does not respond`)
   assert.equal(provider.lines, ['GET /a'])
 })
 

@@ -236,7 +236,7 @@ servers('tells once why a registration endpoint is left out', async () => {
   assert.equal(await toldOf(provider, file), [
     {
       level: 'warn',
-      message: 'registration endpoint left out: it is no http(s) URL',
+      message: 'registration endpoint left out: it is not an http(s) URL',
       issuer: provider.origin,
     },
   ])
@@ -263,7 +263,7 @@ servers('sends nobody to what is no web page', async () => {
       assert.equal(JSON.parse(body), {
         error: 'temporarily_unavailable',
         error_description:
-          "the identity provider's metadata cannot be used: authorization_endpoint is no http(s) URL",
+          "the identity provider's metadata cannot be used: authorization_endpoint is not an http(s) URL",
       })
     }
     const told = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
