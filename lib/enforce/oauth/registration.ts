@@ -25,7 +25,7 @@ export interface RegistrationContext {
   readonly provider: IdentityProvider
   readonly documents: DiscoveryDocuments
   readonly calls: ProviderCalls
-  /** The gateway's ownUrl registration URL. */
+  /** The gateway's own registration URL. */
   readonly url: string
 }
 

@@ -55,7 +55,7 @@ checking('fails what waits when it is closed, and starts again when asked again'
     (error: Error) => error.message,
   )
   checks.close()
-  assert.is(await deadline(waiting, 30_000, 'the end'), 'the thread of slow checks was ended')
+  assert.is(await deadline(waiting, 30_000, 'the end'), 'the password check thread was terminated')
   assert.ok(await check('secret', APR1))
 })
 
