@@ -31,7 +31,7 @@ const HTTP2_ERROR_NAMES = (
  * looked at it, so that it can be asked again. `unasked`: it could not even be sent.
  */
 export interface RateLimitFailure {
-  readonly kind: 'bad' | 'cut' | 'refused' | 'timeout' | 'cancelled' | 'unasked'
+  readonly kind: 'invalid' | 'broken' | 'refused' | 'timeout' | 'cancelled' | 'unsent'
   readonly reason: string
 }
 
@@ -90,7 +90,7 @@ export class RateLimitCall {
 
   /** Also of one that was forgotten, so that no stream stays. */
   #expire(): void {
-    this.#fail('timeout', 'no answer in time')
+    this.#fail('timeout', 'no response in time')
     this.#stream.close(constants.NGHTTP2_CANCEL)
   }
 
@@ -109,9 +109,9 @@ export class RateLimitCall {
     const type = headers['content-type'] ?? ''
     // Without a message, what would stand in trailers is in the head.
     this.#readTrailers(headers)
-    if (status !== 200) this.#fail('bad', `status ${status}`)
+    if (status !== 200) this.#fail('invalid', `status ${status}`)
     else if (!/^application\/grpc(?:\+proto)?(?:;|$)/.test(type))
-      this.#fail('bad', 'an answer that is not gRPC')
+      this.#fail('invalid', 'the response is not gRPC')
   }
 
   #readTrailers(headers: IncomingHttpHeaders): void {
@@ -126,7 +126,7 @@ export class RateLimitCall {
     try {
       this.#message.write(bytes)
     } catch (error) {
-      this.#fail('bad', describeErrorReason(error))
+      this.#fail('invalid', describeErrorReason(error))
     }
   }
 
@@ -140,10 +140,10 @@ export class RateLimitCall {
     if (this.#status === undefined) {
       const code = this.#stream.rstCode ?? 0
       const isRefused = code === constants.NGHTTP2_REFUSED_STREAM
-      return this.#fail(isRefused ? 'refused' : 'cut', describeStreamError(this.#error, code))
+      return this.#fail(isRefused ? 'refused' : 'broken', describeStreamError(this.#error, code))
     }
     if (this.#status !== '0')
-      return this.#fail('bad', describeGrpcStatus(this.#status) + this.#statusMessage)
+      return this.#fail('invalid', describeGrpcStatus(this.#status) + this.#statusMessage)
     this.#answer()
   }
 
@@ -153,9 +153,9 @@ export class RateLimitCall {
     try {
       answer = decodeRateLimitResponse(this.#message.end())
     } catch (error) {
-      return this.#fail('bad', describeErrorReason(error))
+      return this.#fail('invalid', describeErrorReason(error))
     }
-    if (answer.code === 'unknown') this.#fail('bad', 'an answer without a code')
+    if (answer.code === 'unknown') this.#fail('invalid', 'the response has no code')
     else this.#end(answer)
   }
 
@@ -194,7 +194,7 @@ function decodeGrpcMessageText(message: string | string[] | undefined): string {
 }
 
 function describeErrorReason(error: unknown): string {
-  if (error instanceof MalformedMessage) return `malformed answer: ${error.message}`
+  if (error instanceof MalformedMessage) return `malformed response: ${error.message}`
   throw error
 }
 
@@ -229,7 +229,7 @@ export class GrpcMessageReader {
 
   /** The whole message. Throws `MalformedMessage`. */
   end(): Buffer {
-    if (this.#state !== 'over') throw new MalformedMessage('no whole message')
+    if (this.#state !== 'over') throw new MalformedMessage('no complete message')
     return this.#message!
   }
 
@@ -250,7 +250,7 @@ export class GrpcMessageReader {
     // It was not offered, so there is no telling what it would be compressed with.
     if (this.#prefix[0] !== 0) throw new MalformedMessage('a compressed message')
     const length = this.#prefix.readUInt32BE(1)
-    if (length > MAX_GRPC_RESPONSE_BYTES) throw new MalformedMessage('a message that is too long')
+    if (length > MAX_GRPC_RESPONSE_BYTES) throw new MalformedMessage('the message is too long')
     this.#message = Buffer.allocUnsafe(length)
     this.#have = 0
     this.#state = length === 0 ? 'over' : 'message'

@@ -43,16 +43,16 @@ const RESETS_PER_SECOND = 20
 const LOG_INTERVAL_MS = 5_000
 
 /** `dialling`: it has not answered anything yet. `resting`: it is not tried again before its time. */
-type RateLimitServiceState = 'idle' | 'dialling' | 'open' | 'resting'
+type RateLimitServiceState = 'idle' | 'connecting' | 'open' | 'cooldown'
 
 const RATE_LIMIT_SERVICE_TRANSITIONS: Record<
   RateLimitServiceState,
   readonly RateLimitServiceState[]
 > = {
-  idle: ['dialling'],
-  dialling: ['open', 'idle', 'resting'],
-  open: ['idle', 'resting'],
-  resting: ['dialling'],
+  idle: ['connecting'],
+  connecting: ['open', 'idle', 'cooldown'],
+  open: ['idle', 'cooldown'],
+  cooldown: ['connecting'],
 }
 
 export interface RateLimitServiceClock {
@@ -129,9 +129,9 @@ export class RateLimitService {
 
   #send(question: RateLimitQuery): RateLimitCall | RateLimitFailure {
     const ms = Math.ceil(question.deadline - this.#clock.now())
-    if (ms <= 0) return { kind: 'timeout', reason: 'no answer in time' }
+    if (ms <= 0) return { kind: 'timeout', reason: 'no response in time' }
     if (this.#streams >= MAX_RATE_LIMIT_CALLS)
-      return createUnsentFailure('too many calls under way')
+      return createUnsentFailure('too many calls in progress')
     const session = this.#currentSession()
     if (typeof session === 'string') return createUnsentFailure(session)
     try {
@@ -155,7 +155,7 @@ export class RateLimitService {
   }
 
   #answered(asked: RateLimitResult): void {
-    if (!isRateLimitFailure(asked) || asked.kind === 'bad') this.#noteAnswer()
+    if (!isRateLimitFailure(asked) || asked.kind === 'invalid') this.#noteAnswer()
     else if (asked.kind === 'timeout') this.#noteTimeout()
     if (isRateLimitFailure(asked) && asked.kind !== 'cancelled') this.#logFailures(asked.reason)
   }
@@ -173,7 +173,7 @@ export class RateLimitService {
   #noteAnswer(): void {
     this.#silentSince = -1
     this.#cooldownMs = MIN_COOLDOWN_MS
-    if (this.#state === 'dialling') this.#move('open')
+    if (this.#state === 'connecting') this.#move('open')
   }
 
   #noteTimeout(): void {
@@ -189,8 +189,8 @@ export class RateLimitService {
     if (session !== null && !session.closed && !session.destroyed) return session
     // It is over, and we are about to hear of it.
     if (session !== null) this.#sessionLost(session, 'connection closed')
-    if (this.#state === 'resting' && this.#clock.now() < this.#cooldownUntil) return this.#reason
-    this.#move('dialling')
+    if (this.#state === 'cooldown' && this.#clock.now() < this.#cooldownUntil) return this.#reason
+    this.#move('connecting')
     this.#silentSince = -1
     this.#session = this.#dial()
     return this.#session
@@ -232,7 +232,7 @@ export class RateLimitService {
   }
 
   #startCooldown(reason: string): void {
-    this.#move('resting')
+    this.#move('cooldown')
     this.#reason = reason
     this.#cooldownUntil = this.#clock.now() + this.#cooldownMs
     this.#cooldownMs = Math.min(MAX_COOLDOWN_MS, this.#cooldownMs * 2)
@@ -274,7 +274,7 @@ export class RateLimitService {
 }
 
 function createUnsentFailure(reason: string): RateLimitFailure {
-  return { kind: 'unasked', reason }
+  return { kind: 'unsent', reason }
 }
 
 function errorCodeOf(error: unknown): string {

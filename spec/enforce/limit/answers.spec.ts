@@ -97,12 +97,12 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
   [
     'an error in trailers',
     (stream) => answer(stream, [OK], { 'grpc-status': '13', 'grpc-message': 'so%20bad' }),
-    'bad: gRPC status internal: so bad',
+    'invalid: gRPC status internal: so bad',
   ],
   [
     'an error without a message, in one head',
     (stream) => stream.respond({ ...HEAD, 'grpc-status': '14' }, { endStream: true }),
-    'bad: gRPC status unavailable',
+    'invalid: gRPC status unavailable',
   ],
   [
     'an error of no known number, with a broken text',
@@ -111,7 +111,7 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
         { ...HEAD, 'grpc-status': '99', 'grpc-message': '%zz' + 'x'.repeat(300) },
         { endStream: true },
       ),
-    `bad: gRPC status out of range: %zz${'x'.repeat(197)}`,
+    `invalid: gRPC status out of range: %zz${'x'.repeat(197)}`,
   ],
   [
     'a page',
@@ -119,42 +119,42 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
       stream.respond({ ':status': 200, 'content-type': 'text/html' })
       stream.end('<html>')
     },
-    'bad: an answer that is not gRPC',
+    'invalid: the response is not gRPC',
   ],
   [
     'another status of HTTP',
     (stream) => stream.respond({ ':status': 503, 'content-type': 'text/plain' }),
-    'bad: status 503',
+    'invalid: status 503',
   ],
   [
     'success without a message',
     (stream) => stream.respond({ ...HEAD, 'grpc-status': '0' }, { endStream: true }),
-    'bad: malformed answer: no whole message',
+    'invalid: malformed response: no complete message',
   ],
   [
     'half a message',
     (stream) => answer(stream, [OK.subarray(0, 6)]),
-    'bad: malformed answer: no whole message',
+    'invalid: malformed response: no complete message',
   ],
   [
     'two messages',
     (stream) => answer(stream, [OK, OK]),
-    'bad: malformed answer: more than one message',
+    'invalid: malformed response: more than one message',
   ],
   [
     'a compressed message',
     (stream) => answer(stream, [Buffer.from('\x01\0\0\0\x02\x08\x01')]),
-    'bad: malformed answer: a compressed message',
+    'invalid: malformed response: a compressed message',
   ],
   [
     'a message that is none',
     (stream) => answer(stream, [framed(Buffer.from('08ff', 'hex'))]),
-    'bad: malformed answer: a number beyond the end',
+    'invalid: malformed response: a number beyond the end',
   ],
   [
     'neither yes nor no',
     (stream) => answer(stream, [framed(Buffer.alloc(0))]),
-    'bad: an answer without a code',
+    'invalid: the response has no code',
   ],
   [
     'a message and no status',
@@ -162,12 +162,12 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
       stream.respond(HEAD)
       stream.end(OK)
     },
-    'cut: stream closed: no-error',
+    'broken: stream closed: no-error',
   ],
   [
     'a stream that is reset',
     (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-    'cut: stream closed: internal-error',
+    'broken: stream closed: internal-error',
   ],
 ]
 
@@ -180,7 +180,7 @@ answers('that do not come in time are not waited for', async () => {
   const asking = service.query(REQUEST, 30)
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
-  assert.is(await told(asking.answer), 'timeout: no answer in time')
+  assert.is(await told(asking.answer), 'timeout: no response in time')
   await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })

@@ -5,9 +5,9 @@ import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
 const filling = suite('bucket')
 
 /** Five a minute, from a rule that was made at 1000. */
-const FIVE = { most: 5, amount: 5, interval: 60_000, anchor: 1000 }
+const FIVE = { maxLevel: 5, amount: 5, interval: 60_000, anchor: 1000 }
 /** The same with a burst of three. */
-const BURST = { ...FIVE, most: 8 }
+const BURST = { ...FIVE, maxLevel: 8 }
 const MINUTE = 60_000
 
 /** How many requests in a row it lets pass. */
@@ -136,12 +136,12 @@ filling('is not confused by a clock that goes back', () => {
 })
 
 filling('counts as far as numbers go', () => {
-  const most = Number.MAX_SAFE_INTEGER
-  const bucket = new Bucket({ ...FIVE, most, amount: most }, 1000)
-  bucket.spend(most, 1000)
-  bucket.spend(most, 1000)
+  const maxLevel = Number.MAX_SAFE_INTEGER
+  const bucket = new Bucket({ ...FIVE, maxLevel, amount: maxLevel }, 1000)
+  bucket.spend(maxLevel, 1000)
+  bucket.spend(maxLevel, 1000)
   assert.not.ok(bucket.isOpen(1000))
-  assert.is(bucket.remaining(1000 + 1_000_000 * MINUTE), most)
+  assert.is(bucket.remaining(1000 + 1_000_000 * MINUTE), maxLevel)
 })
 
 filling.run()

@@ -32,14 +32,14 @@ const STREAMS: [wire: string, read: string][] = [
   ['\0\0\0\0\x03abc', 'abc'],
   ['\0\0\0\0\0', ''],
   ['\0\0\0\x01\x02' + 'a'.repeat(258), 'a'.repeat(258)],
-  ['', '! no whole message'],
-  ['\0\0\0\0', '! no whole message'],
-  ['\0\0\0\0\x03ab', '! no whole message'],
+  ['', '! no complete message'],
+  ['\0\0\0\0', '! no complete message'],
+  ['\0\0\0\0\x03ab', '! no complete message'],
   ['\0\0\0\0\x01ab', '! more than one message'],
   ['\0\0\0\0\0\0\0\0\0\0', '! more than one message'],
   ['\x01\0\0\0\x01a', '! a compressed message'],
-  ['\0\x00\x04\0\x01a', '! a message that is too long'],
-  ['\0\xff\xff\xff\xffa', '! a message that is too long'],
+  ['\0\x00\x04\0\x01a', '! the message is too long'],
+  ['\0\xff\xff\xff\xffa', '! the message is too long'],
 ]
 
 messages('is read at every split', () => {
@@ -52,7 +52,7 @@ messages('is read as it was framed, up to the bound', () => {
   assert.is(read([frameGrpcMessage(longest)]).length, MAX_GRPC_RESPONSE_BYTES)
   assert.is(read([frameGrpcMessage(Buffer.from('abc'))]), 'abc')
   const longer = Buffer.alloc(MAX_GRPC_RESPONSE_BYTES + 1)
-  assert.is(read([frameGrpcMessage(longer)]), '! a message that is too long')
+  assert.is(read([frameGrpcMessage(longer)]), '! the message is too long')
 })
 
 messages.run()

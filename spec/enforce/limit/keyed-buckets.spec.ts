@@ -12,7 +12,7 @@ import { fc } from '../../support/fast-check.ts'
 
 const keyed = suite('keyed buckets')
 
-const TERMS = { most: 3, amount: 3, interval: 1000, anchor: 0 }
+const TERMS = { maxLevel: 3, amount: 3, interval: 1000, anchor: 0 }
 
 /** Buckets of these keys, each with one request taken. */
 function used(buckets: KeyedBuckets, ...keys: string[]): void {
@@ -88,12 +88,12 @@ keyed('drops in the order of use, whatever that is', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
   const room = fc.integer({ min: 1, max: 6 })
   fc.assert(
-    fc.property(room, fc.array(key, { maxLength: 50 }), (most, keys) => {
-      const buckets = new KeyedBuckets(TERMS, createBucketCapacity(most))
+    fc.property(room, fc.array(key, { maxLength: 50 }), (maxBuckets, keys) => {
+      const buckets = new KeyedBuckets(TERMS, createBucketCapacity(maxBuckets))
       let kept: string[] = []
       for (const one of keys) {
         buckets.bucketFor(one, 0)
-        kept = [...kept.filter((other) => other !== one), one].slice(-most)
+        kept = [...kept.filter((other) => other !== one), one].slice(-maxBuckets)
         const found = buckets.tightest(10, 0).map((bucket) => bucket.key)
         assert.equal(found.sort(), [...kept].sort())
         assert.is(buckets.size, kept.length)

@@ -79,7 +79,7 @@ client('opens one connection for all calls, when the first comes', async () => {
   const service = serviceAt(raw.endpoint)
   assert.equal([service.state, raw.sockets.length], ['idle', 0])
   const calls = Array.from({ length: 20 }, () => ask(service))
-  assert.is(service.state, 'dialling')
+  assert.is(service.state, 'connecting')
   for (const call of calls) assert.is(await call, 'ok')
   assert.is(await ask(service), 'ok')
   assert.equal([service.state, raw.sockets.length], ['open', 1])
@@ -99,8 +99,8 @@ client('fails all calls that waited for a connection when there is none', async 
   close()
   const service = serviceAt(endpoint)
   const calls = [ask(service), ask(service)]
-  for (const call of calls) assert.is(await call, 'cut: ECONNREFUSED')
-  assert.is(await ask(service), 'unasked: ECONNREFUSED')
+  for (const call of calls) assert.is(await call, 'broken: ECONNREFUSED')
+  assert.is(await ask(service), 'unsent: ECONNREFUSED')
 })
 
 client('that is down is tried again in longer and longer steps, by one call', async () => {
@@ -109,9 +109,9 @@ client('that is down is tried again in longer and longer steps, by one call', as
   assert.match(await ask(service), /^cut: /)
   let tries = 1
   for (const rest of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
-    assert.is(service.state, 'resting')
+    assert.is(service.state, 'cooldown')
     clock.at += rest - 1
-    assert.match(await ask(service), /^unasked: /)
+    assert.match(await ask(service), /^unsent: /)
     assert.is(sockets.length, tries)
     clock.at += 1
     const calls = [ask(service), ask(service)]
@@ -146,8 +146,8 @@ client('is not what it seems when it does not speak HTTP/2', async () => {
   const { endpoint } = await port((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
   const service = serviceAt(endpoint)
   assert.match(await ask(service), /^cut: /)
-  assert.match(await ask(service), /^unasked: /)
-  assert.is(service.state, 'resting')
+  assert.match(await ask(service), /^unsent: /)
+  assert.is(service.state, 'cooldown')
 })
 
 client('that sends its connection away has another one for new calls', async () => {
@@ -196,7 +196,7 @@ client('that says nothing for some time gets another connection', async () => {
   const raw = keep(await RawService.start(answerOk))
   const service = serviceAt(raw.endpoint)
   const isSilent = async (): Promise<void> =>
-    assert.is(await ask(service, 5), 'timeout: no answer in time')
+    assert.is(await ask(service, 5), 'timeout: no response in time')
   assert.is(await ask(service), 'ok')
   raw.onStream = () => {}
   await isSilent()
@@ -214,7 +214,7 @@ client('that says nothing for some time gets another connection', async () => {
   clock.at += 1
   await isSilent()
   assert.match(await waiting, /^cut: /)
-  assert.is(await ask(service), 'unasked: no answers')
+  assert.is(await ask(service), 'unsent: no answers')
   raw.onStream = answerOk
   clock.at += 100
   assert.is(await ask(service), 'ok')
@@ -225,15 +225,15 @@ client('takes no more calls than it can have under way', async () => {
   const raw = keep(await RawService.start(() => {}))
   const service = serviceAt(raw.endpoint)
   const calls = Array.from({ length: MAX_RATE_LIMIT_CALLS }, () => service.query(REQUEST, WAIT_MS))
-  assert.is(await ask(service), 'unasked: too many calls under way')
+  assert.is(await ask(service), 'unsent: too many calls in progress')
   calls[0]!.cancel()
   assert.is(await told(calls[0]!.answer), 'cancelled: cancelled')
-  let next = 'unasked: too many calls under way'
-  while (next === 'unasked: too many calls under way') {
+  let next = 'unsent: too many calls in progress'
+  while (next === 'unsent: too many calls in progress') {
     await deadline(soon(), WAIT_MS, 'a stream to close')
     next = await ask(service, 5)
   }
-  assert.is(next, 'timeout: no answer in time')
+  assert.is(next, 'timeout: no response in time')
 })
 
 client('is not made to end its connection by clients that leave in numbers', async () => {

@@ -303,7 +303,7 @@ requests('wait for the service as long as is said', async () => {
   const rls = await double({ hold: new Promise((resolve) => (release = resolve)) })
   const limit = limited(rls, `${BY_USER}, timeout: 30ms`)
   assert.is(await limit.request(of('ada')), '500 rate limit failed')
-  assert.is(limit.log.all[0]![5], 'no answer in time')
+  assert.is(limit.log.all[0]![5], 'no response in time')
   release()
 })
 

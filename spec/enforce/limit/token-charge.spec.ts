@@ -15,8 +15,8 @@ class Stage {
   time = 0
   readonly bucket: Bucket
 
-  constructor(most = 100, amount = most) {
-    this.bucket = new Bucket({ most, amount, interval: 1000, anchor: 0 }, 0)
+  constructor(maxLevel = 100, amount = maxLevel) {
+    this.bucket = new Bucket({ maxLevel, amount, interval: 1000, anchor: 0 }, 0)
   }
 
   charge(estimate: number): TokenCharge {
