@@ -106,7 +106,7 @@ client('fails all calls that waited for a connection when there is none', async 
 client('that is down is tried again in longer and longer steps, by one call', async () => {
   const { endpoint, sockets } = await port((socket) => socket.destroy())
   const service = serviceAt(endpoint)
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
   let tries = 1
   for (const rest of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
     assert.is(service.state, 'cooldown')
@@ -115,7 +115,7 @@ client('that is down is tried again in longer and longer steps, by one call', as
     assert.is(sockets.length, tries)
     clock.at += 1
     const calls = [ask(service), ask(service)]
-    for (const call of calls) assert.match(await call, /^cut: /)
+    for (const call of calls) assert.match(await call, /^broken: /)
     assert.is(sockets.length, ++tries)
   }
 })
@@ -129,7 +129,7 @@ client('that is back answers again, and rests for short after that', async () =>
   first.close()
   await deadline(closed, WAIT_MS, 'the connection to close')
   for (let failures = 0; failures < 4; failures++) {
-    assert.match(await ask(service), /^cut: /)
+    assert.match(await ask(service), /^broken: /)
     clock.at += 2_000
   }
   const second = keep(await RawService.start(answerOk, endpoint.port))
@@ -137,15 +137,15 @@ client('that is back answers again, and rests for short after that', async () =>
   assert.equal([service.state, second.sockets.length], ['open', 1])
   second.close()
   await deadline(once(second.sockets[0]!, 'close'), WAIT_MS, 'the connection to close')
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
   clock.at += 100
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
 })
 
 client('is not what it seems when it does not speak HTTP/2', async () => {
   const { endpoint } = await port((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
   const service = serviceAt(endpoint)
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
   assert.match(await ask(service), /^unsent: /)
   assert.is(service.state, 'cooldown')
 })
@@ -187,7 +187,7 @@ client('that breaks off in the middle fails the calls under way, and no later on
   const cut = ask(service)
   await raw.called(2)
   raw.sockets[0]!.resetAndDestroy()
-  assert.match(await cut, /^cut: /)
+  assert.match(await cut, /^broken: /)
   assert.is(await ask(service), 'ok')
   assert.is(raw.sockets.length, 2)
 })
@@ -213,7 +213,7 @@ client('that says nothing for some time gets another connection', async () => {
   const waiting = ask(service)
   clock.at += 1
   await isSilent()
-  assert.match(await waiting, /^cut: /)
+  assert.match(await waiting, /^broken: /)
   assert.is(await ask(service), 'unsent: no answers')
   raw.onStream = answerOk
   clock.at += 100
