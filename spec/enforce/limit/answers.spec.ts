@@ -1,4 +1,4 @@
-// Answers of a rate limit service, good and bad, as its client takes them from the wire.
+// Responses of a rate limit service, valid and invalid, as its client reads them from the wire.
 
 import { once } from 'node:events'
 import { constants } from 'node:http2'
@@ -13,7 +13,7 @@ import { Lines } from '../../support/rls/lines.ts'
 import { answer, answerOk, codeMessage, framed, RawService } from '../../support/rls/raw-service.ts'
 import { splits } from '../../support/splits.ts'
 
-const answers = suite('answers of a rate limit service')
+const answers = suite('responses of a rate limit service')
 
 const REQUEST = {
   domain: 'd',
@@ -36,13 +36,13 @@ answers.after.each(() => {
   running = null
 })
 
-/** What it was answered, in short. */
+/** A short text of the result. */
 async function told(asked: Promise<RateLimitResult>): Promise<string> {
   const result = await deadline(asked, 30_000, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
-/** What comes of a stream that is treated like this. */
+/** The result of a call whose stream is handled this way. */
 async function after(onStream: (stream: ServerHttp2Stream) => void, ms = 5_000): Promise<string> {
   const { service, raw } = await start(onStream)
   const result = await told(service.query(REQUEST, ms).answer)
@@ -51,7 +51,7 @@ async function after(onStream: (stream: ServerHttp2Stream) => void, ms = 5_000):
   return result
 }
 
-answers('are asked for as gRPC wants it', async () => {
+answers('the request follows the gRPC protocol', async () => {
   const { raw, service } = await start(() => {})
   const heads: Record<string, unknown>[] = []
   const bodies: Buffer[] = []
@@ -77,7 +77,7 @@ answers('are asked for as gRPC wants it', async () => {
   assert.equal(Buffer.concat(bodies), framed(encodeRateLimitRequest(REQUEST)))
 })
 
-answers('are read however their data is cut', async () => {
+answers('are read at every split of their data', async () => {
   const cuts = [...splits(OK)]
   let at = 0
   const { service, raw } = await start((stream) => answer(stream, cuts[at++]!))
@@ -86,7 +86,7 @@ answers('are read however their data is cut', async () => {
   assert.is(raw.sockets.length, 1)
 })
 
-answers('say yes or no', async () => {
+answers('allow or deny the request', async () => {
   assert.is(await after((stream) => answer(stream, [OK])), 'ok')
   assert.is(await after((stream) => answer(stream, [framed(codeMessage(2))])), 'over')
 })
@@ -171,11 +171,11 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
   ],
 ]
 
-answers('are failures when they are bad, and say how', async () => {
+answers('are failures with a reason when they are invalid', async () => {
   for (const [what, onStream, expected] of BAD) assert.is(await after(onStream), expected, what)
 })
 
-answers('that do not come in time are not waited for', async () => {
+answers('that do not arrive in time are a timeout', async () => {
   const { raw, service } = await start(() => {})
   const asking = service.query(REQUEST, 30)
   await raw.called(1)
@@ -185,7 +185,7 @@ answers('that do not come in time are not waited for', async () => {
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
-answers('that nobody waits for any more are cancelled at the service', async () => {
+answers('whose caller no longer waits are cancelled at the service', async () => {
   const { raw, service } = await start(() => {})
   const asking = service.query(REQUEST, 5_000)
   await raw.called(1)
@@ -197,7 +197,7 @@ answers('that nobody waits for any more are cancelled at the service', async () 
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
-answers('are asked for once more when the service has not looked', async () => {
+answers('are requested once more when the service refused the stream', async () => {
   let refusals = 1
   const { raw, service } = await start((stream) => {
     if (refusals-- > 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)

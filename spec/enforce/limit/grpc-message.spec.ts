@@ -1,4 +1,4 @@
-// The one message of a gRPC answer, wherever the stream is cut.
+// The single message of a gRPC response, at every split of the stream.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ import { splits } from '../../support/splits.ts'
 
 const messages = suite('gRPC message')
 
-/** The message in these chunks, each of which is overwritten once it was read; or why there is none. */
+/** The message in these chunks, each overwritten after it was read; or why there is none. */
 function read(chunks: readonly Buffer[]): string {
   const message = new GrpcMessageReader()
   try {

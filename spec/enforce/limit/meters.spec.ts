@@ -1,4 +1,4 @@
-// Several token limits as one.
+// Several token limits combined in one meter.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ const meters = suite('meters')
 
 const NO = buildTextReply(429, 'no')
 
-/** A meter that takes, and then says this; what it is told goes to the list. */
+/** A meter that takes tokens and returns this verdict; the list records its calls. */
 function meter(name: string, told: string[], verdict: () => Verdict = () => undefined): TokenMeter {
   return {
     admit(exchange, estimate) {
@@ -35,13 +35,13 @@ function exchange() {
 const later = (): Verdict => Promise.resolve(undefined)
 const laterNo = (): Verdict => Promise.resolve(NO)
 
-meters('are none, or the one there is', () => {
+meters('without limits there is none, and a single one is used directly', () => {
   const one = meter('a', [])
   assert.is(combineMeters([]), null)
   assert.is(combineMeters([one]), one)
 })
 
-meters('are asked in order, and decide at once if all of them do', () => {
+meters('are asked in order, and decide synchronously if all of them do', () => {
   const told: string[] = []
   const on = exchange()
   assert.is(combineMeters([meter('a', told), meter('b', told)])!.admit(on, 7), undefined)
@@ -49,7 +49,7 @@ meters('are asked in order, and decide at once if all of them do', () => {
   assert.is(on.enforcement.charges.length, 2)
 })
 
-meters('give back what they took when a later one refuses', async () => {
+meters('refund what they took when a later one refuses', async () => {
   for (const verdict of [() => NO, laterNo])
     for (const first of [() => undefined, later]) {
       const told: string[] = []
@@ -69,7 +69,7 @@ meters('give back what they took when a later one refuses', async () => {
     }
 })
 
-meters('ask nobody else once the client has left', async () => {
+meters('ask no further limit after the client has closed the connection', async () => {
   const told: string[] = []
   const on = exchange()
   const leaves = (): Verdict => {
@@ -81,7 +81,7 @@ meters('ask nobody else once the client has left', async () => {
   assert.equal(told, ['a 7'])
 })
 
-meters('are all told of a cost that is known behind the answer', async () => {
+meters('all charge a cost that is known after the response was sent', async () => {
   const told: string[] = []
   const on = exchange()
   on.phase = 'settled'

@@ -1,5 +1,5 @@
-// Any interleaving of admissions, raises, settlements and waits leaves a bucket where a ledger, kept window by window
-// and token by token, says that it must be.
+// After any interleaving of admissions, raises, settlements and waits, a bucket agrees with a ledger that is kept window
+// by window and token by token.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
 import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
 import { fc } from '../../support/fast-check.ts'
 
-const balance = suite('base/limit/property')
+const balance = suite('bucket properties')
 
 const INTERVAL = 1000
 
@@ -16,21 +16,21 @@ interface Terms {
   readonly amount: number
 }
 
-/** One request as the ledger has it. */
+/** One request in the ledger. */
 interface Line {
   taken: number
-  /** Of it, what no refill has made good yet. */
+  /** The part that no refill has restored yet. */
   owed: number
   isSettled: boolean
 }
 
-/** The plain way: every window is turned in its time, and every line is looked at each time. */
+/** A simple model: it advances window by window, and visits every line each time. */
 class Ledger {
   readonly #terms: Terms
   readonly lines: Line[] = []
   level: number
   time = 0
-  /** Taken and given back since the window began. */
+  /** Tokens taken and refunded since the window began. */
   debits = 0
   refunds = 0
 
@@ -99,7 +99,7 @@ type Step =
   | { readonly kind: 'abort'; readonly at: number }
   | { readonly kind: 'wait'; readonly ms: number }
 
-/** Round ones meet: budgets are used up to the last token, and no further. */
+/** Round numbers, so that budgets are often exhausted exactly. */
 const TOKENS = fc.oneof(
   fc.nat(40),
   fc.nat(4).map((tens) => tens * 10),
@@ -132,7 +132,7 @@ const ANY: fc.Arbitrary<Terms> = fc
   .tuple(AMOUNT, fc.oneof(fc.nat(60), fc.constantFrom(0, 10, 50)))
   .map(([amount, burst]) => ({ amount, maxLevel: amount + burst }))
 
-/** A bucket and its ledger, led through the same steps. */
+/** A bucket and its ledger, which run the same steps. */
 class Pair {
   readonly terms: Terms
   readonly ledger: Ledger
@@ -189,7 +189,7 @@ class Pair {
   }
 }
 
-balance('agrees with the ledger after every step, whatever the order', () => {
+balance('agrees with the ledger after every step, in any order', () => {
   fc.assert(
     fc.property(ANY, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
@@ -199,7 +199,7 @@ balance('agrees with the ledger after every step, whatever the order', () => {
   )
 })
 
-balance('in a fixed window leaves what was taken in it less what was given back', () => {
+balance('in a fixed window is reduced by what was taken less what was refunded', () => {
   fc.assert(
     fc.property(FIXED, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
@@ -214,7 +214,7 @@ balance('in a fixed window leaves what was taken in it less what was given back'
   )
 })
 
-balance('is full again after as many idle windows as it takes, whatever came before', () => {
+balance('is full again after enough idle windows, from any state', () => {
   fc.assert(
     fc.property(ANY, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
@@ -226,7 +226,7 @@ balance('is full again after as many idle windows as it takes, whatever came bef
   )
 })
 
-balance('lets pass, between two looks at the clock, only what still met something left', () => {
+balance('admits requests at one point in time only while something remains', () => {
   fc.assert(
     fc.property(
       ANY,
@@ -240,7 +240,7 @@ balance('lets pass, between two looks at the clock, only what still met somethin
           new TokenCharge(bucket, () => 0).raise(estimate)
           spent += estimate
         }
-        // All but the last had room, so it alone can overshoot.
+        // All but the last fit in the budget, so only the last can overshoot.
         assert.ok(spent < maxLevel + 40)
       },
     ),
