@@ -1,4 +1,4 @@
-// An identity provider behind plain HTTP that answers as a spec tells it to, and keeps what it was sent, byte for byte.
+// An identity provider over plain HTTP with scripted responses, which records the received requests byte for byte.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -21,7 +21,7 @@ export interface Said {
 
 export class ProviderServer {
   readonly heard: Heard[] = []
-  /** By method and path; `hang` never answers. */
+  /** By method and path; `hang` never responds. */
   readonly says = new Map<string, Said | 'hang'>()
   readonly #server: Server
   #wake: () => void = () => {}
@@ -47,7 +47,7 @@ export class ProviderServer {
     return new URL(this.origin).host
   }
 
-  /** The lines of all requests so far. */
+  /** The request lines of all requests so far. */
   get lines(): string[] {
     return this.heard.map(({ line }) => line)
   }

@@ -36,7 +36,7 @@ async function post(gateway: RunningGateway, form: string, ...fields: string[]):
 const CODE = 'grant_type=authorization_code&client_id=abc&code=c.d-e_f~&code_verifier=v'
 const REFRESH = 'client_id=abc&refresh_token=r&grant_type=refresh_token&scope=a%20b+c'
 
-tokens('reach the tenant without resource, and with all else byte for byte', async () => {
+tokens('requests reach the tenant without resource, and all else byte for byte', async () => {
   const [gateway, provider] = await tenant()
   const resource = 'resource=https%3A%2F%2Fgateway.example%2Fmcp'
   for (const [sent, expected] of [
@@ -55,7 +55,7 @@ tokens('reach the tenant without resource, and with all else byte for byte', asy
   }
 })
 
-tokens('pass nothing of the client on but its form and its own proof', async () => {
+tokens('requests contain only the form and the authorization of the client', async () => {
   const [gateway, provider] = await confidential()
   const proof = 'Basic YTpi'
   await post(gateway, CODE, `authorization: ${proof}`, 'origin: https://a.example', 'cookie: a=b')
@@ -66,7 +66,7 @@ tokens('pass nothing of the client on but its form and its own proof', async () 
     assert.is(headers[name], undefined, name)
 })
 
-tokens('come back as the tenant said it, without its cookies', async () => {
+tokens('responses are returned unchanged, without cookies', async () => {
   const [gateway, provider] = await tenant()
   const body = '{"error":"invalid_grant","error_description":"AADSTS70008: code c.d-e_f~ expired"}'
   provider.says.set(AT_TENANT, {
@@ -95,7 +95,7 @@ tokens('come back as the tenant said it, without its cookies', async () => {
   assert.not.match(JSON.stringify(gateway.lines), /c\.d-e_f|code_verifier/)
 })
 
-tokens('are asked for with the secret for the configured client and these grants', async () => {
+tokens('requests get the secret for the configured client and these grants', async () => {
   const [gateway, provider] = await confidential()
   for (const form of [
     CODE,
@@ -110,7 +110,7 @@ tokens('are asked for with the secret for the configured client and these grants
   assert.not.match(JSON.stringify(gateway.lines), 'hush')
 })
 
-tokens('are asked for without it in every other case', async () => {
+tokens('requests do not get the secret in any other case', async () => {
   const [gateway, provider] = await confidential()
   const code = 'grant_type=authorization_code&code_verifier=v'
   for (const form of [
@@ -156,7 +156,7 @@ tokens('are asked for without it in every other case', async () => {
   assert.is(provider.heard.at(-1)!.body, CODE)
 })
 
-tokens('need a form, and a small one', async () => {
+tokens('requests must be a form of limited size', async () => {
   const [gateway, provider] = await confidential()
   const statusOf = async (fields: string[], form: string): Promise<number> =>
     (await ask(gateway, `POST ${PATH}`, fields, form)).status
@@ -172,7 +172,7 @@ tokens('need a form, and a small one', async () => {
   assert.is(await statusOf([FORM], 'x'.repeat(65_536)), 200)
 })
 
-tokens('are posted for, below every form of the metadata', async () => {
+tokens('requests are posted below every form of the metadata', async () => {
   const [gateway, provider] = await tenant()
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
     const { status, headers } = await ask(gateway, `${method} ${PATH}?${CODE}`)
