@@ -1,4 +1,4 @@
-// Any legal message, split anyhow, comes out with the same head and the same body, in both directions.
+// Any legal message, at any split, is relayed with the same head and the same body, in both directions.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,7 +14,7 @@ property.after.each(() => stage.clear())
 
 const RUNS = 150
 
-/** Hop-by-hop or of a meaning of its own: legal to send, not to be found again. */
+/** Hop-by-hop headers, or ones with a special meaning: legal to send, but not relayed. */
 const HOP = ['connection', 'keep-alive', 'te', 'trailer', 'proxy-connection', 'upgrade', 'host']
 const OWN = [
   'content-length',
@@ -84,7 +84,7 @@ function fieldLines(written: Fields): string {
     .join('')
 }
 
-/** The message as it goes on the wire, behind its first line. */
+/** The message on the wire, after its first line. */
 function wireOf(written: Fields, carried: Body): string {
   const lines = fieldLines(written)
   if (carried.kind === 'none') return `${lines}content-length: 0\r\n\r\n`
@@ -98,7 +98,7 @@ function wireOf(written: Fields, carried: Body): string {
   return `${lines}Transfer-Encoding: chunked\r\n\r\n${parts.join('')}0\r\n${last}\r\n`
 }
 
-/** What that means: fields that count, content, trailers. */
+/** The meaning of a message: relevant headers, content, trailers. */
 function meaningOf(written: Fields, carried: Body): Message {
   const meant = {
     fields: written.map(([key, , text]) => `${key.toLowerCase()}=${text}`),
@@ -110,7 +110,7 @@ function meaningOf(written: Fields, carried: Body): Message {
   return { ...meant, body: carried.chunks.map(([text]) => text).join('') }
 }
 
-/** Reads a message behind its first line; null while it is not whole. A reader of its own, simple and strict. */
+/** Reads a message after its first line; null while it is incomplete. An independent reader, simple and strict. */
 function readMessage(text: string): (Message & { length: number }) | null {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return null
@@ -169,7 +169,7 @@ async function heardBy(backend: Backend, read: number): Promise<Connection> {
   return backend.connections[0]!
 }
 
-property('requests reach the backend as they were meant', async () => {
+property('requests reach the backend unchanged', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -187,13 +187,13 @@ property('requests reach the backend as they were meant', async () => {
   await deadline(fc.assert(holds, { numRuns: RUNS }), 60_000, 'all requests')
 })
 
-/** Takes one bare answer. */
+/** Reads one bare response. */
 async function answered(client: RawClient): Promise<void> {
   const text = await client.until(/\r\n\r\n/)
   client.take(text.length)
 }
 
-property('answers reach the client as they were meant', async () => {
+property('responses reach the client unchanged', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
