@@ -15,7 +15,7 @@ const CLIENT = { bytesWritten: 0, sendInterim() {}, respond() {}, cut() {} }
 
 /** An exchange that records the order of events. */
 class Scene {
-  readonly heard: string[] = []
+  readonly events: string[] = []
   readonly exchange: Exchange
   #wake: () => void = () => {}
 
@@ -36,7 +36,7 @@ class Scene {
   }
 
   hear(what: string): void {
-    this.heard.push(what)
+    this.events.push(what)
     this.#wake()
   }
 
@@ -57,9 +57,9 @@ class Scene {
   }
 
   async until(what: string): Promise<void> {
-    while (!this.heard.includes(what)) {
+    while (!this.events.includes(what)) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 30_000, `${what}, not ${this.heard.join()}`)
+      await deadline(woken, 30_000, `${what}, not ${this.events.join()}`)
     }
   }
 
@@ -92,10 +92,10 @@ async function turn(): Promise<void> {
 enforcing('runs policies in order, and passes before it returns', () => {
   const scene = new Scene()
   scene.enforce(scene.passing('a'), { kind: 'silent' }, scene.passing('b'))
-  assert.equal(scene.heard, ['a', 'b', 'pass'])
+  assert.equal(scene.events, ['a', 'b', 'pass'])
   const empty = new Scene()
   empty.enforce()
-  assert.equal(empty.heard, ['pass'])
+  assert.equal(empty.events, ['pass'])
 })
 
 enforcing('runs no policy after one that responds', () => {
@@ -105,7 +105,7 @@ enforcing('runs no policy after one that responds', () => {
     scene.policy('b', () => buildTextReply(401, 'no')),
     scene.passing('c'),
   )
-  assert.equal(scene.heard, ['a', 'b', 'answer 401'])
+  assert.equal(scene.events, ['a', 'b', 'answer 401'])
 })
 
 enforcing('waits for asynchronous policies, and continues in order', async () => {
@@ -118,13 +118,13 @@ enforcing('waits for asynchronous policies, and continues in order', async () =>
     scene.passing('d'),
   )
   await turn()
-  assert.equal(scene.heard, ['a'])
+  assert.equal(scene.events, ['a'])
   first.say()
   await scene.until('c')
-  assert.equal(scene.heard, ['a', 'b', 'c'])
+  assert.equal(scene.events, ['a', 'b', 'c'])
   second.say()
   await scene.until('pass')
-  assert.equal(scene.heard, ['a', 'b', 'c', 'd', 'pass'])
+  assert.equal(scene.events, ['a', 'b', 'c', 'd', 'pass'])
 })
 
 enforcing('uses the response of an asynchronous policy, and of one after it', async () => {
@@ -134,7 +134,7 @@ enforcing('uses the response of an asynchronous policy, and of one after it', as
     scene.enforce(...waits.map(({ verdict }, at) => scene.policy(`p${at}`, () => verdict)))
     for (const [at, reply] of replies.entries()) waits[at]!.say(reply)
     await scene.until('answer 401')
-    assert.not(scene.heard.includes('pass'))
+    assert.not(scene.events.includes('pass'))
   }
 })
 
@@ -148,7 +148,7 @@ enforcing(
       const scene = new Scene()
       scene.enforce(scene.policy('a', verdict), scene.passing('b'))
       await scene.until('fail internal error')
-      assert.equal(scene.heard, ['a', 'fail internal error'])
+      assert.equal(scene.events, ['a', 'fail internal error'])
       assert.match(String(scene.exchange.error?.cause), 'a bug')
     }
   },
@@ -162,7 +162,7 @@ enforcing('fails the exchange with the error code of a later failure', async () 
   })
   wait.say()
   await scene.until('fail route not found')
-  assert.equal(scene.heard, ['a', 'fail route not found'])
+  assert.equal(scene.events, ['a', 'fail route not found'])
 })
 
 enforcing(
@@ -183,7 +183,7 @@ enforcing(
       scene.exchange.abandon('client_closed')
       end(wait)
       await turn()
-      assert.equal(scene.heard, ['a', 'settle'])
+      assert.equal(scene.events, ['a', 'settle'])
     }
   },
 )
@@ -208,7 +208,7 @@ enforcing('keeps a response that was sent while a policy waited', async () => {
     scene.exchange.fail(new GatewayError('REQUEST_TIMEOUT', 'request timeout'))
     end(wait)
     await turn()
-    assert.equal(scene.heard, ['a', 'fail request timeout'])
+    assert.equal(scene.events, ['a', 'fail request timeout'])
     assert.is(scene.exchange.phase, 'relay')
   }
   assert.is(cancelled, 1)

@@ -62,7 +62,7 @@ const body = fc.oneof(
 )
 const cuts = fc.array(fc.nat(), { maxLength: 6 })
 
-type Fields = [name: string, before: string, value: string, behind: string][]
+type Fields = [name: string, before: string, value: string, after: string][]
 type Body =
   | { kind: 'none' }
   | { kind: 'length'; content: string }
@@ -79,9 +79,7 @@ function char(code: number): string {
 }
 
 function fieldLines(written: Fields): string {
-  return written
-    .map(([key, before, text, behind]) => `${key}:${before}${text}${behind}\r\n`)
-    .join('')
+  return written.map(([key, before, text, after]) => `${key}:${before}${text}${after}\r\n`).join('')
 }
 
 /** The message on the wire, after its first line. */
@@ -164,7 +162,7 @@ function split(text: string, at: number[]): Buffer[] {
   return from.map((place, i) => bytes.subarray(place, from[i + 1] ?? bytes.length))
 }
 
-async function heardBy(backend: Backend, read: number): Promise<Connection> {
+async function connectionAfter(backend: Backend, read: number): Promise<Connection> {
   await backend.until((text) => readMessage(text.substring(read)) !== null)
   return backend.connections[0]!
 }
@@ -177,7 +175,7 @@ property('requests reach the backend unchanged', async () => {
   const holds = fc.asyncProperty(fields, body, cuts, async (written, carried, at) => {
     const text = `POST /p HTTP/1.1\r\nhost: a.test\r\n${wireOf(written, carried)}`
     await client.sendApart(split(text, at))
-    const connection = await heardBy(backend, read)
+    const connection = await connectionAfter(backend, read)
     const { length, ...message } = readMessage(backend.received.substring(read))!
     read += length
     assert.equal(message, meaningOf(written, carried))
@@ -200,7 +198,7 @@ property('responses reach the client unchanged', async () => {
   let read = 0
   const holds = fc.asyncProperty(fields, body, cuts, async (written, carried, at) => {
     client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-    const { socket } = await heardBy(backend, read)
+    const { socket } = await connectionAfter(backend, read)
     read = backend.received.length
     for (const part of split(`HTTP/1.1 200 OK\r\n${wireOf(written, carried)}`, at)) {
       socket.write(part)

@@ -16,9 +16,9 @@ function settled(fields: ExchangeFields): Exchange {
 }
 
 function after(...all: ExchangeFields[]): ReturnType<BackendStats['get']> {
-  const told = new BackendStats()
-  for (const fields of all) told.count(settled(fields))
-  return told.get('b')
+  const backendStats = new BackendStats()
+  for (const fields of all) backendStats.count(settled(fields))
+  return backendStats.get('b')
 }
 
 stats('a backend without requests is unknown', () => {
@@ -28,14 +28,14 @@ stats('a backend without requests is unknown', () => {
 
 stats('counts requests, and updates the moving averages', () => {
   assert.equal({ ...after({}) }, { requests: 1, health: 1, latencyMs: 10 })
-  const told = after(
+  const backendStats = after(
     {},
     { status: 503, receivedAt: 120 },
     { outcome: 'backend_reset', receivedAt: 0 },
   )
-  assert.is(told?.requests, 3)
-  assert.is(told?.health?.toFixed(2), '0.81')
-  assert.is(told?.latencyMs, 11)
+  assert.is(backendStats?.requests, 3)
+  assert.is(backendStats?.health?.toFixed(2), '0.81')
+  assert.is(backendStats?.latencyMs, 11)
 })
 
 stats('a timeout, a reset and a 5xx response reduce the health; a 4xx response does not', () => {
@@ -61,12 +61,12 @@ stats('a response of a policy is not counted for the backend', () => {
 })
 
 stats('removes backends that are no longer configured', () => {
-  const told = new BackendStats()
-  told.count(settled({}))
-  told.retain(new Set(['b']))
-  assert.is(told.get('b')?.requests, 1)
-  told.retain(new Set())
-  assert.is(told.get('b'), null)
+  const backendStats = new BackendStats()
+  backendStats.count(settled({}))
+  backendStats.retain(new Set(['b']))
+  assert.is(backendStats.get('b')?.requests, 1)
+  backendStats.retain(new Set())
+  assert.is(backendStats.get('b'), null)
 })
 
 stats.run()

@@ -39,7 +39,7 @@ log('the requests of a session are logged with their method and session', async 
     'mcp.session.id': session,
     outcome: 'complete',
   }
-  const told = { ...common, 'http.status': 202 }
+  const accepted = { ...common, 'http.status': 202 }
   const item = (method: string, type: string, name: string) => ({
     ...common,
     'mcp.method.name': method,
@@ -49,15 +49,15 @@ log('the requests of a session are logged with their method and session', async 
   })
   assert.equal(lines.slice(0, 7), [
     { ...common, 'mcp.method.name': 'initialize' },
-    { ...told, 'mcp.method.name': 'notifications/initialized' },
+    { ...accepted, 'mcp.method.name': 'notifications/initialized' },
     item('tools/call', 'tool', 'echo'),
     item('resources/read', 'resource', 'test://one'),
     item('prompts/get', 'prompt', 'greet'),
     { ...common, 'mcp.method.name': 'tools/list' },
-    told,
+    accepted,
   ])
   // The stream ends with its session, before the response to the DELETE.
-  assert.equal(lines.slice(7), [common, told])
+  assert.equal(lines.slice(7), [common, accepted])
   assert.not.match(JSON.stringify(gateway.lines), 'secret')
   assert.not.match(JSON.stringify(gateway.lines), client.session)
 })

@@ -153,10 +153,10 @@ rules('that fail are logged with index and code, never with their text or values
     answerOf(policyOf(allows, '', lines), exchangeWith('{"sub":"s3cr3t"}')).head.status,
     403,
   )
-  const told = { level: 'debug', message: 'rule evaluation failed', mode: 'allow' }
+  const line = { level: 'debug', message: 'rule evaluation failed', mode: 'allow' }
   assert.equal(lines, [
-    { ...told, rule: 0, code: 'no_such_key' },
-    { ...told, rule: 1, code: 'no_such_overload' },
+    { ...line, rule: 0, code: 'no_such_key' },
+    { ...line, rule: 1, code: 'no_such_overload' },
   ])
 })
 

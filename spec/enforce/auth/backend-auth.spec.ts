@@ -45,7 +45,7 @@ auth('is not visible in the inspected policy', () => {
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-async function heard(policies: string, ...lines: string[]): Promise<string> {
+async function requestAtBackend(policies: string, ...lines: string[]): Promise<string> {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }])
   const gateway = await stage.gateway(routeTo(backend, policies))
   assert.is((await ask(gateway, ...lines)).status, 200)
@@ -65,14 +65,14 @@ auth('passes a verified credential on only with passthrough, from any location',
     [', location: { cookie: { name: c } }', ['GET / HTTP/1.1', 'cookie: c=k'], /cookie: c=k\r\n/],
   ]
   for (const [location, lines, text] of table) {
-    assert.not.match(await heard(`${KEYS}${location} }`, ...lines), text)
+    assert.not.match(await requestAtBackend(`${KEYS}${location} }`, ...lines), text)
     const through = `${KEYS}${location} }, backendAuth: { passthrough: {} }`
-    assert.match(await heard(through, ...lines), text)
+    assert.match(await requestAtBackend(through, ...lines), text)
   }
 })
 
 auth('sends its own key instead of the verified one', async () => {
-  const received = await heard(
+  const received = await requestAtBackend(
     `${KEYS} }, backendAuth: { key: other }`,
     'GET / HTTP/1.1',
     'authorization: Bearer k',
@@ -81,9 +81,9 @@ auth('sends its own key instead of the verified one', async () => {
 })
 
 auth('keeps a credential that no policy verified', async () => {
-  const received = await heard('', 'GET / HTTP/1.1', 'authorization: Bearer k')
+  const received = await requestAtBackend('', 'GET / HTTP/1.1', 'authorization: Bearer k')
   assert.match(received, 'authorization: Bearer k')
-  const through = await heard(
+  const through = await requestAtBackend(
     'backendAuth: { passthrough: {} }',
     'GET / HTTP/1.1',
     'authorization: Bearer k',

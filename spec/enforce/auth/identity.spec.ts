@@ -85,7 +85,7 @@ knowing('fetches keys while posts of clients hang', async () => {
   const posts = Array.from({ length: MAX_PROVIDER_CALLS }, () =>
     calls.post('client registration', posted),
   )
-  await provider.untilHeard(1)
+  await provider.untilReceived(1)
   const keys = known.keys.sourceFor(`${provider.origin}/keys`).current()
   assert.instance(await deadline(Promise.resolve(keys), 30_000, 'the keys'), VerificationKeySet)
   const document = known.documents.findFirst([`${provider.origin}/document`])

@@ -253,9 +253,9 @@ remote('that were valid stay in use while the provider is down or sends garbage'
     assert.not(await deadline(keys.renew(), 30_000, 'a fetch'), text)
     assert.equal(await idsOf(keys), ['one'])
     assert.is(keys.generation, 1)
-    const told = lines.at(-1)!
-    assert.equal([told['level'], told['keys']], ['warn', 'the last good set'])
-    assert.ok(String(told['error']).length < 300)
+    const line = lines.at(-1)!
+    assert.equal([line['level'], line['keys']], ['warn', 'the last good set'])
+    assert.ok(String(line['error']).length < 300)
     assert.is.not(keys.status.error, null)
   }
 })
@@ -275,7 +275,7 @@ remote('of a provider that is down are not waited for again and again', async ()
 remote('are logged without the query of their URL', async () => {
   const { server, keys, clock, lines } = await setUpAt('?code=s3cret', one)
   const { text, url } = server
-  const told = async (): Promise<void> => {
+  const fetchAndCheckLog = async (): Promise<void> => {
     await current(keys)
     clock.time += 5000
     assert.is(lines.at(-1)!['url'], url)
@@ -284,14 +284,14 @@ remote('are logged without the query of their URL', async () => {
   }
   // Some servers repeat the request in the response.
   server.text = '?code=s3cret'
-  await told()
+  await fetchAndCheckLog()
   assert.is(keys.status.error, 'no key set')
   server.text = text
-  await told()
+  await fetchAndCheckLog()
   await server.close()
   clock.time += 1_000_000
   await deadline(keys.renew(), 30_000, 'a fetch')
-  await told()
+  await fetchAndCheckLog()
   assert.equal(
     lines.map(({ message }) => message),
     ['cannot fetch key set', 'fetched key set', 'cannot fetch key set'],

@@ -37,15 +37,15 @@ answers.after.each(() => {
 })
 
 /** A short text of the result. */
-async function told(asked: Promise<RateLimitResult>): Promise<string> {
-  const result = await deadline(asked, 30_000, 'an answer')
+async function describe(pending: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(pending, 30_000, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
 /** The result of a call whose stream is handled this way. */
 async function after(onStream: (stream: ServerHttp2Stream) => void, ms = 5_000): Promise<string> {
   const { service, raw } = await start(onStream)
-  const result = await told(service.query(REQUEST, ms).answer)
+  const result = await describe(service.query(REQUEST, ms).answer)
   service.close()
   raw.close()
   return result
@@ -57,11 +57,11 @@ answers('the request follows the gRPC protocol', async () => {
   const bodies: Buffer[] = []
   raw.onHead = (headers) => heads.push({ ...headers })
   raw.onBody = (bytes) => bodies.push(bytes)
-  const asking = service.query(REQUEST, 700)
+  const query = service.query(REQUEST, 700)
   await raw.called(1)
   await deadline(once(raw.streams[0]!, 'end'), 30_000, 'the whole request')
   answerOk(raw.streams[0]!)
-  assert.is(await told(asking.answer), 'ok')
+  assert.is(await describe(query.answer), 'ok')
   const { host, port } = raw.endpoint
   assert.equal(heads, [
     {
@@ -82,7 +82,7 @@ answers('are read at every split of their data', async () => {
   let at = 0
   const { service, raw } = await start((stream) => answer(stream, cuts[at++]!))
   for (const chunks of cuts)
-    assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok', `${chunks[0]?.length}`)
+    assert.is(await describe(service.query(REQUEST, 5_000).answer), 'ok', `${chunks[0]?.length}`)
   assert.is(raw.sockets.length, 1)
 })
 
@@ -93,7 +93,7 @@ answers('allow or deny the request', async () => {
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc' } as const
 
-const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: string][] = [
+const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, describe: string][] = [
   [
     'an error in trailers',
     (stream) => answer(stream, [OK], { 'grpc-status': '13', 'grpc-message': 'so%20bad' }),
@@ -177,22 +177,22 @@ answers('are failures with a reason when they are invalid', async () => {
 
 answers('that do not arrive in time are a timeout', async () => {
   const { raw, service } = await start(() => {})
-  const asking = service.query(REQUEST, 30)
+  const query = service.query(REQUEST, 30)
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
-  assert.is(await told(asking.answer), 'timeout: no response in time')
+  assert.is(await describe(query.answer), 'timeout: no response in time')
   await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
 answers('whose caller no longer waits are cancelled at the service', async () => {
   const { raw, service } = await start(() => {})
-  const asking = service.query(REQUEST, 5_000)
+  const query = service.query(REQUEST, 5_000)
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
-  asking.cancel()
-  asking.cancel()
-  assert.is(await told(asking.answer), 'cancelled: cancelled')
+  query.cancel()
+  query.cancel()
+  assert.is(await describe(query.answer), 'cancelled: cancelled')
   await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
@@ -203,11 +203,11 @@ answers('are requested once more when the service refused the stream', async () 
     if (refusals-- > 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
     else answerOk(stream)
   })
-  assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok')
+  assert.is(await describe(service.query(REQUEST, 5_000).answer), 'ok')
   assert.is(raw.streams.length, 2)
   refusals = 9
   assert.is(
-    await told(service.query(REQUEST, 5_000).answer),
+    await describe(service.query(REQUEST, 5_000).answer),
     'refused: stream closed: refused-stream',
   )
   assert.is(raw.streams.length, 4)

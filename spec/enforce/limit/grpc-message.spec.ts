@@ -43,8 +43,8 @@ const STREAMS: [wire: string, read: string][] = [
 ]
 
 messages('is read at every split', () => {
-  for (const [wire, told] of STREAMS)
-    for (const chunks of splits(Buffer.from(wire, 'latin1'))) assert.is(read(chunks), told)
+  for (const [wire, expected] of STREAMS)
+    for (const chunks of splits(Buffer.from(wire, 'latin1'))) assert.is(read(chunks), expected)
 })
 
 messages('is read as it was framed, up to the bound', () => {

@@ -39,7 +39,7 @@ class Stage {
   }
 
   /** Limit, remaining and reset from the response headers. */
-  told(...fields: string[]): string {
+  limitHeaders(...fields: string[]): string {
     const exchange = this.exchange(...fields)
     const head = wordOf(this.policy, exchange)?.head ?? buildResponseHead(200, [])
     this.policy.response!(exchange, head)
@@ -98,15 +98,15 @@ limiting('has windows of the configured unit', () => {
 
 limiting('adds limit, remaining and reset headers to passed and refused responses', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
-  assert.is(stage.told(), '2 1 60')
+  assert.is(stage.limitHeaders(), '2 1 60')
   stage.time = 20_500
-  assert.is(stage.told(), '2 0 40')
-  assert.is(stage.told(), '2 0 40')
+  assert.is(stage.limitHeaders(), '2 0 40')
+  assert.is(stage.limitHeaders(), '2 0 40')
 })
 
 limiting('adds the burst to the maximum, and refills it only at the rate of the limit', () => {
   const stage = new Stage('requests: 2, burst: 3, unit: Seconds')
-  assert.is(stage.told(), '5 4 1')
+  assert.is(stage.limitHeaders(), '5 4 1')
   for (let taken = 1; taken < 5; taken++) assert.is(stage.ask(), 'passes')
   assert.is(stage.ask(), 429)
   stage.time = 1000
@@ -141,11 +141,11 @@ limiting('does not check later entries after one has refused', () => {
 
 limiting('reports the tightest entry: the least remaining, and of two the later reset', () => {
   const stage = new Stage('requests: 10, unit: Seconds', 'requests: 3, unit: Hours')
-  assert.is(stage.told(), '3 2 3600')
+  assert.is(stage.limitHeaders(), '3 2 3600')
   const tied = new Stage('requests: 2, unit: Hours', 'requests: 2, unit: Seconds')
-  assert.is(tied.told(), '2 1 3600')
+  assert.is(tied.limitHeaders(), '2 1 3600')
   const turned = new Stage('requests: 2, unit: Seconds', 'requests: 2, unit: Hours')
-  assert.is(turned.told(), '2 1 3600')
+  assert.is(turned.limitHeaders(), '2 1 3600')
 })
 
 limiting('reports the latest reset of the exhausted entries to a refused client', () => {
@@ -161,7 +161,7 @@ limiting('reports the latest reset of the exhausted entries to a refused client'
 limiting('keeps a bucket for each key, with the same limits', () => {
   const stage = new Stage('requests: 1, unit: Minutes, key: "request.headers[\\"x-user\\"]"')
   assert.equal([stage.ask('x-user: a'), stage.ask('x-user: a')], ['passes', 429])
-  assert.is(stage.told('x-user: b'), '1 0 60')
+  assert.is(stage.limitHeaders('x-user: b'), '1 0 60')
   assert.is(stage.ask('x-user: c'), 'passes')
 })
 

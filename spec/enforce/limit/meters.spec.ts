@@ -13,14 +13,18 @@ const meters = suite('meters')
 const NO = buildTextReply(429, 'no')
 
 /** A meter that takes tokens and returns this verdict; the list records its calls. */
-function meter(name: string, told: string[], verdict: () => Verdict = () => undefined): TokenMeter {
+function meter(
+  name: string,
+  calls: string[],
+  verdict: () => Verdict = () => undefined,
+): TokenMeter {
   return {
     admit(exchange, estimate) {
-      told.push(`${name} ${estimate}`)
+      calls.push(`${name} ${estimate}`)
       const reply = verdict()
       if (reply === undefined || reply instanceof Promise) {
         const settle = ({ input, output }: TokenCost): void =>
-          void told.push(`${name} settled ${input + output}`)
+          void calls.push(`${name} settled ${input + output}`)
         exchange.enforcement.charges = [...exchange.enforcement.charges, { raise() {}, settle }]
       }
       return reply
@@ -42,52 +46,52 @@ meters('without limits there is none, and a single one is used directly', () => 
 })
 
 meters('are asked in order, and decide synchronously if all of them do', () => {
-  const told: string[] = []
+  const calls: string[] = []
   const on = exchange()
-  assert.is(combineMeters([meter('a', told), meter('b', told)])!.admit(on, 7), undefined)
-  assert.equal(told, ['a 7', 'b 7'])
+  assert.is(combineMeters([meter('a', calls), meter('b', calls)])!.admit(on, 7), undefined)
+  assert.equal(calls, ['a 7', 'b 7'])
   assert.is(on.enforcement.charges.length, 2)
 })
 
 meters('refund what they took when a later one refuses', async () => {
   for (const verdict of [() => NO, laterNo])
     for (const first of [() => undefined, later]) {
-      const told: string[] = []
+      const calls: string[] = []
       const on = exchange()
-      on.enforcement.charges = [{ raise() {}, settle: () => told.push('not ours') }]
+      on.enforcement.charges = [{ raise() {}, settle: () => calls.push('not ours') }]
       const all = combineMeters([
-        meter('a', told, first),
-        meter('b', told),
-        meter('c', told, verdict),
-        meter('d', told),
+        meter('a', calls, first),
+        meter('b', calls),
+        meter('c', calls, verdict),
+        meter('d', calls),
       ])!
       const reply = await deadline(Promise.resolve(all.admit(on, 7)), 30_000, 'a verdict')
       assert.is(reply, NO)
-      assert.equal(told.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
-      assert.not(told.includes('not ours'))
+      assert.equal(calls.slice(0, 5), ['a 7', 'b 7', 'c 7', 'a settled 0', 'b settled 0'])
+      assert.not(calls.includes('not ours'))
       assert.is(on.enforcement.charges.length, 1)
     }
 })
 
 meters('ask no further limit after the client has closed the connection', async () => {
-  const told: string[] = []
+  const calls: string[] = []
   const on = exchange()
   const leaves = (): Verdict => {
     on.phase = 'settled'
     return later()
   }
-  const all = combineMeters([meter('a', told, leaves), meter('b', told)])!
+  const all = combineMeters([meter('a', calls, leaves), meter('b', calls)])!
   assert.is(await deadline(Promise.resolve(all.admit(on, 7)), 30_000, 'a verdict'), undefined)
-  assert.equal(told, ['a 7'])
+  assert.equal(calls, ['a 7'])
 })
 
 meters('all charge a cost that is known after the response was sent', async () => {
-  const told: string[] = []
+  const calls: string[] = []
   const on = exchange()
   on.phase = 'settled'
-  const all = combineMeters([meter('a', told, later), meter('b', told, later)])!
+  const all = combineMeters([meter('a', calls, later), meter('b', calls, later)])!
   assert.is(await deadline(Promise.resolve(all.admit(on, 0)), 30_000, 'a verdict'), undefined)
-  assert.equal(told, ['a 0', 'b 0'])
+  assert.equal(calls, ['a 0', 'b 0'])
   assert.is(on.enforcement.charges.length, 2)
 })
 

@@ -44,11 +44,11 @@ function serviceAt(endpoint: EndpointAddress, log = new Lines()): RateLimitServi
 }
 
 async function ask(service: RateLimitService, ms = WAIT_MS): Promise<string> {
-  return told(service.query(REQUEST, ms).answer)
+  return describe(service.query(REQUEST, ms).answer)
 }
 
-async function told(asked: Promise<RateLimitResult>): Promise<string> {
-  const result = await deadline(asked, WAIT_MS, 'an answer')
+async function describe(pending: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(pending, WAIT_MS, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
@@ -227,7 +227,7 @@ client('bounds the number of concurrent calls', async () => {
   const calls = Array.from({ length: MAX_RATE_LIMIT_CALLS }, () => service.query(REQUEST, WAIT_MS))
   assert.is(await ask(service), 'unsent: too many calls in progress')
   calls[0]!.cancel()
-  assert.is(await told(calls[0]!.answer), 'cancelled: cancelled')
+  assert.is(await describe(calls[0]!.answer), 'cancelled: cancelled')
   let next = 'unsent: too many calls in progress'
   while (next === 'unsent: too many calls in progress') {
     await deadline(soon(), WAIT_MS, 'a stream to close')
@@ -243,7 +243,7 @@ client('limits stream resets when many clients close their connections', async (
     const calls = Array.from({ length: count }, () => service.query(REQUEST, WAIT_MS))
     await raw.called(raw.streams.length + count)
     for (const call of calls) call.cancel()
-    for (const { answer } of calls) assert.is(await told(answer), 'cancelled: cancelled')
+    for (const { answer } of calls) assert.is(await describe(answer), 'cancelled: cancelled')
     const isLeft = (): boolean => raw.streams.every(({ closed, aborted }) => closed || !aborted)
     await until('streams to close', isLeft)
   }

@@ -58,7 +58,7 @@ documents('fetches once for concurrent callers, and not again for a minute', asy
   for (const one of crowd) assert.equal(one, { a: 1 })
   clock.time += MINUTE - 1
   assert.equal(await first(PATH), { a: 1 })
-  assert.is(provider.heard.length, 1)
+  assert.is(provider.received.length, 1)
 })
 
 documents('serves a stale document while it fetches a new one', async () => {
@@ -81,7 +81,7 @@ documents('serves the last valid document for an hour while the provider is down
     clock.time += MINUTE
     assert.equal(await first(PATH), { a: 1 })
     await settled()
-    assert.is(provider.heard.length, 1 + minute)
+    assert.is(provider.received.length, 1 + minute)
   }
   clock.time += MINUTE
   assert.is(await first(PATH), `${provider.host} responded with status 500`)
@@ -95,10 +95,10 @@ documents('waits before it calls a failed provider again', async () => {
   const { provider, clock, first } = await scene()
   for (let i = 0; i < 20; i++)
     assert.is(await first(PATH), `${provider.host} responded with status 404`)
-  assert.is(provider.heard.length, 1)
+  assert.is(provider.received.length, 1)
   clock.time += 5000
   await Promise.all(Array.from({ length: 20 }, () => first(PATH)))
-  assert.is(provider.heard.length, 2)
+  assert.is(provider.received.length, 2)
 })
 
 documents('uses the first document that exists', async () => {

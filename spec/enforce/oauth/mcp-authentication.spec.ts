@@ -16,7 +16,7 @@ const stage = new Stage()
 guard.after.each(() => stage.clear())
 
 const signer = await Signer.make('RS256', 'k1')
-const stranger = await Signer.make('RS256', 'k1')
+const attacker = await Signer.make('RS256', 'k1')
 
 const ISSUER = 'https://idp.example/realms/r'
 const METADATA = `resource_metadata="${BASE}${RESOURCE}/mcp"`
@@ -71,7 +71,7 @@ guard('names the kind of fault of a token, and none of its content', async () =>
     [signer.token(claims({ exp: 1 })), 'expired'],
     [signer.token(claims({ iss: 's3cr3t' })), 'issuer'],
     [signer.token(claims({ aud: 's3cr3t' })), 'audience'],
-    [stranger.token(claims()), 'signature'],
+    [attacker.token(claims()), 'signature'],
     [signer.token(claims(), { kid: 's3cr3t' }), 'unknown key'],
     [signer.token(claims(), { alg: 'none' }), 'algorithm'],
     ['s3cr3t"', 'malformed'],
@@ -79,8 +79,8 @@ guard('names the kind of fault of a token, and none of its content', async () =>
   for (const [token, fault] of table) {
     const { status, headers, body } = await call(gateway, `authorization: Bearer ${token}`)
     assert.is(status, 401)
-    const told = `error="invalid_token", error_description="the token is not valid: ${fault}"`
-    assert.is(headers['www-authenticate'], `Bearer ${told}, ${METADATA}`)
+    const challenge = `error="invalid_token", error_description="the token is not valid: ${fault}"`
+    assert.is(headers['www-authenticate'], `Bearer ${challenge}, ${METADATA}`)
     const description = `JWT token is not valid: ${fault}`
     assert.equal(JSON.parse(body), { error: 'unauthorized', error_description: description })
   }
@@ -97,8 +97,8 @@ guard('sends the scopes to clients that must log in again', async () => {
   assert.match(expired.headers['www-authenticate']!, `${METADATA}, ${scope}`)
   const { status, headers, body } = await call(gateway, bearer({ scope: 'read' }))
   assert.equal([status, body], [403, 'authorization failed'])
-  const told = 'error="insufficient_scope", error_description="the token lacks a scope"'
-  assert.is(headers['www-authenticate'], `Bearer ${told}, ${METADATA}, ${scope}`)
+  const challenge = 'error="insufficient_scope", error_description="the token lacks a scope"'
+  assert.is(headers['www-authenticate'], `Bearer ${challenge}, ${METADATA}, ${scope}`)
   assert.is((await call(gateway, bearer({ scope: 'read write' }))).status, 200)
 })
 

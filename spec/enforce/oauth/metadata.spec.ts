@@ -59,7 +59,7 @@ servers(
   async () => {
     const provider = stage.add(await ProviderServer.start())
     const path = '/.well-known/openid-configuration'
-    const table: [fields: string, written: unknown, told: unknown][] = [
+    const table: [fields: string, written: unknown, expected: unknown][] = [
       ['provider: { idp_realm: {} }', ['private_key_jwt'], ['private_key_jwt', 'none']],
       ['provider: { idp_realm: {} }', ['none', 'tls_client_auth'], ['none', 'tls_client_auth']],
       ['provider: { idp_realm: {} }', undefined, undefined],
@@ -67,14 +67,14 @@ servers(
       ['', ['client_secret_basic'], ['client_secret_basic']],
       ['clientId: abc', 'nonsense', 'nonsense'],
     ]
-    for (const [fields, written, told] of table) {
+    for (const [fields, written, expected] of table) {
       provider.offer(path, { token_endpoint_auth_methods_supported: written })
       const text = protectedBy(`issuer: "${provider.origin}", ${fields}`)
       const { token_endpoint_auth_methods_supported: methods } = await read(
         await stage.gateway(text),
         SERVER,
       )
-      assert.equal(methods, told, fields)
+      assert.equal(methods, expected, fields)
     }
   },
 )
@@ -86,7 +86,7 @@ servers('has at every path the issuer by which that path is derived', async () =
     assert.is(document['issuer'], issuer, path)
     assert.is(document['registration_endpoint'], REGISTRATION, path)
   }
-  assert.is(provider.heard.length, 1, 'the document is kept')
+  assert.is(provider.received.length, 1, 'the document is kept')
 })
 
 servers('has consistent URLs for any path of the resource', async () => {
@@ -125,7 +125,7 @@ servers('is not served below a suffix that was never advertised', async () => {
     const { status, headers } = await ask(gateway, `GET ${path}`)
     assert.equal([status, headers['access-control-allow-origin']], [404, '*'], path)
   }
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
 servers('answers preflights and wrong methods without calling the provider', async () => {
@@ -135,7 +135,7 @@ servers('answers preflights and wrong methods without calling the provider', asy
     assert.is((await ask(gateway, `OPTIONS ${path}`, fields)).status, 204, path)
     assert.is((await ask(gateway, `DELETE ${path}`)).status, 405, path)
   }
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
 const TENANT_SAYS = {
@@ -269,8 +269,8 @@ servers('does not serve endpoints that are not http(s) URLs', async () => {
           "the identity provider's metadata cannot be used: authorization_endpoint is not an http(s) URL",
       })
     }
-    const told = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
-    assert.is(told.length, 1)
+    const warnings = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
+    assert.is(warnings.length, 1)
   }
 })
 

@@ -40,7 +40,7 @@ async function scene(timeout = 5000): Promise<Scene> {
   return { provider, lines, refusals, post }
 }
 
-async function told(reply: Promise<Reply>): Promise<unknown[]> {
+async function describe(reply: Promise<Reply>): Promise<unknown[]> {
   const { head, body, tunnel } = await reply
   const { error, error_description: description } = JSON.parse(
     contentOf({ head, body, tunnel }),
@@ -55,12 +55,12 @@ calls('report that the provider is down, with its host', async () => {
   provider.says.set('POST /hang', 'hang')
   provider.says.set('POST /giant', { body: 'x'.repeat(1_048_577) })
   for (const path of ['/hang', '/giant'])
-    assert.equal(await told(post(path)), [
+    assert.equal(await describe(post(path)), [
       ...down,
       `the identity provider is down: ${host} does not respond`,
     ])
   await provider.close()
-  assert.equal(await told(post('/refused')), [
+  assert.equal(await describe(post('/refused')), [
     ...down,
     `the identity provider is down: ${host} does not respond`,
   ])
@@ -76,7 +76,7 @@ calls('neither follow a redirect nor pass it to the client', async () => {
     assert.is(reply.head.status, 502)
     assert.is(reply.head.get('location'), undefined)
   }
-  assert.is(provider.heard.length, 5)
+  assert.is(provider.received.length, 5)
 })
 
 calls('return every byte of the response', async () => {

@@ -64,7 +64,7 @@ registration('is forwarded to the realm unchanged, and so is its response', asyn
       'access-control-allow-headers': 'authorization, content-type, mcp-protocol-version',
       connection: 'close',
     })
-    const { line, headers: sent, body: received } = provider.heard.at(-1)!
+    const { line, headers: sent, body: received } = provider.received.at(-1)!
     assert.equal([line, received], [AT_REALM, asked])
     assert.is(sent['content-type'], 'application/json')
     for (const name of ['origin', 'cookie', 'authorization', 'x-forwarded-for'])
@@ -185,13 +185,13 @@ registration('bounds the size of a registration', async () => {
   const [gateway, provider] = await realm()
   provider.says.set(AT_REALM, { status: 201, body: '{}' })
   assert.is((await post(gateway, `"${'x'.repeat(65_534)}"`)).status, 201)
-  const before = provider.heard.length
+  const before = provider.received.length
   const announced = await ask(gateway, `POST ${PATH}`, ['content-length: 65537'])
   assert.is(announced.status, 413)
   const chunk = `10001\r\n${'x'.repeat(65_537)}\r\n0\r\n\r\n`
   const streamed = await ask(gateway, `POST ${PATH}`, ['transfer-encoding: chunked'], chunk)
   assert.is(streamed.status, 413)
-  assert.is(provider.heard.length, before)
+  assert.is(provider.received.length, before)
 })
 
 registration(
@@ -223,7 +223,7 @@ registration('rejects other methods, and answers preflights itself', async () =>
   ])
   assert.equal([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
   assert.is(preflight.headers['access-control-allow-methods'], 'POST, OPTIONS')
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
 registration.run()

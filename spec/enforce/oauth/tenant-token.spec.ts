@@ -49,7 +49,7 @@ tokens('requests reach the tenant without resource, and all else byte for byte',
   ] as const) {
     const { status, body } = await post(gateway, sent)
     assert.equal([status, body], [200, TOKENS])
-    const { line, body: received, headers } = provider.heard.at(-1)!
+    const { line, body: received, headers } = provider.received.at(-1)!
     assert.equal([line, received], [AT_TENANT, expected])
     assert.is(headers['content-type'], 'application/x-www-form-urlencoded')
   }
@@ -59,7 +59,7 @@ tokens('requests contain only the form and the authorization of the client', asy
   const [gateway, provider] = await confidential()
   const proof = 'Basic YTpi'
   await post(gateway, CODE, `authorization: ${proof}`, 'origin: https://a.example', 'cookie: a=b')
-  const { headers, body } = provider.heard[0]!
+  const { headers, body } = provider.received[0]!
   assert.is(headers['authorization'], proof)
   assert.is(body, CODE)
   for (const name of ['origin', 'cookie', 'x-forwarded-for', 'forwarded', 'referer'])
@@ -105,7 +105,7 @@ tokens('requests get the secret for the configured client and these grants', asy
   ]) {
     const { body } = await post(gateway, form)
     assert.is(body, TOKENS)
-    assert.is(provider.heard.at(-1)!.body, form.replace('&resource=x', '') + SENT_SECRET)
+    assert.is(provider.received.at(-1)!.body, form.replace('&resource=x', '') + SENT_SECRET)
   }
   assert.not.match(JSON.stringify(gateway.lines), 'hush')
 })
@@ -150,10 +150,10 @@ tokens('requests do not get the secret in any other case', async () => {
     `${CODE}&?client_id=other`.replace('client_id=abc&', ''),
   ]) {
     await post(gateway, form)
-    assert.is(provider.heard.at(-1)!.body, form, form)
+    assert.is(provider.received.at(-1)!.body, form, form)
   }
   await post(gateway, CODE, 'authorization: ')
-  assert.is(provider.heard.at(-1)!.body, CODE)
+  assert.is(provider.received.at(-1)!.body, CODE)
 })
 
 tokens('requests must be a form of limited size', async () => {
@@ -167,7 +167,7 @@ tokens('requests must be a form of limited size', async () => {
   assert.is(await statusOf([FORM, 'content-length: 65537'], ''), 413)
   const chunk = `10001\r\n${'x'.repeat(65_537)}\r\n0\r\n\r\n`
   assert.is(await statusOf([FORM, 'transfer-encoding: chunked'], chunk), 413)
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
   assert.is(await statusOf([`${FORM}; charset=utf-8`], CODE), 200)
   assert.is(await statusOf([FORM], 'x'.repeat(65_536)), 200)
 })
@@ -184,7 +184,7 @@ tokens('requests are posted below every form of the metadata', async () => {
     'access-control-request-headers: authorization',
   ])
   assert.equal([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
   for (const path of [`${SERVER}/mcp/token`, `/mcp${SERVER}/token`])
     assert.is((await ask(gateway, `POST ${path}`, [FORM], CODE)).status, 200, path)
 })
