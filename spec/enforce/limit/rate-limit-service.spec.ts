@@ -214,7 +214,7 @@ client('replaces a connection without responses for some time', async () => {
   clock.at += 1
   await isSilent()
   assert.match(await waiting, /^broken: /)
-  assert.is(await ask(service), 'unsent: no answers')
+  assert.is(await ask(service), 'unsent: no responses')
   raw.onStream = answerOk
   clock.at += 100
   assert.is(await ask(service), 'ok')
