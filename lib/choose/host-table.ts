@@ -1,12 +1,12 @@
-// Things by hostname: exact before the longest wildcard suffix, before those for any host.
+// Lookup by hostname: an exact name first, then the longest wildcard suffix, then the entry for any host.
 
 export class HostTable<T> {
   readonly #exact = new Map<string, T>()
-  /** By what follows the star: `.example.com`. */
+  /** Keyed by the part after the star: `.example.com`. */
   readonly #suffixes = new Map<string, T>()
   #any: T | undefined
 
-  /** `hostname` in lower case, exact or `*.suffix`; '' for any. */
+  /** `hostname` is in lower case: an exact name, `*.suffix`, or '' for any host. */
   set(hostname: string, value: T): void {
     if (hostname === '') this.#any = value
     else if (hostname.startsWith('*')) this.#suffixes.set(hostname.substring(1), value)
@@ -21,8 +21,8 @@ export class HostTable<T> {
   }
 
   /**
-   * Asks `look` about what fits the host, the most specific first, until it finds something. `argument` is handed
-   * through, so that callers on the hot path need no closure.
+   * Calls `look` for each entry that matches the host, the most specific first, until it returns a result.
+   * `argument` is passed through, so that callers on the hot path need no closure.
    */
   search<A, R>(
     authority: string,
@@ -30,13 +30,13 @@ export class HostTable<T> {
     look: (value: T, argument: A) => R | undefined,
   ): R | undefined {
     if (this.#exact.size > 0 || this.#suffixes.size > 0) {
-      const found = this.#named(lowerCaseHostOf(authority), argument, look)
+      const found = this.#searchNamed(lowerCaseHostOf(authority), argument, look)
       if (found !== undefined) return found
     }
     return this.#any === undefined ? undefined : look(this.#any, argument)
   }
 
-  #named<A, R>(
+  #searchNamed<A, R>(
     host: string,
     argument: A,
     look: (value: T, argument: A) => R | undefined,
@@ -44,26 +44,25 @@ export class HostTable<T> {
     const exact = this.#exact.get(host)
     const found = exact === undefined ? undefined : look(exact, argument)
     if (found !== undefined || this.#suffixes.size === 0) return found
-    // From the second letter on: a star stands for at least one.
+    // From the second character on: a star matches at least one character.
     for (let dot = host.indexOf('.', 1); dot >= 0; dot = host.indexOf('.', dot + 1)) {
       const value = this.#suffixes.get(host.substring(dot))
-      const inside = value === undefined ? undefined : look(value, argument)
-      if (inside !== undefined) return inside
+      const result = value === undefined ? undefined : look(value, argument)
+      if (result !== undefined) return result
     }
     return undefined
   }
 }
 
-/** The host of an authority, in lower case, without its port. */
+/** Returns the host of an authority in lower case, without the port. */
 function lowerCaseHostOf(authority: string): string {
   const colon = authority.lastIndexOf(':')
-  // The colons of `[::1]` are no port's.
+  // A colon inside brackets, as in `[::1]`, does not start a port.
   const host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority
   return host.toLowerCase()
 }
 
-// The listeners of one port, told apart by the hostname a client asks for.
-
+/** The listeners of one port, selected by the hostname that the client requests. */
 export class ListenerTable<T extends { readonly hostname: string }> {
   readonly #hosts = new HostTable<T>()
 
@@ -71,12 +70,12 @@ export class ListenerTable<T extends { readonly hostname: string }> {
     for (const listener of listeners) this.#hosts.set(listener.hostname, listener)
   }
 
-  /** By Host, or by the server name of a TLS handshake; '' if the client named none. */
+  /** `authority` is the Host header or the TLS server name; '' when the client sent none. */
   find(authority: string): T | undefined {
-    return this.#hosts.search(authority, undefined, itself)
+    return this.#hosts.search(authority, undefined, identity)
   }
 }
 
-function itself<T>(listener: T): T {
+function identity<T>(listener: T): T {
   return listener
 }

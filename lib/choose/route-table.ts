@@ -1,4 +1,5 @@
-// The routes of one listener, found by host, then path, then everything else a match may ask for.
+// Route selection: the routes of one listener, matched by host, then path, then method, headers and query. Also the
+// weighted random choice between the backends of a route.
 
 import type { RouteMatch, ValueMatch } from '../config/config-types.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -16,9 +17,11 @@ export interface RouteEntry<T> {
 
 export interface FoundRoute<T> {
   readonly value: T
-  /** The path prefix that matched, without a slash at its end; '' for `/`, and for a match of another kind. */
+  /** The path prefix that matched, without its trailing slash; '' for `/` and for exact and regex matches. */
   readonly prefix: string
 }
+
+type UrlScheme = 'http' | 'https'
 
 /** One match of one route. */
 interface RouteCandidate<T> extends FoundRoute<T> {
@@ -38,27 +41,23 @@ export class RouteTable<T> {
       }
   }
 
-  /** The route that fits best; the result is made at construction and shared between requests. */
+  /** Returns the best match. The object is created at construction and shared between requests. */
   find(request: RequestHead): FoundRoute<T> | undefined {
-    return this.#hosts.search(request.authority, request, lookUp)
+    return this.#hosts.search(request.authority, request, findInPaths)
   }
 
-  /** Of every route whose hostname fits, whatever else it asks for. */
+  /** Returns the keys of all routes whose hostname matches, without a check of their other conditions. */
   keysFor(request: RequestHead): Set<string> {
     const keys = new Set<string>()
-    this.#hosts.search(request.authority, request, collectKeys(keys))
+    // Returns undefined for each table, so that the search visits all of them.
+    this.#hosts.search(request.authority, request, (paths): undefined => {
+      for (const key of paths.keys) keys.add(key)
+    })
     return keys
   }
 }
 
-/** Never finds one, so that all are visited. */
-function collectKeys(keys: Set<string>) {
-  return (paths: PathTable<unknown>): undefined => {
-    for (const key of paths.keys) keys.add(key)
-  }
-}
-
-function lookUp<T>(paths: PathTable<T>, request: RequestHead): FoundRoute<T> | undefined {
+function findInPaths<T>(paths: PathTable<T>, request: RequestHead): FoundRoute<T> | undefined {
   return paths.find(request)
 }
 
@@ -69,9 +68,9 @@ class PathTable<T> {
   readonly #exact = new Map<string, RouteCandidate<T>[]>()
   readonly #prefixes = new Map<string, RouteCandidate<T>[]>()
   readonly #regexes: RouteCandidate<T>[] = []
-  /** Which lengths prefixes have, so that a path with many slashes costs no look-up for each. */
-  readonly #lengths = new Set<number>()
-  #longest = -1
+  /** The lengths of all prefixes, so that a path with many slashes does not cost one lookup per slash. */
+  readonly #prefixLengths = new Set<number>()
+  #longestPrefix = -1
 
   constructor(scheme: UrlScheme) {
     this.#scheme = scheme
@@ -87,8 +86,8 @@ class PathTable<T> {
       else if (path.kind === 'exact') insert(listInMap(this.#exact, path.value), candidate)
       else {
         insert(listInMap(this.#prefixes, prefix), candidate)
-        this.#lengths.add(prefix.length)
-        this.#longest = Math.max(this.#longest, prefix.length)
+        this.#prefixLengths.add(prefix.length)
+        this.#longestPrefix = Math.max(this.#longestPrefix, prefix.length)
       }
     }
   }
@@ -97,25 +96,26 @@ class PathTable<T> {
     const { path } = request
     const exact = this.#exact.get(path)
     return (
-      (exact === undefined ? undefined : this.#first(exact, request)) ??
-      this.#byPrefix(path, request) ??
-      this.#byRegex(path, request)
+      (exact === undefined ? undefined : this.#findFirst(exact, request)) ??
+      this.#findByPrefix(path, request) ??
+      this.#findByRegex(path, request)
     )
   }
 
-  /** From the longest prefix that could fit, segment by segment to `/`. */
-  #byPrefix(path: string, request: RequestHead): FoundRoute<T> | undefined {
-    let end = path.length > this.#longest ? path.lastIndexOf('/', this.#longest) : path.length
+  /** Tries the longest possible prefix first, then removes one segment at a time down to `/`. */
+  #findByPrefix(path: string, request: RequestHead): FoundRoute<T> | undefined {
+    let end =
+      path.length > this.#longestPrefix ? path.lastIndexOf('/', this.#longestPrefix) : path.length
     for (; end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
-      if (!this.#lengths.has(end)) continue
+      if (!this.#prefixLengths.has(end)) continue
       const candidates = this.#prefixes.get(path.substring(0, end))
-      const found = candidates === undefined ? undefined : this.#first(candidates, request)
+      const found = candidates === undefined ? undefined : this.#findFirst(candidates, request)
       if (found !== undefined) return found
     }
     return undefined
   }
 
-  #byRegex(path: string, request: RequestHead): FoundRoute<T> | undefined {
+  #findByRegex(path: string, request: RequestHead): FoundRoute<T> | undefined {
     for (const candidate of this.#regexes) {
       const { match } = candidate
       if (match.path.kind === 'regex' && matchesRegex(match.path.regex, path))
@@ -124,7 +124,7 @@ class PathTable<T> {
     return undefined
   }
 
-  #first(
+  #findFirst(
     candidates: readonly RouteCandidate<T>[],
     request: RequestHead,
   ): FoundRoute<T> | undefined {
@@ -140,33 +140,29 @@ function listInMap<T>(map: Map<string, T[]>, key: string): T[] {
   return list
 }
 
-/** Keeps a list in the order of precedence. */
+/** Inserts a candidate and keeps the list sorted by precedence. */
 function insert<T>(list: RouteCandidate<T>[], candidate: RouteCandidate<T>): void {
   list.push(candidate)
-  list.sort(byPrecedence)
+  list.sort(compareByPrecedence)
 }
 
-/** Longer path, having a method, more headers, more parameters, then the key. */
-function byPrecedence(a: RouteCandidate<unknown>, b: RouteCandidate<unknown>): number {
+/** Precedence: longer path, then a method condition, more headers, more query parameters, and last the key. */
+function compareByPrecedence(a: RouteCandidate<unknown>, b: RouteCandidate<unknown>): number {
   return (
     b.match.path.value.length - a.match.path.value.length ||
     Number(b.match.method !== '') - Number(a.match.method !== '') ||
     b.match.headers.length - a.match.headers.length ||
     b.match.query.length - a.match.query.length ||
-    compare(a.key, b.key)
+    compareTexts(a.key, b.key)
   )
 }
 
-function compare(a: string, b: string): number {
+function compareTexts(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
 }
 
-// What a match asks of a request beside its path: method, headers and query.
-
-type UrlScheme = 'http' | 'https'
-
-/** Whether everything but the path holds. */
+/** Returns whether method, headers and query match; the path is checked by the caller. */
 function matchesConditions(match: RouteMatch, request: RequestHead, scheme: UrlScheme): boolean {
   if (match.method !== '' && match.method !== request.method) return false
   for (const { name, value } of match.headers)
@@ -202,7 +198,7 @@ function findHeaderValue(
   }
 }
 
-/** The first value of a parameter, decoded as a form would; without taking the others apart. */
+/** Returns the first value of a query parameter, form-decoded, without decoding the values of the others. */
 export function findQueryValue(query: string, name: string): string | undefined {
   for (let from = 0; from < query.length;) {
     let end = query.indexOf('&', from)
@@ -218,15 +214,13 @@ export function findQueryValue(query: string, name: string): string | undefined 
 
 function decodeQueryText(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
-  // URLSearchParams leaves a broken escape as it is, where decodeURIComponent would throw.
+  // URLSearchParams keeps a malformed escape unchanged, where decodeURIComponent would throw.
   return new URLSearchParams(`x=${text}`).get('x')!
 }
 
-// Runs a regex of the configuration on a text that the client sent.
-
 /**
- * Refuses a text over the bound: to say that it does not match would send it past this route's policies to another
- * route.
+ * Tests a configured regex on text from the client. Text over the bound is an error: reporting "no match" would let the
+ * request bypass this route's policies and reach another route.
  */
 function matchesRegex(regex: Regex, text: string): boolean {
   if (text.length <= MAX_REGEX_SUBJECT) return regex.test(text)
@@ -236,17 +230,16 @@ function matchesRegex(regex: Regex, text: string): boolean {
   )
 }
 
-// A random choice among entries, each as likely as its weight says.
-
 export interface WeightedEntry<T> {
   readonly value: T
-  /** A whole number; 0 is never chosen. */
+  /** An integer; an entry with weight 0 is never chosen. */
   readonly weight: number
 }
 
+/** Chooses entries at random, with a probability proportional to their weight. */
 export class WeightedPicker<T> {
   readonly #values: T[] = []
-  /** The sum of the weights up to and with each entry. */
+  /** For each entry: the sum of its weight and all weights before it. */
   readonly #sums: number[] = []
   readonly #random: () => number
   #total = 0
@@ -261,7 +254,7 @@ export class WeightedPicker<T> {
     }
   }
 
-  /** Undefined when no entry has any weight. */
+  /** Returns undefined when all weights are 0. */
   pick(): T | undefined {
     const values = this.#values
     if (values.length < 2) return values[0]

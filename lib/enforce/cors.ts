@@ -1,4 +1,5 @@
-// cors: which pages of other origins may call. Refuses nobody: a browser without these headers does.
+// The cors policy: adds CORS headers for allowed origins. It rejects no request itself; browsers reject responses
+// without these headers.
 
 import type { CorsConfig } from '../config/config-types.ts'
 import type { RequestHead, ResponseHead } from '../core/head.ts'
@@ -29,7 +30,7 @@ export function createCorsPolicy(config: CorsConfig): Policy {
         enforcement: { allowedOrigin },
       } = exchange
       if (allowedOrigin !== '') addCorsHeaders(config, allowedOrigin, head)
-      // An answer that names its reader, or may, must not be kept for another one.
+      // A response that depends on the origin must not be served from a cache to another origin.
       if (allowedOrigin !== '' || !origins.allowsAny) varyByOrigin(head)
     },
   }
@@ -40,25 +41,31 @@ function answerPreflight(config: CorsConfig, request: RequestHead, origin: strin
   const { allowMethods, allowHeaders, allowCredentials, maxAge } = config
   const methods = request.get('access-control-request-method')
   const headers = request.get('access-control-request-headers')
-  const says = (name: string, value: string) => {
+  const addUnlessEmpty = (name: string, value: string) => {
     if (value !== '') fields.push([name, value])
   }
-  says('access-control-allow-methods', formatAllowedList(allowMethods, methods, allowCredentials))
-  says('access-control-allow-headers', formatAllowedList(allowHeaders, headers, allowCredentials))
+  addUnlessEmpty(
+    'access-control-allow-methods',
+    formatAllowedList(allowMethods, methods, allowCredentials),
+  )
+  addUnlessEmpty(
+    'access-control-allow-headers',
+    formatAllowedList(allowHeaders, headers, allowCredentials),
+  )
   if (maxAge !== null) fields.push(['access-control-max-age', String(Math.floor(maxAge / 1000))])
   const reply = buildReply(200, fields)
   addCorsHeaders(config, origin, reply.head)
   return reply
 }
 
-/** A star grants what was asked for; with credentials a literal star would be read as a name. */
+/** A star allows the requested names; with credentials, browsers read a literal star as a name. */
 function formatAllowedList(
   list: readonly string[],
-  asked: string | undefined,
+  requested: string | undefined,
   hasCredentials: boolean,
 ): string {
   if (!list.includes('*')) return list.join(',')
-  return asked ?? (hasCredentials ? '' : '*')
+  return requested ?? (hasCredentials ? '' : '*')
 }
 
 function addCorsHeaders(config: CorsConfig, origin: string, head: ResponseHead): void {
@@ -76,12 +83,11 @@ function varyByOrigin(head: ResponseHead): void {
   head.add('vary', 'origin')
 }
 
-// Which origins a list lets in: exact ones, ones with a star in the host, or all.
-
 const DEFAULT_PORTS: Record<string, string> = { http: ':80', https: ':443', ws: ':80', wss: ':443' }
 
+/** A list of allowed origins: exact ones, ones with a star in the host, or `*` for all. */
 export class AllowedOrigins {
-  /** Everybody is let in, so answers do not depend on who asks. */
+  /** All origins are allowed, so responses do not depend on the origin. */
   readonly allowsAny: boolean
   readonly #exact = new Set<string>()
   readonly #patterns: RegExp[] = []
@@ -100,14 +106,14 @@ export class AllowedOrigins {
   }
 }
 
-/** In lower case, and without the port that its scheme implies. */
+/** Returns the origin in lower case, without the default port of its scheme. */
 function normalizeOrigin(origin: string): string {
   const text = origin.toLowerCase()
   const port = DEFAULT_PORTS[text.substring(0, text.indexOf(':'))]
   return port !== undefined && text.endsWith(port) ? text.slice(0, -port.length) : text
 }
 
-/** A star stands for letters of a host name, never for a scheme, a port or a user. */
+/** A star matches characters of a host name, never of a scheme, a port or user information. */
 function compileOriginPattern(origin: string): RegExp {
   const parts = origin.split('*').map((part) => part.replace(/[.[\]+]/g, '\\$&'))
   return new RegExp(`^${parts.join('[a-z0-9._-]+')}$`)

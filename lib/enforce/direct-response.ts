@@ -1,4 +1,4 @@
-// directResponse: a fixed answer; the request's body is not looked at.
+// The directResponse and requestRedirect policies: both send a response without reading the request body.
 
 import type { DirectResponseConfig, RedirectConfig } from '../config/config-types.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -12,9 +12,9 @@ export function createDirectResponsePolicy({
   headers,
 }: DirectResponseConfig): Policy {
   const bytes = Buffer.from(body)
-  // Without a type a browser guesses, and may guess a script.
-  const isTyped = bytes.length === 0 || headers.some(([name]) => name === 'content-type')
-  const fields = isTyped ? headers : [['content-type', 'text/plain'] as const, ...headers]
+  // Without a content type a browser guesses one, and may execute the body as a script.
+  const hasType = bytes.length === 0 || headers.some(([name]) => name === 'content-type')
+  const fields = hasType ? headers : [['content-type', 'text/plain'] as const, ...headers]
   return {
     kind: 'directResponse',
     request() {
@@ -24,8 +24,6 @@ export function createDirectResponsePolicy({
     },
   }
 }
-
-// requestRedirect: sends the client elsewhere; the request's body is not looked at.
 
 const DEFAULT_PORTS = { http: '80', https: '443' }
 
@@ -44,16 +42,18 @@ function buildLocation({ scheme, authority, path }: RedirectConfig, exchange: Ex
     choice: { matchedPrefix },
   } = exchange
   const target = path === null ? request.target : rewriteTarget(path, request.target, matchedPrefix)
-  const own = source.secure ? 'https' : 'http'
-  const next = scheme ?? own
-  const asked =
+  const requestScheme = source.secure ? 'https' : 'http'
+  const newScheme = scheme ?? requestScheme
+  const newAuthority =
     authority === null
       ? parseAuthority(request.authority)
       : rewriteAuthority(authority, request.authority)
+  const { host } = newAuthority
   // Two slashes at the start of a relative location would name another host.
-  if (asked.host === '') return target.replace(/^\/+/, '/')
-  // The client's port belongs to the scheme it used; the config's port is meant as it is written.
-  const keepsPort = next === own || authority?.kind === 'full' || authority?.kind === 'port'
-  const port = keepsPort && asked.port !== DEFAULT_PORTS[next] ? asked.port : ''
-  return `${next}://${formatAuthority({ host: asked.host, port })}${target}`
+  if (host === '') return target.replace(/^\/+/, '/')
+  // The client's port belongs to the scheme of its request; a configured port is used with any scheme.
+  const keepsPort =
+    newScheme === requestScheme || authority?.kind === 'full' || authority?.kind === 'port'
+  const port = keepsPort && newAuthority.port !== DEFAULT_PORTS[newScheme] ? newAuthority.port : ''
+  return `${newScheme}://${formatAuthority({ host, port })}${target}`
 }

@@ -1,4 +1,5 @@
-// requestHeaderModifier and responseHeaderModifier: fields added, replaced and removed.
+// The policies that change headers: requestHeaderModifier and responseHeaderModifier with fixed values, transformations
+// with values computed by expressions.
 
 import type { TransformationsConfig } from '../config/config-types.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -28,14 +29,12 @@ export function createResponseHeaderPolicy(config: HeaderModifierConfig): Policy
   }
 }
 
-/** What is removed may be added again. */
+/** Removes first, so that a removed header can be added again. */
 function modifyHeaders(fields: HeaderFields, { add, set, remove }: HeaderModifierConfig): void {
   for (const name of remove) fields.remove(name)
   for (const [name, value] of set) fields.set(name, value)
   for (const [name, value] of add) fields.add(name, value)
 }
-
-// transformations: headers computed by expressions, of requests and answers.
 
 export function createTransformationPolicy({ request, response }: TransformationsConfig): Policy {
   return {
@@ -68,14 +67,14 @@ function applyTransformation(
   modifyHeaders(fields, computeHeaders(config, view))
 }
 
-/** Expressions that came to nothing, and so left their header out. */
+/** Records each expression that failed, for which the header is omitted. */
 function traceExpressionFaults(
   trace: Trace,
   { set, add }: TransformationConfig,
   view: ExpressionView,
 ): void {
   for (const { name, value } of [...set, ...add]) {
-    const found = value.evaluate(view)
-    if ('fault' in found) trace.recordExpressionFault(value, found.fault, name)
+    const result = value.evaluate(view)
+    if ('fault' in result) trace.recordExpressionFault(value, result.fault, name)
   }
 }

@@ -1,5 +1,5 @@
-// Policies made from their configuration, in the order in which they run. `timeout`, `retry` and `backendTLS` are not
-// among them: they say how `forward` calls, and decide nothing themselves.
+// Creates policies from their configuration, in the order in which they run. `timeout`, `retry` and `backendTLS` are not
+// policies here: `forward` reads them when it calls a backend.
 
 import type { McpAuthenticationConfig } from '../config/policy-types.ts'
 import type {
@@ -48,7 +48,7 @@ export class PolicyFactory {
     ]
   }
 
-  /** `roots` are the documents without a path that are this route's; `limits` stand behind who one is. */
+  /** `roots` tells which metadata documents at the host root belong to this route; `limits` run after authentication. */
   createForRoute(
     config: RoutePolicies,
     roots = UNAMBIGUOUS_ROOTS,
@@ -66,11 +66,11 @@ export class PolicyFactory {
     ]
   }
 
-  /** Behind the choice of a backend; its own word on credentials is stronger than the route's. */
+  /** These run after the choice of a backend; the backend's own `backendAuth` overrides that of the route. */
   createForBackend(config: BackendPolicies, route: RoutePolicies): Policy[] {
     return [
-      ...createIfConfigured(config.authorization, (one) =>
-        createAuthorizationPolicy(one, null, this.#identity.log),
+      ...createIfConfigured(config.authorization, (rules) =>
+        createAuthorizationPolicy(rules, null, this.#identity.log),
       ),
       ...createIfConfigured(config.transformations, createTransformationPolicy),
       ...createIfConfigured(config.responseHeaderModifier, createResponseHeaderPolicy),
@@ -79,7 +79,7 @@ export class PolicyFactory {
     ]
   }
 
-  /** On the way to one LLM provider. */
+  /** These run before each call of one LLM provider. */
   createForProvider({ auth, requestHeaders, responseHeaders }: ProviderPolicies): Policy[] {
     return [
       ...createIfConfigured(responseHeaders, createResponseHeaderPolicy),
@@ -88,7 +88,7 @@ export class PolicyFactory {
     ]
   }
 
-  /** `cors` is first, so that a browser may read every refusal behind it. */
+  /** `cors` is first, so that a browser can read the error responses of the policies after it. */
   #createForAdmission(
     config: GatewayPolicies,
     mcp: McpAuthenticationConfig | null,
@@ -97,14 +97,14 @@ export class PolicyFactory {
     const identity = this.#identity
     return [
       ...createIfConfigured(config.cors, createCorsPolicy),
-      ...createIfConfigured(mcp, (one) => createMcpAuthenticationPolicy(one, identity, roots)),
-      ...createIfConfigured(config.jwtAuth, (one) => createJwtAuthPolicy(one, identity)),
-      ...createIfConfigured(config.basicAuth, (one) =>
-        createBasicAuthPolicy(one, identity.passwords),
+      ...createIfConfigured(mcp, (auth) => createMcpAuthenticationPolicy(auth, identity, roots)),
+      ...createIfConfigured(config.jwtAuth, (auth) => createJwtAuthPolicy(auth, identity)),
+      ...createIfConfigured(config.basicAuth, (auth) =>
+        createBasicAuthPolicy(auth, identity.passwords),
       ),
       ...createIfConfigured(config.apiKey, createApiKeyPolicy),
-      ...createIfConfigured(config.authorization, (one) =>
-        createAuthorizationPolicy(one, mcp, identity.log),
+      ...createIfConfigured(config.authorization, (rules) =>
+        createAuthorizationPolicy(rules, mcp, identity.log),
       ),
     ]
   }
@@ -112,7 +112,7 @@ export class PolicyFactory {
 
 function createIfConfigured<Config>(
   config: Config | null,
-  make: (config: Config) => Policy,
+  create: (config: Config) => Policy,
 ): Policy[] {
-  return config === null ? [] : [make(config)]
+  return config === null ? [] : [create(config)]
 }

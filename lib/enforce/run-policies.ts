@@ -6,13 +6,13 @@ import { NO_COST } from '../core/exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Policy, Reply, Verdict } from '../core/types.ts'
 
-/** `pass` when all of them let the request pass: before this returns, unless a policy must wait. */
+/** Calls `pass` when all policies pass the request: before this function returns, unless a policy is asynchronous. */
 export function enforce(exchange: Exchange, policies: readonly Policy[], pass: () => void): void {
   let verdict: Verdict
   try {
     verdict = runPolicies(exchange, policies, 0)
   } catch (error) {
-    // Caught here: a backend's policies may be asked by a timer, where nobody else would.
+    // Caught here because backend policies may run from a timer, where no caller would catch the error.
     return exchange.fail(toGatewayError(error))
   }
   if (verdict === undefined) return pass()
@@ -20,7 +20,7 @@ export function enforce(exchange: Exchange, policies: readonly Policy[], pass: (
   verdict
     .then(
       (reply) => {
-        // The client may have left in the meantime, or was told that it took too long.
+        // The client may have closed the connection in the meantime, or received a timeout response.
         if (exchange.isAnswered) return reply?.body.cancel()
         return reply === undefined ? pass() : exchange.answer(reply)
       },
@@ -34,7 +34,7 @@ export function enforce(exchange: Exchange, policies: readonly Policy[], pass: (
 function runPolicies(exchange: Exchange, policies: readonly Policy[], from: number): Verdict {
   for (let at = from; at < policies.length; at++) {
     const policy = policies[at]!
-    // What acts on answers only is told of when there is one.
+    // Policies that act only on responses are traced when there is a response.
     if (policy.request === undefined) continue
     exchange.trace?.startPolicy()
     const verdict = policy.request(exchange)

@@ -1,4 +1,4 @@
-// urlRewrite: what path and what Host the backend sees.
+// The urlRewrite policy: changes the path and the Host that the backend receives. The redirect policy shares its helpers.
 
 import type { AuthorityRewrite, PathRewrite, UrlRewriteConfig } from '../config/config-types.ts'
 import type { Policy } from '../core/types.ts'
@@ -16,27 +16,23 @@ export function createUrlRewritePolicy({ authority, path }: UrlRewriteConfig): P
   }
 }
 
-/** The client's authority stays readable on the request: what is asked of us is not what we ask. */
+/** Returns the Host for the backend; `request.authority` keeps the client's value. */
 function rewriteHost(rewrite: UrlRewriteConfig['authority'], authority: string): string | null {
   if (rewrite === null || rewrite === 'auto') return null
   if (rewrite === 'none') return authority
   return formatAuthority(rewriteAuthority(rewrite, authority))
 }
 
-// Path and query after a rewrite of the path.
-
-/** `prefix` is what matched, without a slash at its end; the query stays as it was. */
+/** Returns path and query after a path rewrite. `prefix` is the matched prefix without its trailing slash. */
 export function rewriteTarget(rewrite: PathRewrite, target: string, prefix: string): string {
-  const mark = target.indexOf('?')
-  const end = mark < 0 ? target.length : mark
+  const queryStart = target.indexOf('?')
+  const end = queryStart < 0 ? target.length : queryStart
   const path =
     rewrite.kind === 'full' ? rewrite.value : rewrite.value + target.substring(prefix.length, end)
   return (path === '' ? '/' : path) + target.substring(end)
 }
 
-// Host and port of an authority, and what a rewrite makes of them.
-
-/** `port` is '' when there is none; `host` keeps its case and the brackets of IPv6. */
+/** `port` is '' when there is none; `host` keeps its case and IPv6 brackets. */
 export interface Authority {
   readonly host: string
   readonly port: string

@@ -86,7 +86,7 @@ export class LimitOwner implements WorkerService {
   ): void {
     member.limits.set(number, id)
     if (this.#limits.has(id)) return
-    const terms = { most, amount, interval, anchor: this.#now() }
+    const terms = { maxLevel: most, amount, interval, anchor: this.#now() }
     this.#limits.set(id, new LimitBuckets(terms, buckets, this.#capacity))
   }
 

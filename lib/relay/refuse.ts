@@ -1,11 +1,11 @@
-// The one place where an error becomes an answer.
+// Converts a gateway error to the error response, in the format of the client's protocol.
 
 import type { ErrorCode, GatewayError } from '../core/errors.ts'
 import { buildReply, buildTextReply } from '../core/replies.ts'
 import type { ErrorFormat, Reply } from '../core/types.ts'
 
-export function buildErrorReply(error: GatewayError, dialect: ErrorFormat): Reply {
-  switch (dialect) {
+export function buildErrorReply(error: GatewayError, format: ErrorFormat): Reply {
+  switch (format) {
     case 'text':
       return buildTextReply(error.status, error.message, retryAfterHeaders(error))
     case 'jsonrpc':
@@ -27,24 +27,24 @@ function buildJsonErrorReply(error: GatewayError, body: object): Reply {
 
 type ErrorReplyHeader = readonly [name: string, value: string]
 
-/** What is over as soon as others have been served. */
-const SHORT: ReadonlySet<ErrorCode> = new Set([
+/** Conditions that end as soon as other requests complete: the client should retry after one second. */
+const RETRY_SOON: ReadonlySet<ErrorCode> = new Set([
   'OVERLOADED',
   'OUT_OF_DESCRIPTORS',
   'POOL_EXHAUSTED',
 ])
 
 function retryAfterHeaders({ code }: GatewayError): ErrorReplyHeader[] {
-  return SHORT.has(code) ? [['retry-after', '1']] : []
+  return RETRY_SOON.has(code) ? [['retry-after', '1']] : []
 }
 
-/** JSON-RPC: the request could not be used, or the server failed; which request it was, nobody has read. */
+/** Invalid request or internal error; `id` is null because the body has not been parsed. */
 function buildRpcError({ source, message }: GatewayError): object {
   const code = source === 'client' ? -32600 : -32603
   return { jsonrpc: '2.0', id: null, error: { code, message } }
 }
 
-/** Words that SDKs know, where there is one; else our own code. */
+/** Error codes that the OpenAI SDKs know; all other errors use our own code in lower case. */
 const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
   LLM_REQUEST: 'invalid_request_body',
   MODEL_MISSING: 'missing_model',
@@ -54,8 +54,8 @@ const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
 
 function buildOpenAiError({ code, source, message }: GatewayError): object {
   const type = source === 'client' ? 'invalid_request_error' : 'server_error'
-  const word = OPENAI_CODES[code] ?? code.toLowerCase()
-  return { error: { message, type, param: null, code: word } }
+  const openAiCode = OPENAI_CODES[code] ?? code.toLowerCase()
+  return { error: { message, type, param: null, code: openAiCode } }
 }
 
 const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
@@ -68,6 +68,6 @@ const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
 
 function buildAnthropicError({ code, status, source, message }: GatewayError): object {
   if (code === 'OVERLOADED') return { type: 'error', error: { type: 'overloaded_error', message } }
-  const other = source === 'client' ? 'invalid_request_error' : 'api_error'
-  return { type: 'error', error: { type: ANTHROPIC_TYPES[status] ?? other, message } }
+  const defaultType = source === 'client' ? 'invalid_request_error' : 'api_error'
+  return { type: 'error', error: { type: ANTHROPIC_TYPES[status] ?? defaultType, message } }
 }

@@ -1,4 +1,4 @@
-// The one door out, for every answer: the policies' last word on the head, then head and body to the client.
+// Sends every response to the client: response policies run on the head, then head and body are written.
 
 import type { Exchange } from '../core/exchange.ts'
 import type { ResponseHead } from '../core/head.ts'
@@ -11,7 +11,7 @@ export function relay(exchange: Exchange, reply: Reply): void {
   const { head } = reply
   const { trace } = exchange
   trace?.recordReplyReady(head)
-  // Policies may read it there.
+  // Response policies may read it.
   exchange.response.reply = reply
   if (trace === null)
     for (const policy of exchange.enforcement.responsePolicies) policy.response?.(exchange, head)
@@ -25,7 +25,7 @@ export function relay(exchange: Exchange, reply: Reply): void {
   exchange.client.respond(exchange, sent)
 }
 
-/** A policy's word on an answer that somebody watches. */
+/** Runs one response policy of a traced exchange and records whether it changed the head. */
 function applyResponsePolicy(exchange: Exchange, policy: Policy, trace: Trace): void {
   const head = exchange.response.reply?.head
   if (policy.response === undefined || head === undefined) return
@@ -35,11 +35,11 @@ function applyResponsePolicy(exchange: Exchange, policy: Policy, trace: Trace): 
   if (head.fieldsText() !== before)
     trace.recordResponsePolicy(kind, {
       type: 'apply',
-      details: 'changed the answer',
+      details: 'changed the response',
       snapshot: null,
     })
   else if (policy.request === undefined)
-    trace.recordResponsePolicy(kind, { type: 'skip', reason: 'nothing to change on the answer' })
+    trace.recordResponsePolicy(kind, { type: 'skip', reason: 'no change to the response' })
 }
 
 function tapReplyBody(exchange: Exchange, reply: Reply, trace: Trace): Reply {
@@ -51,9 +51,7 @@ function tapReplyBody(exchange: Exchange, reply: Reply, trace: Trace): Reply {
   return exchange.response.reply
 }
 
-// Tells buffering proxies in front of us to leave an event stream alone.
-
-/** Whether it is one. */
+/** Tells proxies in front of the gateway not to buffer an event stream; returns whether the response is one. */
 function disableProxyBuffering(head: ResponseHead): boolean {
   if (!isEventStream(head.get('content-type'))) return false
   if (!head.has('x-accel-buffering')) head.add('x-accel-buffering', 'no')

@@ -1,24 +1,25 @@
-// One line a request, written when its last byte is out or never will be (reference.md 8.6).
+// The access log: one line per request, written when the exchange ends (reference.md 8.6). Also the debug lines about
+// policy responses and token usage.
 
 import type { Exchange } from '../core/exchange.ts'
 import type { Claims, ExchangeFacts, McpFacts } from '../core/facts.ts'
 import type { Log, LogLinePrefix, LogModule, LogValue } from '../core/log.ts'
 import type { Reply } from '../core/types.ts'
 
-/** Of so many places where requests went, the beginning of the line is kept. */
-const MAX_OPENINGS = 1_000
+/** Maximum number of line prefixes in the cache. */
+const MAX_PREFIXES = 1_000
 
 export class AccessLog {
   readonly #log: Log
-  /** By listener, route and backend. One LRU map by the joined names takes 450 ns for each line instead of 70. */
-  readonly #openings = new Map<string, Map<string, Map<string, LogLinePrefix>>>()
-  #kept = 0
+  /** By listener, route and endpoint. One LRU map keyed by the joined names takes 450 ns per line instead of 70. */
+  readonly #prefixes = new Map<string, Map<string, Map<string, LogLinePrefix>>>()
+  #prefixCount = 0
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  /** `now` is on the clock of `performance.now()`. */
+  /** `now` is a time of `performance.now()`. */
   write(exchange: Exchange, now: number): void {
     if (!this.#log.allows('info', 'request')) return
     const { request, source, error, facts } = exchange
@@ -49,16 +50,16 @@ export class AccessLog {
       `${Math.round(now - exchange.startedAt)}ms`,
     ]
     if (facts !== null) insertFacts(fields, exchange, facts)
-    this.#log.writeWithPrefix(this.#openingOf(exchange), fields)
+    this.#log.writeWithPrefix(this.#prefixFor(exchange), fields)
   }
 
-  #openingOf({
+  #prefixFor({
     choice: { listenerKey: listener, routeKey: route },
     forwarding: { endpoint },
   }: Exchange): LogLinePrefix {
-    const known = this.#openings.get(listener)?.get(route)?.get(endpoint)
+    const known = this.#prefixes.get(listener)?.get(route)?.get(endpoint)
     if (known !== undefined) return known
-    const opening = this.#log.buildPrefix('info', 'request', 'request', [
+    const prefix = this.#log.buildPrefix('info', 'request', 'request', [
       'gateway',
       'default/default',
       'listener',
@@ -68,13 +69,13 @@ export class AccessLog {
       'endpoint',
       endpoint || undefined,
     ])
-    // Each reload can bring others.
-    if (this.#kept++ >= MAX_OPENINGS) {
-      this.#openings.clear()
-      this.#kept = 1
+    // Each reload can add new names.
+    if (this.#prefixCount++ >= MAX_PREFIXES) {
+      this.#prefixes.clear()
+      this.#prefixCount = 1
     }
-    nestedMapIn(nestedMapIn(this.#openings, listener), route).set(endpoint, opening)
-    return opening
+    nestedMapIn(nestedMapIn(this.#prefixes, listener), route).set(endpoint, prefix)
+    return prefix
   }
 }
 
@@ -84,12 +85,12 @@ function nestedMapIn<T>(maps: Map<string, Map<string, T>>, key: string): Map<str
   return found
 }
 
-/** Behind `protocol`. */
-const FACTS_AT = 14
+/** Index in the fields after `protocol`, where the JWT, MCP and LLM fields are inserted. */
+const FACTS_INDEX = 14
 
 function insertFacts(fields: LogValue[], exchange: Exchange, { jwt, mcp }: ExchangeFacts): void {
-  const more = [...jwtFields(jwt), ...mcpFields(mcp), ...llmFields(exchange)]
-  fields.splice(FACTS_AT, 0, ...more)
+  const factFields = [...jwtFields(jwt), ...mcpFields(mcp), ...llmFields(exchange)]
+  fields.splice(FACTS_INDEX, 0, ...factFields)
 }
 
 function protocolNameOf(facts: ExchangeFacts | null): 'http' | 'mcp' | 'llm' {
@@ -97,27 +98,28 @@ function protocolNameOf(facts: ExchangeFacts | null): 'http' | 'mcp' | 'llm' {
   return facts?.mcp === undefined ? 'http' : 'mcp'
 }
 
-/** Letters of a client's words in one field. */
-const MAX_LOGGED = 256
+/** Maximum characters of client-supplied text in one field. */
+const MAX_VALUE_LENGTH = 256
 
 function clipLogValue(text: string | undefined): string | undefined {
-  return text === undefined || text.length <= MAX_LOGGED ? text : `${text.slice(0, MAX_LOGGED)}…`
+  return text === undefined || text.length <= MAX_VALUE_LENGTH
+    ? text
+    : `${text.slice(0, MAX_VALUE_LENGTH)}…`
 }
 
 const NONE: readonly LogValue[] = []
 
-/** Who it was for, as far as the token says. */
 function jwtFields(jwt: Claims | undefined): readonly LogValue[] {
   const subject = jwt?.get('sub')
   return typeof subject === 'string' ? ['jwt.sub', clipLogValue(subject)] : NONE
 }
 
-/** Of a session's id only enough to tell it from others: whoever has it all can use it. */
+/** Only the first 8 characters of a session id are logged: the complete id would let a reader use the session. */
 function mcpFields(mcp: McpFacts | undefined): readonly LogValue[] {
   if (mcp === undefined) return NONE
   const { methodName, sessionId, tool, prompt, resource, task } = mcp
   const [type, item] =
-    Object.entries({ tool, prompt, resource, task }).find(([, one]) => one !== undefined) ?? []
+    Object.entries({ tool, prompt, resource, task }).find(([, fact]) => fact !== undefined) ?? []
   return [
     'mcp.method.name',
     clipLogValue(methodName),
@@ -134,8 +136,8 @@ function mcpFields(mcp: McpFacts | undefined): readonly LogValue[] {
   ]
 }
 
-/** Names as OpenTelemetry has them; `estimated` where nobody counted. */
-function llmFields({ facts, forwarding: { tokenCost: spent } }: Exchange): readonly LogValue[] {
+/** Field names follow OpenTelemetry; `estimated` is set when the provider reported no usage. */
+function llmFields({ facts, forwarding: { tokenCost } }: Exchange): readonly LogValue[] {
   const llm = facts?.llm
   if (llm === undefined) return NONE
   const isCounted = llm.inputTokens !== undefined && llm.outputTokens !== undefined
@@ -155,7 +157,7 @@ function llmFields({ facts, forwarding: { tokenCost: spent } }: Exchange): reado
     'gen_ai.usage.output_tokens',
     llm.outputTokens,
     'gen_ai.usage.estimated',
-    spent?.basis === 'estimated' && !isCounted ? spent.input + spent.output : undefined,
+    tokenCost?.basis === 'estimated' && !isCounted ? tokenCost.input + tokenCost.output : undefined,
     'gen_ai.server.time_to_first_token',
     llm.timeToFirstToken,
     'gen_ai.response.ending',
@@ -163,22 +165,20 @@ function llmFields({ facts, forwarding: { tokenCost: spent } }: Exchange): reado
   ]
 }
 
-/** A client that left before any answer gets none; the log says so by nginx's code. */
+/** A client that closed the connection before the response is logged as 499, the code that nginx uses. */
 function loggedStatusOf({ response: { status }, outcome }: Exchange): number | undefined {
   if (status !== 0) return status
   return outcome === 'client_closed' ? 499 : undefined
 }
 
-/** Without the query, which may hold a secret. */
+/** The query is removed because it may contain a secret. */
 function pathWithoutQueryOf(target: string): string {
   const at = target.indexOf('?')
   return at < 0 ? target : target.substring(0, at)
 }
 
-// What is said of a request for those who look for a fault: which policy answered it, and what it cost.
-
-/** Who speaks of what a policy did. */
-const VOICES: Readonly<Record<string, LogModule>> = {
+/** The log module of each policy kind; other kinds log under `choose`. */
+const POLICY_MODULES: Readonly<Record<string, LogModule>> = {
   jwtAuth: 'auth',
   mcpAuthentication: 'auth',
   basicAuth: 'auth',
@@ -191,14 +191,14 @@ const VOICES: Readonly<Record<string, LogModule>> = {
 
 export function logPolicyAnswer(
   log: Log,
-  { enforcement: { answeringPolicy: answeredBy }, choice: { routeKey: route }, source }: Exchange,
+  { enforcement: { answeringPolicy }, choice: { routeKey: route }, source }: Exchange,
   { head }: Reply,
 ): void {
-  const module = VOICES[answeredBy] ?? 'choose'
+  const module = POLICY_MODULES[answeringPolicy] ?? 'choose'
   if (!log.allows('debug', module)) return
   log.write('debug', module, 'policy answered', [
     'policy',
-    answeredBy,
+    answeringPolicy,
     'status',
     head.status,
     'route',
@@ -210,11 +210,7 @@ export function logPolicyAnswer(
 
 export function logTokenUsage(
   log: Log,
-  {
-    facts,
-    forwarding: { tokenCost: spent, endpoint, retries },
-    choice: { routeKey: route },
-  }: Exchange,
+  { facts, forwarding: { tokenCost, endpoint, retries }, choice: { routeKey: route } }: Exchange,
 ): void {
   if (!log.allows('debug', 'llm')) return
   log.write('debug', 'llm', 'settled tokens', [
@@ -225,11 +221,11 @@ export function logTokenUsage(
     'endpoint',
     endpoint || undefined,
     'input',
-    spent?.input,
+    tokenCost?.input,
     'output',
-    spent?.output,
+    tokenCost?.output,
     'basis',
-    spent?.basis,
+    tokenCost?.basis,
     'retries',
     retries,
   ])

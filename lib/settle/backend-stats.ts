@@ -1,18 +1,18 @@
-// How each backend has done of late, for operators: what it was asked, how often that went well, and how fast.
+// Recent statistics per backend, for operators: number of requests, share of successful requests, and latency.
 
 import { NO_COST } from '../core/exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Outcome } from '../core/types.ts'
 
-/** What one more request counts against those before: some ten of them make up the picture. */
-const SHARE = 0.1
+/** Weight of the newest request in the moving averages: about the last ten requests dominate. */
+const NEWEST_WEIGHT = 0.1
 
-/** Ends that say nothing about the backend. */
-const OURS: readonly Outcome[] = ['client_closed', 'client_error', 'idle', 'shutdown']
+/** Outcomes that are not caused by the backend. */
+const UNRELATED_OUTCOMES: readonly Outcome[] = ['client_closed', 'client_error', 'idle', 'shutdown']
 
 class BackendStatsRow {
   requests = 0
-  /** From 0 to 1; null until one has ended. */
+  /** From 0 to 1; null until a request has ended. */
   health: number | null = null
   latencyMs: number | null = null
 
@@ -26,46 +26,46 @@ class BackendStatsRow {
 }
 
 export class BackendStats {
-  /** By key; only what is configured has one. */
+  /** By backend key; only configured backends have a row. */
   readonly #rows = new Map<string, BackendStatsRow>()
 
-  /** Of an exchange that is settled. */
+  /** Counts a settled exchange. */
   count({
     choice: { backend },
-    forwarding: { calledAt: asked },
-    response: { receivedAt: answered, status },
-    enforcement: { answeringPolicy: answeredBy },
+    forwarding: { calledAt },
+    response: { receivedAt, status },
+    enforcement: { answeringPolicy },
     outcome,
   }: Exchange): void {
-    // A policy of the backend's own may have answered in its place.
-    if (backend === null || answeredBy !== '') return
+    // A backend policy may have sent the response instead of the backend.
+    if (backend === null || answeringPolicy !== '') return
     let row = this.#rows.get(backend.name)
     if (row === undefined) this.#rows.set(backend.name, (row = new BackendStatsRow()))
     row.requests++
-    if (answered > 0) row.recordLatency(answered - asked)
-    if (!OURS.includes(outcome)) row.recordOutcome(outcome === 'complete' && status < 500)
+    if (receivedAt > 0) row.recordLatency(receivedAt - calledAt)
+    if (!UNRELATED_OUTCOMES.includes(outcome))
+      row.recordOutcome(outcome === 'complete' && status < 500)
   }
 
-  /** Null for one that nobody has asked yet. */
+  /** Returns null for a backend without requests. */
   get(key: string): Readonly<Pick<BackendStatsRow, 'requests' | 'health' | 'latencyMs'>> | null {
     return this.#rows.get(key) ?? null
   }
 
-  /** Forgets those that are no longer configured. */
+  /** Removes backends that are no longer configured. */
   retain(keys: ReadonlySet<string>): void {
     for (const key of this.#rows.keys()) if (!keys.has(key)) this.#rows.delete(key)
   }
 }
 
-function movingAverage(before: number | null, value: number): number {
-  return before === null ? value : before + SHARE * (value - before)
+function movingAverage(average: number | null, value: number): number {
+  return average === null ? value : average + NEWEST_WEIGHT * (value - average)
 }
 
-// The end of every charge: whatever nobody has settled is settled with what is known.
-
+/** Settles every open charge of an exchange with the known token cost, or with no cost. */
 export function settleCharges({
   enforcement: { charges },
-  forwarding: { tokenCost: spent },
+  forwarding: { tokenCost },
 }: Exchange): void {
-  for (const charge of charges) charge.settle(spent ?? NO_COST)
+  for (const charge of charges) charge.settle(tokenCost ?? NO_COST)
 }

@@ -1,5 +1,5 @@
-// What every exchange adds to the statistics when it is settled: a few look-ups and sums, and no new object once its
-// route, status and backend were seen before.
+// Request metrics, updated when an exchange is settled. An update costs a few lookups and sums, and allocates nothing
+// once a series with the same route, status and backend exists.
 
 import type { LlmFacts, McpFacts } from '../core/facts.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -12,19 +12,21 @@ import { UI_ENDPOINT } from '../core/well-known-paths.ts'
 import { LlmMetrics } from './llm-metrics.ts'
 
 /**
- * Series of requests, over all routes, and routes. A route that is no longer configured keeps its place until another one
- * needs it; whatever comes above that is counted together.
+ * Bounds of all request series and of routes. A route that is no longer configured keeps its series until another route
+ * needs the space; series over the bound are counted under the label for others.
  */
 export const MAX_REQUEST_SERIES = 5_000
 export const MAX_ROUTE_SERIES = 1_000
-const MAX_MCP = 1_000
+const MAX_MCP_SERIES = 1_000
 
-const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const DURATION_BOUNDS = [
+  0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+]
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const
 const PROTOCOLS = ['http', 'mcp', 'llm'] as const
 
-/** Those of the protocol: a client can make up others. */
+/** Methods of the protocol; other names, which a client can invent, are counted together. */
 const MCP_METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -54,20 +56,20 @@ interface CounterRow {
   count: number
 }
 
-/** One route, or a listener for what no route took. */
+/** The counters of one route, or of one listener for requests that match no route. */
 class RouteMetrics implements RequestCounts {
   readonly labels: MetricLabels
-  /** By backend, then by status and the like as one number. */
+  /** By endpoint, then by the number that `#seriesCodeOf` computes. */
   readonly rows = new Map<string, Map<number, CounterRow>>()
-  readonly duration = new Histogram(SECONDS)
-  readonly processing = new Histogram(SECONDS)
-  readonly backend = new Histogram(SECONDS)
+  readonly duration = new Histogram(DURATION_BOUNDS)
+  readonly processing = new Histogram(DURATION_BOUNDS)
+  readonly backend = new Histogram(DURATION_BOUNDS)
   requests = 0
   errors = 0
   refused = 0
   bytes = 0
   retries = 0
-  /** When something was counted last. */
+  /** Time of the last counted request. */
   lastUsedAt = 0
 
   constructor(listener: string, route: string) {
@@ -75,20 +77,20 @@ class RouteMetrics implements RequestCounts {
   }
 
   get allRows(): CounterRow[] {
-    return [...this.rows.values()].flatMap((some) => [...some.values()])
+    return [...this.rows.values()].flatMap((rows) => [...rows.values()])
   }
 }
 
-/** Words for how requests ended: error codes, refusals and outcomes are fewer. */
-const MOST_REASONS = 128
+/** Bound of distinct end reasons; there are fewer error codes, refusal reasons and outcomes. */
+const MAX_REASONS = 128
 
 export class RequestMetrics {
   readonly totals = new RequestTotals()
-  /** By route; by listener, where there is none. */
-  readonly #places = new Map<string, RouteMetrics>()
+  /** By route key; by listener key for requests that match no route. */
+  readonly #routes = new Map<string, RouteMetrics>()
   readonly #others = new RouteMetrics(OTHER_LABEL, OTHER_LABEL)
-  /** Those that no configuration in force names. */
-  #gone = new Set<string>()
+  /** Keys of routes and listeners that are no longer configured. */
+  #unconfigured = new Set<string>()
   readonly #reasons = new Map<string, number>()
   readonly #mcp = new Map<string, CounterRow>()
   readonly #mcpOthers: CounterRow = {
@@ -96,28 +98,28 @@ export class RequestMetrics {
     count: 0,
   }
   readonly #llm = new LlmMetrics()
-  #series = 0
+  #seriesCount = 0
 
-  /** `now` is on the clock of `performance.now()`. */
+  /** `now` is a time of `performance.now()`. */
   count(exchange: Exchange, now = performance.now()): void {
     const {
       facts,
       startedAt,
-      forwarding: { calledAt: asked },
-      response: { receivedAt: answered },
+      forwarding: { calledAt },
+      response: { receivedAt },
     } = exchange
-    const place = this.#placeOf(exchange)
-    place.lastUsedAt = now
-    this.#rowOf(exchange, place).count++
-    place.duration.add((now - startedAt) / 1000)
+    const metrics = this.#routeFor(exchange)
+    metrics.lastUsedAt = now
+    this.#rowFor(exchange, metrics).count++
+    metrics.duration.add((now - startedAt) / 1000)
     this.#countTotals(exchange, now)
-    countOutcome(place, exchange)
-    if (asked > 0) {
-      place.processing.add((asked - startedAt) / 1000)
-      if (answered > 0) place.backend.add((answered - asked) / 1000)
+    countOutcome(metrics, exchange)
+    if (calledAt > 0) {
+      metrics.processing.add((calledAt - startedAt) / 1000)
+      if (receivedAt > 0) metrics.backend.add((receivedAt - calledAt) / 1000)
     }
-    place.bytes += exchange.client.bytesWritten
-    place.retries += exchange.forwarding.retries
+    metrics.bytes += exchange.client.bytesWritten
+    metrics.retries += exchange.forwarding.retries
     if (facts === null) return
     if (facts.mcp?.methodName !== undefined) this.#countMcp(facts.mcp.methodName, facts.mcp)
     if (facts.llm === undefined) return
@@ -125,60 +127,62 @@ export class RequestMetrics {
     this.#countTokens(facts.llm)
   }
 
-  /** By key of the route; of a listener, for what no route took. */
+  /** By route key; by listener key for requests that match no route. */
   get countsByRoute(): ReadonlyMap<string, Readonly<RequestCounts>> {
-    return this.#places
+    return this.#routes
   }
 
-  /** These are configured now, by key: routes, and listeners for what no route takes. */
+  /** `keys` are the keys of all configured routes and listeners. */
   retain(keys: ReadonlySet<string>): void {
-    this.#gone = new Set([...this.#places.keys()].filter((key) => key !== '' && !keys.has(key)))
+    this.#unconfigured = new Set(
+      [...this.#routes.keys()].filter((key) => key !== '' && !keys.has(key)),
+    )
   }
 
   collect(): MetricFamily[] {
-    const each = (pick: (place: RouteMetrics) => number | Histogram): Iterable<MetricSeries> =>
-      iterateLazily(() => this.#each(pick))
+    const perRoute = (pick: (route: RouteMetrics) => number | Histogram): Iterable<MetricSeries> =>
+      iterateLazily(() => this.#routeSeries(pick))
     return [
       {
         name: 'requests_total',
         kind: 'counter',
-        help: 'Requests, when their answer is out or never will be',
-        series: iterateLazily(() => this.#rows()),
+        help: 'Requests, counted when the exchange ends',
+        series: iterateLazily(() => this.#requestSeries()),
       },
       {
         name: 'request_duration_seconds',
         kind: 'histogram',
-        help: 'From the head of a request to the end of its answer',
-        series: each(({ duration }) => duration),
+        help: 'Seconds from the request head to the end of the response',
+        series: perRoute(({ duration }) => duration),
       },
       {
         name: 'request_processing_seconds',
         kind: 'histogram',
-        help: 'From the head of a request until a backend was asked',
-        series: each(({ processing }) => processing),
+        help: 'Seconds from the request head to the call of the backend',
+        series: perRoute(({ processing }) => processing),
       },
       {
         name: 'upstream_call_duration_seconds',
         kind: 'histogram',
-        help: 'From asking a backend to the head of its answer, further tries included',
-        series: each(({ backend }) => backend),
+        help: 'Seconds from the call of the backend to its response head, retries included',
+        series: perRoute(({ backend }) => backend),
       },
       {
         name: 'response_bytes_total',
         kind: 'counter',
-        help: "Bytes of answers' bodies on the wire, lines of chunks included",
-        series: each(({ bytes }) => bytes),
+        help: 'Bytes of response bodies on the wire, chunk framing included',
+        series: perRoute(({ bytes }) => bytes),
       },
       {
         name: 'retries_total',
         kind: 'counter',
-        help: 'Tries behind the first',
-        series: each(({ retries }) => retries),
+        help: 'Retries',
+        series: perRoute(({ retries }) => retries),
       },
       {
         name: 'mcp_requests_total',
         kind: 'counter',
-        help: 'Messages of MCP clients',
+        help: 'Messages from MCP clients',
         series: [...this.#mcp.values(), this.#mcpOthers]
           .filter(({ count }) => count > 0)
           .map(({ labels, count }) => [labels, count]),
@@ -187,15 +191,15 @@ export class RequestMetrics {
     ]
   }
 
-  /** Whoever looks at the page is not what it shows. */
+  /** Requests of the web UI itself are not counted. */
   #countTotals(exchange: Exchange, now: number): void {
     const {
       startedAt,
-      response: { receivedAt: answered },
+      response: { receivedAt },
       forwarding: { endpoint },
     } = exchange
     if (endpoint === UI_ENDPOINT) return
-    this.totals.firstBytes.add((answered || now) - startedAt)
+    this.totals.firstBytes.add((receivedAt || now) - startedAt)
     countOutcome(this.totals, exchange)
   }
 
@@ -206,65 +210,66 @@ export class RequestMetrics {
     if (timeToFirstToken !== undefined) totals.firstTokens.add(parseFloat(timeToFirstToken) * 1000)
   }
 
-  /** The others come first, in the turn in which the rest is noted: what joins them later is not told twice. */
-  get #shown(): RouteMetrics[] {
-    return [this.#others, ...this.#places.values()].filter(({ rows }) => rows.size > 0)
+  /** Others come first: series that join them while the rest is being read are not reported twice. */
+  get #reportedRoutes(): RouteMetrics[] {
+    return [this.#others, ...this.#routes.values()].filter(({ rows }) => rows.size > 0)
   }
 
-  *#each(pick: (place: RouteMetrics) => number | Histogram): Generator<MetricSeries> {
-    for (const place of this.#shown) yield [place.labels, pick(place)]
+  *#routeSeries(pick: (metrics: RouteMetrics) => number | Histogram): Generator<MetricSeries> {
+    for (const metrics of this.#reportedRoutes) yield [metrics.labels, pick(metrics)]
   }
 
-  *#rows(): Generator<MetricSeries> {
-    for (const { allRows } of this.#shown)
+  *#requestSeries(): Generator<MetricSeries> {
+    for (const { allRows } of this.#reportedRoutes)
       yield* allRows.map(({ labels, count }) => [labels, count] as const)
   }
 
-  #placeOf({ choice: { routeKey: route, listenerKey: listener } }: Exchange): RouteMetrics {
+  #routeFor({ choice: { routeKey: route, listenerKey: listener } }: Exchange): RouteMetrics {
     const key = route === '' ? listener : route
-    let place = this.#places.get(key)
-    if (place !== undefined) return place
-    if (this.#places.size >= MAX_ROUTE_SERIES && !this.#makeRoom()) return this.#others
-    place = new RouteMetrics(listener, route)
-    this.#places.set(key, place)
-    return place
+    let metrics = this.#routes.get(key)
+    if (metrics !== undefined) return metrics
+    if (this.#routes.size >= MAX_ROUTE_SERIES && !this.#evictUnconfigured()) return this.#others
+    metrics = new RouteMetrics(listener, route)
+    this.#routes.set(key, metrics)
+    return metrics
   }
 
-  #rowOf(exchange: Exchange, place: RouteMetrics): CounterRow {
+  #rowFor(exchange: Exchange, metrics: RouteMetrics): CounterRow {
     const {
       forwarding: { endpoint },
     } = exchange
-    const code = this.#codeOf(exchange)
-    let rows = place.rows.get(endpoint)
+    const code = this.#seriesCodeOf(exchange)
+    let rows = metrics.rows.get(endpoint)
     let row = rows?.get(code)
     if (row !== undefined) return row
-    while (this.#series >= MAX_REQUEST_SERIES) if (!this.#makeRoom(place)) return this.#otherRow()
+    while (this.#seriesCount >= MAX_REQUEST_SERIES)
+      if (!this.#evictUnconfigured(metrics)) return this.#otherRow()
     if (rows === undefined) {
       rows = new Map()
-      place.rows.set(endpoint, rows)
+      metrics.rows.set(endpoint, rows)
     }
-    this.#series++
-    row = { labels: { ...place.labels, ...requestLabelsOf(exchange) }, count: 0 }
+    this.#seriesCount++
+    row = { labels: { ...metrics.labels, ...requestLabelsOf(exchange) }, count: 0 }
     rows.set(code, row)
     return row
   }
 
   /**
-   * Of those that are gone, the one that counted nothing for longest gives way. What it had is counted with the others,
-   * so that no sum over all of them ever goes down.
+   * Removes the least recently used route that is no longer configured. Its counts are added to the others, so that no
+   * sum over all series ever decreases. Returns false when there is none.
    */
-  #makeRoom(but: RouteMetrics | null = null): boolean {
-    let found: readonly [key: string, place: RouteMetrics] | null = null
-    for (const key of this.#gone) {
-      const place = this.#places.get(key)
-      if (place === undefined || place === but) continue
-      if (found === null || place.lastUsedAt < found[1].lastUsedAt) found = [key, place]
+  #evictUnconfigured(except: RouteMetrics | null = null): boolean {
+    let found: readonly [key: string, route: RouteMetrics] | null = null
+    for (const key of this.#unconfigured) {
+      const metrics = this.#routes.get(key)
+      if (metrics === undefined || metrics === except) continue
+      if (found === null || metrics.lastUsedAt < found[1].lastUsedAt) found = [key, metrics]
     }
     if (found === null) return false
     const [key, { allRows, duration, processing, backend, bytes, retries }] = found
-    this.#gone.delete(key)
-    this.#places.delete(key)
-    this.#series -= allRows.length
+    this.#unconfigured.delete(key)
+    this.#routes.delete(key)
+    this.#seriesCount -= allRows.length
     this.#otherRow().count += allRows.reduce((sum, { count }) => sum + count, 0)
     const others = this.#others
     others.duration.addAll(duration)
@@ -275,8 +280,8 @@ export class RequestMetrics {
     return true
   }
 
-  /** Small enough to be no object of its own. */
-  #codeOf(exchange: Exchange): number {
+  /** Combines status, method, protocol and reason in one small integer, which V8 stores without an allocation. */
+  #seriesCodeOf(exchange: Exchange): number {
     const {
       response: { status },
       request,
@@ -284,12 +289,12 @@ export class RequestMetrics {
     } = exchange
     const method = METHODS.indexOf(request.method as (typeof METHODS)[number]) + 1
     const reason = outcomeReasonOf(exchange)
-    let number = this.#reasons.get(reason)
-    if (number === undefined) {
-      number = Math.min(this.#reasons.size, MOST_REASONS - 1)
-      this.#reasons.set(reason, number)
+    let reasonIndex = this.#reasons.get(reason)
+    if (reasonIndex === undefined) {
+      reasonIndex = Math.min(this.#reasons.size, MAX_REASONS - 1)
+      this.#reasons.set(reason, reasonIndex)
     }
-    return ((status * 8 + method) * 4 + protocolIndexOf(facts)) * MOST_REASONS + number
+    return ((status * 8 + method) * 4 + protocolIndexOf(facts)) * MAX_REASONS + reasonIndex
   }
 
   #otherRow(): CounterRow {
@@ -308,20 +313,21 @@ export class RequestMetrics {
     return row
   }
 
-  #countMcp(written: string, { tool, prompt, resource, task }: McpFacts): void {
-    const method = MCP_METHODS.has(written) ? written : OTHER_LABEL
+  #countMcp(methodName: string, { tool, prompt, resource, task }: McpFacts): void {
+    const method = MCP_METHODS.has(methodName) ? methodName : OTHER_LABEL
     const server = (tool ?? prompt ?? resource ?? task)?.target ?? UNKNOWN_LABEL
     const key = `${method} ${server}`
     let row = this.#mcp.get(key)
     if (row === undefined) {
-      row = this.#mcp.size < MAX_MCP ? { labels: { method, server }, count: 0 } : this.#mcpOthers
+      row =
+        this.#mcp.size < MAX_MCP_SERIES ? { labels: { method, server }, count: 0 } : this.#mcpOthers
       if (row !== this.#mcpOthers) this.#mcp.set(key, row)
     }
     row.count++
   }
 }
 
-/** A client that leaves is nobody's fault: streams end so. */
+/** A request that the client closed is neither an error nor a refusal: streams often end this way. */
 function countOutcome(counts: RequestCounts, { response: { status }, outcome }: Exchange): void {
   counts.requests++
   if (status >= 500) counts.errors++
@@ -336,13 +342,9 @@ function protocolIndexOf(facts: Exchange['facts']): number {
   return facts.mcp === undefined ? 0 : 1
 }
 
-/** As the access line has it. */
-function outcomeReasonOf({
-  error,
-  enforcement: { refusalReason: refusal },
-  outcome,
-}: Exchange): string {
-  return error?.code ?? (refusal || outcome)
+/** The same reason as in the access log. */
+function outcomeReasonOf({ error, enforcement: { refusalReason }, outcome }: Exchange): string {
+  return error?.code ?? (refusalReason || outcome)
 }
 
 function requestLabelsOf(exchange: Exchange): MetricLabels {
@@ -362,7 +364,7 @@ function requestLabelsOf(exchange: Exchange): MetricLabels {
   }
 }
 
-/** Begins with whoever reads it. */
-function iterateLazily(begin: () => Iterator<MetricSeries>): Iterable<MetricSeries> {
-  return { [Symbol.iterator]: begin }
+/** Starts a new iteration for each reader. */
+function iterateLazily(start: () => Iterator<MetricSeries>): Iterable<MetricSeries> {
+  return { [Symbol.iterator]: start }
 }

@@ -4,7 +4,7 @@ import { findQueryValue } from '../../lib/choose/route-table.ts'
 
 const conditions = suite('query parameters')
 
-conditions('are read as a form would read them', () => {
+conditions('are form-decoded', () => {
   const table: [string, string, string | undefined][] = [
     ['a=1', 'a', '1'],
     ['b=2&a=1', 'a', '1'],

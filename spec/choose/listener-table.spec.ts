@@ -8,7 +8,7 @@ const named = ['a.example.com', '*.example.com', '*.b.example.com', '[::1]'].map
   hostname,
 }))
 
-listeners('is exact before the longest wildcard before any', () => {
+listeners('prefers an exact name to the longest wildcard to any host', () => {
   const table = new ListenerTable([...named, { hostname: '' }])
   const cases: [string, string][] = [
     ['a.example.com', 'a.example.com'],
@@ -28,7 +28,7 @@ listeners('is exact before the longest wildcard before any', () => {
     assert.is(table.find(authority)?.hostname, expected, authority)
 })
 
-listeners('is none when no hostname fits', () => {
+listeners('is none when no hostname matches', () => {
   const table = new ListenerTable(named)
   for (const authority of ['example.com', 'aexample.com', 'com', ''])
     assert.is(table.find(authority), undefined, authority)

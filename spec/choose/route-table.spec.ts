@@ -7,7 +7,7 @@ import { requestOf } from '../support/exchange-of.ts'
 
 const table = suite('route table')
 
-/** Routes by name, each written as the fields of a route in YAML's flow form. */
+/** Routes by name, each as the fields of a route in YAML flow form. */
 function tableOf(routes: Record<string, string>, scheme: 'http' | 'https' = 'http') {
   const lines = Object.entries(routes).map(
     ([name, fields]) => `- { name: ${name}, backends: [{ host: "a:1" }], ${fields} }`,
@@ -29,7 +29,7 @@ function find(routes: RouteTable<string>, line: string, ...fields: string[]): st
   return routes.find(head)?.value
 }
 
-/** What each request finds, in a table of [request, name]. */
+/** The expected route of each request, as [request, name]. */
 function expectAll(routes: RouteTable<string>, cases: [string, string | undefined][]): void {
   for (const [line, expected] of cases) assert.is(find(routes, line), expected, line)
 }
@@ -53,7 +53,7 @@ table('prefers exact hosts to longer to shorter wildcards to none', () => {
   ])
 })
 
-table('falls back to a less specific host when nothing else fits', () => {
+table('falls back to a less specific host when nothing else matches', () => {
   const routes = tableOf({
     exact: 'hostnames: [a.example.com], matches: [{ path: { exact: /only } }]',
     wild: 'hostnames: ["*.example.com"], matches: [{ path: { pathPrefix: /wild } }]',
@@ -162,7 +162,7 @@ table('prefers a longer path to any condition', () => {
   assert.is(find(routes, 'GET /a/c'), 'strict')
 })
 
-table('goes on to a shorter prefix when a condition fails', () => {
+table('tries a shorter prefix when a condition fails', () => {
   const routes = tableOf({
     exact: 'matches: [{ path: { exact: /a/b }, method: PUT }]',
     long: 'matches: [{ path: { pathPrefix: /a/b }, method: POST }]',
@@ -210,7 +210,7 @@ table('matches pseudo headers', () => {
   assert.is(find(tableOf({ r: named(':scheme', 'https') }), 'GET /'), undefined)
 })
 
-table('tells the prefix that matched', () => {
+table('returns the prefix that matched', () => {
   const routes = tableOf({
     r: 'matches: [{ path: { pathPrefix: /a/b/ } }, { path: { exact: /x } }]',
     root: '',
@@ -237,7 +237,7 @@ table('finds nothing for the server-wide target, and stays quick on many slashes
   assert.ok(cpuMs() - started < 500)
 })
 
-table('refuses a text too long for a regex rather than say that it does not match', () => {
+table('rejects a text that is too long for a regex instead of treating it as no match', () => {
   const routes = tableOf({
     guarded: 'matches: [{ path: { regex: "/a.*" } }]',
     header: 'matches: [{ path: { exact: /h }, headers: [{ name: x, value: { regex: "b+" } }] }]',

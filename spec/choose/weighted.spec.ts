@@ -11,7 +11,7 @@ function picks(weights: number[], randoms: number[]): (number | undefined)[] {
   return randoms.map(() => choice.pick())
 }
 
-weighted('chooses each entry as often as its weight says', () => {
+weighted('chooses each entry in proportion to its weight', () => {
   assert.equal(picks([1, 3], [0, 0.2499, 0.25, 0.9999]), [0, 0, 1, 1])
   assert.equal(picks([2, 1, 1], [0, 0.49, 0.5, 0.74, 0.75, 0.99]), [0, 0, 1, 1, 2, 2])
 })
@@ -36,7 +36,7 @@ weighted('asks for no random number when there is only one choice', () => {
   assert.is(new WeightedPicker(entries, never).pick(), 'b')
 })
 
-weighted('spreads with real randomness', () => {
+weighted('distributes choices with real random numbers', () => {
   const choice = new WeightedPicker([
     { value: 'a', weight: 9 },
     { value: 'b', weight: 1 },

@@ -19,7 +19,7 @@ function policyOf(fields: string) {
 
 type Outcome = Record<string, string | number | undefined>
 
-/** The status of the policy's own answer, if it gives one, and the headers the client would see. */
+/** The status of the policy's response, if there is one, and the headers that the client receives. */
 function outcome(policyText: string, method: string, ...fields: string[]): Outcome {
   const policy = policyOf(policyText)
   const exchange = exchangeOf(requestOf(`${method} / HTTP/1.1`, 'Host: h', ...fields))
@@ -33,7 +33,7 @@ function outcome(policyText: string, method: string, ...fields: string[]): Outco
 
 const PREFLIGHT = ['access-control-request-method: PUT', 'access-control-request-headers: x-c, x-a']
 
-sharing('does nothing but vary for a request without Origin', () => {
+sharing('only adds vary for a request without Origin', () => {
   assert.equal(outcome(LISTS, 'GET'), { status: undefined, vary: 'origin' })
   assert.equal(outcome(LISTS, 'OPTIONS', ...PREFLIGHT), { status: undefined, vary: 'origin' })
   assert.equal(outcome(STARS, 'GET'), { status: undefined })
@@ -55,7 +55,7 @@ sharing('answers OPTIONS of an allowed origin even without a requested method', 
   assert.is(outcome(LISTS, 'OPTIONS', 'origin: https://a.com').status, 200)
 })
 
-sharing('echoes what was asked for where a star allows it', () => {
+sharing('echoes the requested names when a star allows them', () => {
   assert.equal(outcome(STARS, 'OPTIONS', 'origin: https://x.com', ...PREFLIGHT), {
     status: 200,
     'access-control-allow-methods': 'PUT',
@@ -66,7 +66,7 @@ sharing('echoes what was asked for where a star allows it', () => {
   })
 })
 
-sharing('says star when nothing was asked for, or nothing with credentials', () => {
+sharing('sends a star when nothing was requested, and nothing with credentials', () => {
   const plain = outcome(STARS, 'OPTIONS', 'origin: https://x.com')
   assert.is(plain['access-control-allow-methods'], '*')
   assert.is(plain['access-control-allow-headers'], '*')
@@ -77,20 +77,20 @@ sharing('says star when nothing was asked for, or nothing with credentials', () 
   assert.is(credentials['access-control-allow-credentials'], 'true')
 })
 
-sharing('answers a preflight of another origin without permission', () => {
+sharing('answers a preflight of another origin without CORS headers', () => {
   assert.equal(outcome(LISTS, 'OPTIONS', 'origin: https://evil.com', ...PREFLIGHT), {
     status: 200,
     vary: 'origin',
   })
 })
 
-sharing('lets every other request of another origin pass without permission', () => {
+sharing('passes every other request of another origin without CORS headers', () => {
   const expected = { status: undefined, vary: 'origin' }
   assert.equal(outcome(LISTS, 'OPTIONS', 'origin: https://evil.com'), expected)
   assert.equal(outcome(LISTS, 'POST', 'origin: https://evil.com'), expected)
 })
 
-sharing('adds permission to the answer of an actual request', () => {
+sharing('adds CORS headers to the response of an actual request', () => {
   const fields = `${LISTS}, allowCredentials: true`
   assert.equal(outcome(fields, 'POST', 'origin: https://x.b.com'), {
     status: undefined,
@@ -119,7 +119,7 @@ sharing("replaces the backend's own permission, and keeps its vary", () => {
   }
 })
 
-sharing('remembers the origin when a later policy takes the header away', () => {
+sharing('remembers the origin when a later policy removes the header', () => {
   const policy = policyOf(LISTS)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', 'Origin: https://a.com'))
   wordOf(policy, exchange)

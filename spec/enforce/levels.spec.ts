@@ -1,4 +1,4 @@
-// Where a policy stands: at a listener before a route is chosen, at a route, at a backend.
+// The levels of policies: listener policies run before a route is chosen, then route policies, then backend policies.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -48,27 +48,30 @@ async function statusOf(gateway: RunningGateway, ...lines: string[]): Promise<nu
   return (await ask(gateway, ...lines)).status
 }
 
-levels('decide at a listener before a route is chosen: nobody learns what there is', async () => {
-  const { server, gateway } = await setUp({ listener: KEYS })
-  for (const path of ['/here', '/nowhere', '/here/../nowhere', '/']) {
-    const answer = await ask(gateway, `GET ${path} HTTP/1.1`)
-    assert.is(answer.status, 401, path)
-    assert.is(answer.body, 'api key authentication failure: no API Key found')
-  }
-  assert.is(server.received, '')
-  assert.is(await statusOf(gateway, 'GET /nowhere HTTP/1.1', KEY), 404)
-  assert.is(await statusOf(gateway, 'GET /here HTTP/1.1', KEY), 200)
-  const lines = await gateway.logged(6)
-  assert.equal(
-    lines.slice(0, 2).map(({ listener, route }) => [listener, route]),
-    [
-      ['gateway/g/l', undefined],
-      ['gateway/g/l', undefined],
-    ],
-  )
-})
+levels(
+  'decide at a listener before a route is chosen: a refusal does not reveal which routes exist',
+  async () => {
+    const { server, gateway } = await setUp({ listener: KEYS })
+    for (const path of ['/here', '/nowhere', '/here/../nowhere', '/']) {
+      const answer = await ask(gateway, `GET ${path} HTTP/1.1`)
+      assert.is(answer.status, 401, path)
+      assert.is(answer.body, 'api key authentication failure: no API Key found')
+    }
+    assert.is(server.received, '')
+    assert.is(await statusOf(gateway, 'GET /nowhere HTTP/1.1', KEY), 404)
+    assert.is(await statusOf(gateway, 'GET /here HTTP/1.1', KEY), 200)
+    const lines = await gateway.logged(6)
+    assert.equal(
+      lines.slice(0, 2).map(({ listener, route }) => [listener, route]),
+      [
+        ['gateway/g/l', undefined],
+        ['gateway/g/l', undefined],
+      ],
+    )
+  },
+)
 
-levels('say nothing at one listener about another on the same port', async () => {
+levels('at one listener do not apply to another on the same port', async () => {
   const { gateway } = await setUp({ listener: KEYS })
   const client = await RawClient.connect(gateway.port)
   stage.add({ close: () => client.destroy() })
@@ -76,7 +79,7 @@ levels('say nothing at one listener about another on the same port', async () =>
   assert.match(await client.until(/open$/), '200 OK')
 })
 
-levels('tell those further in who it is, and keep the credential from them', async () => {
+levels('provide identity to later levels, and remove the credential', async () => {
   const rule = (team: string) => `authorization: { rules: ['apiKey.team == "${team}"'] }`
   for (const level of ['listener', 'route', 'backend'] as const) {
     const at = (team: string): Written =>
@@ -92,7 +95,7 @@ levels('tell those further in who it is, and keep the credential from them', asy
   }
 })
 
-levels('must all permit it', async () => {
+levels('must all allow the request', async () => {
   const rule = (name: string) =>
     `authorization: { rules: [{ allow: 'request.headers["x-${name}"] == "1"' }] }`
   const { gateway } = await setUp({
@@ -108,7 +111,7 @@ levels('must all permit it', async () => {
   }
 })
 
-levels('let pages read refusals, and ask before they ask', async () => {
+levels('allow pages to read refusals, and answer preflights', async () => {
   const cors = 'cors: { allowOrigins: ["https://a.com"] }'
   const { gateway } = await setUp({ listener: `${cors}, ${KEYS}` })
   const origin = 'origin: https://a.com'
@@ -128,7 +131,7 @@ levels('let pages read refusals, and ask before they ask', async () => {
   assert.is(preflight.status, 200)
 })
 
-levels('ask for two credentials where two are wanted, each in its place', async () => {
+levels('can require two credentials, each at its location', async () => {
   const second =
     'apiKey: { mode: strict, keys: [{ key: r }], location: { header: { name: x-key } } }'
   const { server, gateway } = await setUp({ listener: KEYS, route: second })

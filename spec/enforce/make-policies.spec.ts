@@ -13,7 +13,7 @@ order.after(() => identity.close())
 
 const KEYS = `'{"keys":[{"kid":"k","kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'`
 
-/** In an order of their own, so that what comes out is not what was written. */
+/** In another order than the result, to show that the written order does not matter. */
 const ADMISSION = [
   'transformations: { request: { set: { a: "1" } } }',
   'authorization: { rules: ["true"] }',
@@ -40,7 +40,7 @@ function kindsOf(policies: readonly Policy[]): string[] {
 
 const maker = new PolicyFactory(identity)
 
-order('is fixed at a route, however they are written', () => {
+order('is fixed at a route, in any written order', () => {
   const written = [
     'directResponse: { status: 200 }',
     'urlRewrite: { path: { full: /x } }',

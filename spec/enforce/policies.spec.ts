@@ -66,7 +66,7 @@ function answer(fields: string) {
   return answerOf(createDirectResponsePolicy(config), exchangeOf(request))
 }
 
-policies('answer directly with status, headers and body, without reading the request', () => {
+policies('respond directly with status, headers and body, without reading the request', () => {
   const reply = answer('status: 418, body: "grüße\\n", headers: { X-A: b, Content-Type: text/x }')
   assert.is(reply.head.status, 418)
   assert.is(reply.head.get('x-a'), 'b')
@@ -75,18 +75,21 @@ policies('answer directly with status, headers and body, without reading the req
   assert.is(Buffer.from(contentOf(reply), 'latin1').toString(), 'grüße\n')
 })
 
-policies('answer with plain text unless a type is set, and with no type for no body', () => {
-  assert.is(answer('status: 200, body: x').head.get('content-type'), 'text/plain')
-  assert.is(answer('status: 200').head.get('content-type'), undefined)
-  assert.is(answer('status: 200').head.get('content-length'), '0')
-  assert.is(answer('status: 204').head.get('content-length'), undefined)
-})
+policies(
+  'respond with plain text unless a type is set, and without a type when the body is empty',
+  () => {
+    assert.is(answer('status: 200, body: x').head.get('content-type'), 'text/plain')
+    assert.is(answer('status: 200').head.get('content-type'), undefined)
+    assert.is(answer('status: 200').head.get('content-length'), '0')
+    assert.is(answer('status: 204').head.get('content-length'), undefined)
+  },
+)
 
-policies('answer with one date even when one is set', () => {
+policies('respond with one date even when one is set', () => {
   assert.equal(answer('status: 200, headers: { date: now }').head.getAll('date'), ['now'])
 })
 
-policies('answer every request afresh', () => {
+policies('create a new response for every request', () => {
   const config = configOf('directResponse: { status: 200, body: x }').directResponse!
   const policy = createDirectResponsePolicy(config)
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a'))

@@ -20,7 +20,7 @@ function replyTo(fields: string, url: string, prefix = '') {
   return answerOf(createRedirectPolicy(config!), exchange)
 }
 
-redirect('leads where scheme, authority and path say', () => {
+redirect('builds the location from scheme, authority and path', () => {
   const table: [written: string, url: string, expected: string][] = [
     ['scheme: https', 'http://a.com/x?y', 'https://a.com/x?y'],
     ['scheme: https', 'http://a.com:8080/x', 'https://a.com/x'],
@@ -45,7 +45,7 @@ redirect('leads where scheme, authority and path say', () => {
   }
 })
 
-redirect('answers with the status that is set, and an empty body', () => {
+redirect('responds with the configured status and an empty body', () => {
   const reply = replyTo('scheme: https', 'http://a.com/')
   assert.is(reply.head.status, 302)
   assert.is(reply.head.get('content-length'), '0')
@@ -54,7 +54,7 @@ redirect('answers with the status that is set, and an empty body', () => {
     assert.is(replyTo(`scheme: https, status: ${status}`, 'http://a.com/').head.status, status)
 })
 
-redirect('never leads to another host when the client named none', () => {
+redirect('never redirects to another host when the client sent no host', () => {
   const config = routeOf('policies: { requestRedirect: { scheme: https } }').policies
     .requestRedirect!
   const exchange = exchangeOf(requestOf('GET //evil.com/x HTTP/1.0'))

@@ -7,13 +7,13 @@ import { exchangeOf, requestOf } from '../support/exchange-of.ts'
 
 const rewrite = suite('urlRewrite')
 
-/** The policy as a user writes it. */
+/** The policy from configuration text. */
 function policyOf(fields: string) {
   const text = `backends: [{ host: "a:1" }], policies: { urlRewrite: { ${fields} } }`
   return createUrlRewritePolicy(routeOf(text).policies.urlRewrite!)
 }
 
-rewrite('replaces a prefix and keeps what follows it', () => {
+rewrite('replaces a prefix and keeps the rest of the path', () => {
   const table: [target: string, prefix: string, written: string, expected: string][] = [
     ['/foo/bar', '/foo', '/xyz', '/xyz/bar'],
     ['/foo/bar', '/foo', '/xyz/', '/xyz/bar'],
@@ -42,7 +42,7 @@ rewrite('replaces a whole path and keeps the query', () => {
   assert.is(rewriteTarget(full, '/a/b?c=/d', ''), '/x?c=/d')
 })
 
-rewrite('says which Host the backend gets', () => {
+rewrite('sets the Host that the backend receives', () => {
   const table: [written: string, authority: string, expected: string | null][] = [
     ['authority: { full: "b.com:81" }', 'a.com:80', 'b.com:81'],
     ['authority: { host: b.com }', 'a.com', 'b.com'],

@@ -13,9 +13,9 @@ const enforcing = suite('enforce')
 const SOURCE = { address: '127.0.0.1', port: 1, label: '127.0.0.1:1', secure: false }
 const CLIENT = { bytesWritten: 0, sendInterim() {}, respond() {}, cut() {} }
 
-/** An exchange, and in which order things happen to it. */
+/** An exchange that records the order of events. */
 class Scene {
-  readonly heard: string[] = []
+  readonly events: string[] = []
   readonly exchange: Exchange
   #wake: () => void = () => {}
 
@@ -38,7 +38,7 @@ class Scene {
   }
 
   hear(what: string): void {
-    this.heard.push(what)
+    this.events.push(what)
     this.#wake()
   }
 
@@ -59,9 +59,9 @@ class Scene {
   }
 
   async until(what: string): Promise<void> {
-    while (!this.heard.includes(what)) {
+    while (!this.events.includes(what)) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(woken, 30_000, `${what}, not ${this.heard.join()}`)
+      await deadline(woken, 30_000, `${what}, not ${this.events.join()}`)
     }
   }
 
@@ -71,7 +71,7 @@ class Scene {
   }
 }
 
-/** A verdict that comes when the spec says so. */
+/** A verdict that the spec resolves. */
 function later(): {
   verdict: Promise<Reply | undefined>
   say(reply?: Reply): void
@@ -86,31 +86,31 @@ function later(): {
   return { verdict, say, break: fail }
 }
 
-/** Everything that promises have to say. */
+/** Waits until all promise callbacks have run. */
 async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-enforcing('asks one after the other, and lets pass before it returns', () => {
+enforcing('runs policies in order, and passes before it returns', () => {
   const scene = new Scene()
   scene.enforce(scene.passing('a'), { kind: 'silent' }, scene.passing('b'))
-  assert.equal(scene.heard, ['a', 'b', 'pass'])
+  assert.equal(scene.events, ['a', 'b', 'pass'])
   const empty = new Scene()
   empty.enforce()
-  assert.equal(empty.heard, ['pass'])
+  assert.equal(empty.events, ['pass'])
 })
 
-enforcing('asks nobody behind one that answers', () => {
+enforcing('runs no policy after one that responds', () => {
   const scene = new Scene()
   scene.enforce(
     scene.passing('a'),
     scene.policy('b', () => buildTextReply(401, 'no')),
     scene.passing('c'),
   )
-  assert.equal(scene.heard, ['a', 'b', 'answer 401'])
+  assert.equal(scene.events, ['a', 'b', 'answer 401'])
 })
 
-enforcing('waits where it must, and goes on in order', async () => {
+enforcing('waits for asynchronous policies, and continues in order', async () => {
   const scene = new Scene()
   const [first, second] = [later(), later()]
   scene.enforce(
@@ -120,40 +120,43 @@ enforcing('waits where it must, and goes on in order', async () => {
     scene.passing('d'),
   )
   await turn()
-  assert.equal(scene.heard, ['a'])
+  assert.equal(scene.events, ['a'])
   first.say()
   await scene.until('c')
-  assert.equal(scene.heard, ['a', 'b', 'c'])
+  assert.equal(scene.events, ['a', 'b', 'c'])
   second.say()
   await scene.until('pass')
-  assert.equal(scene.heard, ['a', 'b', 'c', 'd', 'pass'])
+  assert.equal(scene.events, ['a', 'b', 'c', 'd', 'pass'])
 })
 
-enforcing('heeds an answer that was waited for, and one behind a wait', async () => {
+enforcing('uses the response of an asynchronous policy, and of one after it', async () => {
   for (const replies of [[buildTextReply(401, 'no')], [undefined, buildTextReply(401, 'no')]]) {
     const scene = new Scene()
     const waits = replies.map(() => later())
     scene.enforce(...waits.map(({ verdict }, at) => scene.policy(`p${at}`, () => verdict)))
     for (const [at, reply] of replies.entries()) waits[at]!.say(reply)
     await scene.until('answer 401')
-    assert.not(scene.heard.includes('pass'))
+    assert.not(scene.events.includes('pass'))
   }
 })
 
-enforcing('makes a fault of a policy that throws, now or later, and asks nobody else', async () => {
-  const broken = (): never => {
-    throw new Error('a bug')
-  }
-  for (const verdict of [broken, async () => broken()]) {
-    const scene = new Scene()
-    scene.enforce(scene.policy('a', verdict), scene.passing('b'))
-    await scene.until('fail internal error')
-    assert.equal(scene.heard, ['a', 'fail internal error'])
-    assert.match(String(scene.exchange.error?.cause), 'a bug')
-  }
-})
+enforcing(
+  'fails the exchange when a policy throws or rejects, and runs no further policy',
+  async () => {
+    const broken = (): never => {
+      throw new Error('a bug')
+    }
+    for (const verdict of [broken, async () => broken()]) {
+      const scene = new Scene()
+      scene.enforce(scene.policy('a', verdict), scene.passing('b'))
+      await scene.until('fail internal error')
+      assert.equal(scene.events, ['a', 'fail internal error'])
+      assert.match(String(scene.exchange.error?.cause), 'a bug')
+    }
+  },
+)
 
-enforcing('makes a fault of what goes wrong behind the wait, by its own code', async () => {
+enforcing('fails the exchange with the error code of a later failure', async () => {
   const scene = new Scene()
   const wait = later()
   enforce(scene.exchange, [scene.policy('a', () => wait.verdict)], () => {
@@ -161,30 +164,33 @@ enforcing('makes a fault of what goes wrong behind the wait, by its own code', a
   })
   wait.say()
   await scene.until('fail route not found')
-  assert.equal(scene.heard, ['a', 'fail route not found'])
+  assert.equal(scene.events, ['a', 'fail route not found'])
 })
 
-enforcing('asks nothing more about a client that left while a policy waited', async () => {
-  const ends: ((wait: ReturnType<typeof later>) => void)[] = [
-    (wait) => wait.say(),
-    (wait) => wait.say(buildTextReply(401, 'no')),
-    (wait) => wait.break(new Error('a bug')),
-  ]
-  for (const end of ends) {
-    const scene = new Scene()
-    const wait = later()
-    scene.enforce(
-      scene.policy('a', () => wait.verdict),
-      scene.passing('b'),
-    )
-    scene.exchange.abandon('client_closed')
-    end(wait)
-    await turn()
-    assert.equal(scene.heard, ['a', 'settle'])
-  }
-})
+enforcing(
+  'runs no further policy when the client closed the connection during the wait',
+  async () => {
+    const ends: ((wait: ReturnType<typeof later>) => void)[] = [
+      (wait) => wait.say(),
+      (wait) => wait.say(buildTextReply(401, 'no')),
+      (wait) => wait.break(new Error('a bug')),
+    ]
+    for (const end of ends) {
+      const scene = new Scene()
+      const wait = later()
+      scene.enforce(
+        scene.policy('a', () => wait.verdict),
+        scene.passing('b'),
+      )
+      scene.exchange.abandon('client_closed')
+      end(wait)
+      await turn()
+      assert.equal(scene.events, ['a', 'settle'])
+    }
+  },
+)
 
-enforcing('leaves an answer alone that went out while a policy waited', async () => {
+enforcing('keeps a response that was sent while a policy waited', async () => {
   let cancelled = 0
   class Counted extends BytesBody {
     override cancel(): void {
@@ -204,7 +210,7 @@ enforcing('leaves an answer alone that went out while a policy waited', async ()
     scene.exchange.fail(new GatewayError('REQUEST_TIMEOUT', 'request timeout'))
     end(wait)
     await turn()
-    assert.equal(scene.heard, ['a', 'fail request timeout'])
+    assert.equal(scene.events, ['a', 'fail request timeout'])
     assert.is(scene.exchange.phase, 'relay')
   }
   assert.is(cancelled, 1)

@@ -25,7 +25,7 @@ function policyOf(written: string) {
   )
 }
 
-/** The fields of a request, lines joined by bars, once it was transformed. */
+/** The headers of a request after the transformation, joined by bars. */
 function sent(written: string, claims = '{}', ...fields: string[]): string {
   const exchange = exchangeOf(requestOf('GET /a?b HTTP/1.1', 'Host: h', ...fields))
   exchange.facts = { jwt: parseCelJson(claims) as Claims }
@@ -33,7 +33,7 @@ function sent(written: string, claims = '{}', ...fields: string[]): string {
   return exchange.request.fieldsText().replaceAll('\r\n', '|')
 }
 
-changing('set, add and remove headers by what expressions give', () => {
+changing('set, add and remove headers with the values of expressions', () => {
   assert.is(
     sent(
       `set: { X-User: jwt.sub, x-n: "jwt.n + 1", x-b: 'jwt.sub == "u"' },
@@ -48,7 +48,7 @@ changing('set, add and remove headers by what expressions give', () => {
   )
 })
 
-changing('see the request as it was, not each other’s work', () => {
+changing('read the original request, not the changes of other expressions', () => {
   assert.is(
     sent(
       `set: { a: 'request.headers.b', b: 'request.headers.a', c: 'request.headers.d' }, remove: [d]`,
@@ -61,7 +61,7 @@ changing('see the request as it was, not each other’s work', () => {
   )
 })
 
-changing('leave out what has no text: nothing stale, and nothing half', () => {
+changing('omit a header whose expression has no text', () => {
   const claims = '{"sub":"u","list":[1],"map":{"a":1},"none":null,"empty":""}'
   for (const value of ['jwt.absent', 'jwt.list', 'jwt.map', 'jwt.none', '1 / 0', 'b"x"', 'jwt.n.m'])
     assert.is(
@@ -77,7 +77,7 @@ changing('leave out what has no text: nothing stale, and nothing half', () => {
   assert.is(sent('set: { x: jwt.empty }', claims, 'x: old'), 'Host: h|x: |')
 })
 
-changing('let no line end, nor any other control character, into a head', () => {
+changing('allow no line break or other control character in a head', () => {
   for (const char of ['\\r', '\\n', '\\r\\nx-evil: 1', '\\u0000', '\\u001f', '\\u007f', '\\u000b'])
     for (const text of [`a${char}b`, `${char}b`, `a${char}`])
       assert.is(
@@ -88,12 +88,12 @@ changing('let no line end, nor any other control character, into a head', () => 
   assert.is(sent('set: { x: jwt.t }', '{"t":"\\ta\\tb \\t"}'), 'Host: h|x: a\tb|')
 })
 
-changing('write letters as the bytes of UTF-8, whole', () => {
+changing('write text as UTF-8 bytes', () => {
   const bytes = (text: string): string =>
     Buffer.from(sent('set: { x: jwt.t }', JSON.stringify({ t: text })), 'latin1').toString()
   for (const text of ['Łódź', '日本', '😀', 'Š', '…', 'xŠ'])
     assert.is(bytes(text), `Host: h|x: ${text}|`)
-  // Latin1 stays what it is: a header that is copied has it already.
+  // Latin1 stays unchanged: a copied header already has it.
   assert.is(sent('set: { x: jwt.t }', '{"t":"é\\u00a0"}'), 'Host: h|x: é\u00a0|')
   assert.is(
     sent('set: { x: "request.headers.y" }', '{}', 'y: \xc5\xa0'),
@@ -102,7 +102,7 @@ changing('write letters as the bytes of UTF-8, whole', () => {
   assert.is(bytes('a\ud800b'), 'Host: h|x: a\ufffdb|')
 })
 
-changing('leave out a value that no head would hold', () => {
+changing('omit a value that is too long for a head', () => {
   const long = 'x'.repeat(8192)
   assert.is(sent('set: { x: jwt.t }', `{"t":"${long}"}`), `Host: h|x: ${long}|`)
   assert.is(sent('set: { x: jwt.t }', `{"t":"${long}x"}`), 'Host: h|')
@@ -114,7 +114,7 @@ changing('leave out a value that no head would hold', () => {
   assert.ok(cpuMs() - started < 1000)
 })
 
-changing('change an answer by what it is, and who asked', () => {
+changing('change a response with values of the response and the request', () => {
   const policy = policyOf(`response: { set: { x-code: string(response.code), x-user: jwt.sub,
     x-type: 'response.headers["content-type"]' }, remove: [server] }`)
   assert.not('request' in policy)
@@ -140,14 +140,14 @@ changing('change an answer by what it is, and who asked', () => {
 
 const OK = 'HTTP/1.1 201 Created\r\nx-own: backend\r\ncontent-length: 2\r\n\r\nok'
 
-/** Each level tells which it is, and what the levels before it left. */
+/** Each level adds its name to the value of the levels before it. */
 function level(name: string): string {
   const before = (side: string) => `default(${side}.headers["x-trail"], "") + "${name}/"`
   return `transformations: { request: { set: { x-trail: '${before('request')}' } },
     response: { set: { x-trail: '${before('response')}', x-code: string(response.code) } } }`
 }
 
-changing('work at listeners, routes and backends, from the outside in', async () => {
+changing('run at listeners, routes and backends, in this order', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
   const gateway = await stage.gateway(`
 gateways: { g: { port: \${PORT}, address: 127.0.0.1, listeners: [{ name: l, protocol: HTTP, ${level('listener')} }] } }
@@ -158,7 +158,7 @@ routes: [{ gateways: g, policies: { ${level('route')} }, backends: [{ host: "127
   assert.is(answer.headers['x-code'], '201')
 })
 
-changing('change refusals too, and answers of the gateway itself', async () => {
+changing('change refusals and responses of the gateway itself too', async () => {
   const gateway = await stage.gateway(`
 gateways: { g: { port: \${PORT}, address: 127.0.0.1, listeners: [{ name: l, protocol: HTTP,
   transformations: { response: { set: { x-code: string(response.code) } } } }] } }
@@ -178,7 +178,7 @@ routes:
   )
 })
 
-changing('reach clients and backends of HTTP/2 as they are', async () => {
+changing('work with HTTP/2 clients and backends', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
   const gateway = await stage.gateway(
     `routes: [{ policies: { transformations: { request: { set: { x-a: '"Š"' } },
@@ -190,7 +190,7 @@ changing('reach clients and backends of HTTP/2 as they are', async () => {
   assert.is(Buffer.from(String(head['x-b']), 'latin1').toString(), '€')
 })
 
-changing('log nothing of what they compute', async () => {
+changing('log none of the computed values', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
   const gateway = await stage.gateway(
     `routes: [{ policies: { transformations: { request: {

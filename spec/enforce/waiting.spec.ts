@@ -1,4 +1,4 @@
-// Policies that must wait, in the gateway: what clients and backends do in the meantime.
+// Asynchronous policies in the gateway, and what clients and backends do in the meantime.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -25,7 +25,7 @@ type Level = 'listener' | 'route'
 
 const REQUEST = requestOf('GET / HTTP/1.1', 'host: a')
 
-/** A policy of the spec's own, behind those that were configured. */
+/** A policy of the spec, added after the configured ones. */
 function insert(gateway: RunningGateway, level: Level, request: () => Verdict): void {
   const listener = gateway.plan.ports.get(gateway.port)!.find('a')!
   const policies =
@@ -33,7 +33,7 @@ function insert(gateway: RunningGateway, level: Level, request: () => Verdict): 
   ;(policies as Policy[]).push({ kind: 'inserted', request })
 }
 
-/** Holds every request until it is let go. */
+/** Holds every request until it is released. */
 class Gate {
   held: ((reply?: ReturnType<typeof buildTextReply>) => void)[] = []
   #wake: () => void = () => {}
@@ -79,7 +79,7 @@ waiting('hold a request back until they have decided', async () => {
   }
 })
 
-waiting('let a body through whole, whatever came of it meanwhile', async () => {
+waiting('forward the complete body, also the parts that arrived during the wait', async () => {
   const size = 3_000_000
   const script: Step[] = [
     { wait: HEAD },
@@ -108,7 +108,7 @@ waiting('keep the order of a pipeline', async () => {
   assert.match(await client.until(/second$/), /401[^]*first[^]*403[^]*second/)
 })
 
-waiting('are not waited for by a client that leaves', async () => {
+waiting('are abandoned when the client closes the connection', async () => {
   for (const level of LEVELS) {
     const { backend, gateway, gate, client } = await gated(level)
     client.send(GET)
@@ -122,7 +122,7 @@ waiting('are not waited for by a client that leaves', async () => {
   }
 })
 
-waiting('take no longer than the request may', async () => {
+waiting('are bounded by the request timeout', async () => {
   const { backend, gateway, gate, client } = await gated(
     'route',
     'timeout: { requestTimeout: 20ms }',
@@ -135,7 +135,7 @@ waiting('take no longer than the request may', async () => {
   assert.is(backend.received, '')
 })
 
-waiting('are the same for HTTP/2', async () => {
+waiting('work the same for HTTP/2', async () => {
   const { backend, gateway, gate } = await gated('route')
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
   const asked = client.get('/')
@@ -145,7 +145,7 @@ waiting('are the same for HTTP/2', async () => {
   assert.is((await asked).body, 'ok')
 })
 
-waiting('or not: one that throws is a 500, and is told once', async () => {
+waiting('that throw cause a 500, which is logged once', async () => {
   const broken = (): never => {
     throw new Error('a bug of ours')
   }

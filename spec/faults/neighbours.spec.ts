@@ -156,7 +156,10 @@ faults('a provider of keys that is down lets nobody in', async () => {
   const { keys, gateway } = await guarded()
   keys.status = 500
   const { status, body } = await ask(stage, gateway, 'http/1.1', shown())
-  assert.equal([status, body], [503, 'authentication failure: the keys cannot be had now'])
+  assert.equal(
+    [status, body],
+    [503, 'authentication failure: signing keys of the issuer are unavailable'],
+  )
   await leaves(gateway)
   await logs(gateway, '503 complete')
 })

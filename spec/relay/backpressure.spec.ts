@@ -1,4 +1,4 @@
-// Neither side may make the gateway hold what the other does not take: the sender is slowed down instead.
+// Neither side can make the gateway buffer what the other does not read: the sender is slowed down instead.
 
 import type { Socket } from 'node:net'
 import { suite } from 'uvu'
@@ -13,7 +13,7 @@ pressure.after.each(() => stage.clear())
 const MIB = 1024 * 1024
 const HEAD = /\r\n\r\n/
 const SIZE = 64 * MIB
-/** Four kernel buffers lie between the two ends; they grow to a few megabytes each. */
+/** There are four kernel buffers between the two ends; they grow to a few megabytes each. */
 const BOUND = 32 * MIB
 const PART = Buffer.alloc(256 * 1024, 'x')
 
@@ -48,7 +48,7 @@ class Sender {
   }
 }
 
-/** Counts what comes without keeping it. */
+/** Counts the received bytes without keeping them. */
 async function drain(socket: Socket, size: number): Promise<void> {
   let count = 0
   socket.removeAllListeners('data')
@@ -101,7 +101,7 @@ for (const chunked of [false, true])
     },
   )
 
-pressure('slows down both ways of a tunnel', async () => {
+pressure('slows down both directions of a tunnel', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n' },
@@ -121,7 +121,7 @@ pressure('slows down both ways of a tunnel', async () => {
   await drain(socket, SIZE)
 })
 
-pressure('holds up nobody else while one client does not read', async () => {
+pressure('does not delay other clients while one client does not read', async () => {
   const backend = await stage.backend(
     [{ wait: HEAD }, { send: `HTTP/1.1 200 OK\r\ncontent-length: ${SIZE}\r\n\r\n` }],
     [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' }, { again: true }],

@@ -1,4 +1,4 @@
-// Any legal message, split anyhow, comes out with the same head and the same body, in both directions.
+// Any legal message, at any split, is relayed with the same head and the same body, in both directions.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,7 +14,7 @@ property.after.each(() => stage.clear())
 
 const RUNS = 150
 
-/** Hop-by-hop or of a meaning of its own: legal to send, not to be found again. */
+/** Hop-by-hop headers, or ones with a special meaning: legal to send, but not relayed. */
 const HOP = ['connection', 'keep-alive', 'te', 'trailer', 'proxy-connection', 'upgrade', 'host']
 const OWN = [
   'content-length',
@@ -62,7 +62,7 @@ const body = fc.oneof(
 )
 const cuts = fc.array(fc.nat(), { maxLength: 6 })
 
-type Fields = [name: string, before: string, value: string, behind: string][]
+type Fields = [name: string, before: string, value: string, after: string][]
 type Body =
   | { kind: 'none' }
   | { kind: 'length'; content: string }
@@ -79,12 +79,10 @@ function char(code: number): string {
 }
 
 function fieldLines(written: Fields): string {
-  return written
-    .map(([key, before, text, behind]) => `${key}:${before}${text}${behind}\r\n`)
-    .join('')
+  return written.map(([key, before, text, after]) => `${key}:${before}${text}${after}\r\n`).join('')
 }
 
-/** The message as it goes on the wire, behind its first line. */
+/** The message on the wire, after its first line. */
 function wireOf(written: Fields, carried: Body): string {
   const lines = fieldLines(written)
   if (carried.kind === 'none') return `${lines}content-length: 0\r\n\r\n`
@@ -98,7 +96,7 @@ function wireOf(written: Fields, carried: Body): string {
   return `${lines}Transfer-Encoding: chunked\r\n\r\n${parts.join('')}0\r\n${last}\r\n`
 }
 
-/** What that means: fields that count, content, trailers. */
+/** The meaning of a message: relevant headers, content, trailers. */
 function meaningOf(written: Fields, carried: Body): Message {
   const meant = {
     fields: written.map(([key, , text]) => `${key.toLowerCase()}=${text}`),
@@ -110,7 +108,7 @@ function meaningOf(written: Fields, carried: Body): Message {
   return { ...meant, body: carried.chunks.map(([text]) => text).join('') }
 }
 
-/** Reads a message behind its first line; null while it is not whole. A reader of its own, simple and strict. */
+/** Reads a message after its first line; null while it is incomplete. An independent reader, simple and strict. */
 function readMessage(text: string): (Message & { length: number }) | null {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return null
@@ -164,12 +162,12 @@ function split(text: string, at: number[]): Buffer[] {
   return from.map((place, i) => bytes.subarray(place, from[i + 1] ?? bytes.length))
 }
 
-async function heardBy(backend: Backend, read: number): Promise<Connection> {
+async function connectionAfter(backend: Backend, read: number): Promise<Connection> {
   await backend.until((text) => readMessage(text.substring(read)) !== null)
   return backend.connections[0]!
 }
 
-property('requests reach the backend as they were meant', async () => {
+property('requests reach the backend unchanged', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -177,7 +175,7 @@ property('requests reach the backend as they were meant', async () => {
   const holds = fc.asyncProperty(fields, body, cuts, async (written, carried, at) => {
     const text = `POST /p HTTP/1.1\r\nhost: a.test\r\n${wireOf(written, carried)}`
     await client.sendApart(split(text, at))
-    const connection = await heardBy(backend, read)
+    const connection = await connectionAfter(backend, read)
     const { length, ...message } = readMessage(backend.received.substring(read))!
     read += length
     assert.equal(message, meaningOf(written, carried))
@@ -187,20 +185,20 @@ property('requests reach the backend as they were meant', async () => {
   await deadline(fc.assert(holds, { numRuns: RUNS }), 60_000, 'all requests')
 })
 
-/** Takes one bare answer. */
+/** Reads one bare response. */
 async function answered(client: RawClient): Promise<void> {
   const text = await client.until(/\r\n\r\n/)
   client.take(text.length)
 }
 
-property('answers reach the client as they were meant', async () => {
+property('responses reach the client unchanged', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
   let read = 0
   const holds = fc.asyncProperty(fields, body, cuts, async (written, carried, at) => {
     client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-    const { socket } = await heardBy(backend, read)
+    const { socket } = await connectionAfter(backend, read)
     read = backend.received.length
     for (const part of split(`HTTP/1.1 200 OK\r\n${wireOf(written, carried)}`, at)) {
       socket.write(part)

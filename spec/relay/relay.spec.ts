@@ -11,7 +11,7 @@ const HEAD = /\r\n\r\n/
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 
-relay('sends head and bytes as they come, each before the next is there', async () => {
+relay('sends head and bytes at once, each before the next arrives', async () => {
   const script: Step[] = [{ wait: HEAD }, { send: CHUNKED }, { hold: true }]
   for (let i = 0; i < 5; i++) script.push({ send: `2\r\n${i}\n\r\n` }, { hold: true })
   const backend = await stage.backend([...script, { send: '0\r\n\r\n' }])
@@ -29,7 +29,7 @@ relay('sends head and bytes as they come, each before the next is there', async 
   assert.is(await client.until(/\n0\r\n\r\n$/), `${whole}0\r\n\r\n`)
 })
 
-relay('tells buffering proxies to leave an event stream alone', async () => {
+relay('tells proxies not to buffer an event stream', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n' },
@@ -52,7 +52,7 @@ relay('tells buffering proxies to leave an event stream alone', async () => {
   )
 })
 
-/** What a backend may say before it is cut, and what of it a client sees. */
+/** What a backend sends before its connection breaks, and what the client receives. */
 const CUTS: [name: string, said: string, seen: RegExp][] = [
   ['of a known length', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nsome', /\r\n\r\nsome$/],
   ['in the middle of a chunk', `${CHUNKED}9\r\nsome`, /\r\n\r\n9\r\nsome$/],
@@ -75,7 +75,7 @@ for (const [name, said, seen] of CUTS)
       assert.is(backend.received, GET)
     })
 
-relay('cuts the client when a body until close ends by a reset', async () => {
+relay('cuts the client connection when a body until close ends with a reset', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\n\r\nsome' },
@@ -91,26 +91,29 @@ relay('cuts the client when a body until close ends by a reset', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
-relay('passes on what is right before a malformed chunk, also when both come at once', async () => {
-  const right = '4\r\nsome\r\n'
-  const wrong = 'zz\r\nevil\r\n0\r\n\r\n'
-  const scripts: Step[][] = [
-    [{ send: CHUNKED }, { hold: true }, { send: right + wrong }],
-    [{ hold: true }, { send: CHUNKED + right + wrong }],
-  ]
-  for (const script of scripts) {
-    const backend = await stage.backend([{ wait: HEAD }, ...script])
-    const gateway = await stage.gateway(routeTo(backend))
-    const client = await stage.client(gateway)
-    client.send(GET)
-    if (script.length > 2) await client.until(HEAD)
-    backend.release()
-    assert.is(await client.untilClosed(), CHUNKED + right)
-    assert.equal(await gateway.outcomes(1), ['backend_reset'])
-  }
-})
+relay(
+  'relays the valid part before a malformed chunk, also when both arrive together',
+  async () => {
+    const right = '4\r\nsome\r\n'
+    const wrong = 'zz\r\nevil\r\n0\r\n\r\n'
+    const scripts: Step[][] = [
+      [{ send: CHUNKED }, { hold: true }, { send: right + wrong }],
+      [{ hold: true }, { send: CHUNKED + right + wrong }],
+    ]
+    for (const script of scripts) {
+      const backend = await stage.backend([{ wait: HEAD }, ...script])
+      const gateway = await stage.gateway(routeTo(backend))
+      const client = await stage.client(gateway)
+      client.send(GET)
+      if (script.length > 2) await client.until(HEAD)
+      backend.release()
+      assert.is(await client.untilClosed(), CHUNKED + right)
+      assert.equal(await gateway.outcomes(1), ['backend_reset'])
+    }
+  },
+)
 
-relay('sends a backend nothing of what comes with a malformed chunk of a request', async () => {
+relay('sends a backend none of the data that arrives with a malformed request chunk', async () => {
   const head = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n'
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
@@ -120,7 +123,7 @@ relay('sends a backend nothing of what comes with a malformed chunk of a request
   for (const { received } of backend.connections) assert.not.match(received, 'some')
 })
 
-relay('cuts the client when a chunk is malformed, and not a byte behind it passes', async () => {
+relay('cuts the client connection at a malformed chunk, and relays no byte after it', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: `${CHUNKED}4\r\nsome\r\n` },
@@ -137,7 +140,7 @@ relay('cuts the client when a chunk is malformed, and not a byte behind it passe
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
-relay('answers 503 when the head of an answer is malformed or cut', async () => {
+relay('answers 503 when a response head is malformed or truncated', async () => {
   const heads: Record<string, string> = {
     'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n': 'invalid response',
     'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n': 'invalid response',
@@ -155,7 +158,7 @@ relay('answers 503 when the head of an answer is malformed or cut', async () => 
   }
 })
 
-relay('answers a client that made a mistake in its body, and cancels the call', async () => {
+relay('answers a client whose body is malformed, and cancels the call', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -168,7 +171,7 @@ relay('answers a client that made a mistake in its body, and cancels the call', 
   assert.equal(await gateway.outcomes(1), ['client_error'])
 })
 
-relay('says 404 by its own words where no route is', async () => {
+relay('answers 404 with its own text when no route matches', async () => {
   const gateway = await stage.gateway(
     'routes: [{ name: a, hostnames: [a.test], policies: { directResponse: { status: 200 } } }]',
   )

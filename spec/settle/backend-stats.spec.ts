@@ -1,4 +1,4 @@
-// What operators are told of each backend: from the exchanges that it was given.
+// Statistics of each backend, from the exchanges that it received.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,42 +16,39 @@ function settled(fields: ExchangeFields): Exchange {
 }
 
 function after(...all: ExchangeFields[]): ReturnType<BackendStats['get']> {
-  const told = new BackendStats()
-  for (const fields of all) told.count(settled(fields))
-  return told.get('b')
+  const backendStats = new BackendStats()
+  for (const fields of all) backendStats.count(settled(fields))
+  return backendStats.get('b')
 }
 
-stats('one that nobody has asked is unknown', () => {
+stats('a backend without requests is unknown', () => {
   assert.is(after(), null)
   assert.is(after({ backend: null }), null)
 })
 
-stats('counts requests, and mixes the latest into what was before', () => {
+stats('counts requests, and updates the moving averages', () => {
   assert.equal({ ...after({}) }, { requests: 1, health: 1, latencyMs: 10 })
-  const told = after(
+  const backendStats = after(
     {},
     { status: 503, receivedAt: 120 },
     { outcome: 'backend_reset', receivedAt: 0 },
   )
-  assert.is(told?.requests, 3)
-  assert.is(told?.health?.toFixed(2), '0.81')
-  assert.is(told?.latencyMs, 11)
+  assert.is(backendStats?.requests, 3)
+  assert.is(backendStats?.health?.toFixed(2), '0.81')
+  assert.is(backendStats?.latencyMs, 11)
 })
 
-stats(
-  'a time-out, a reset and an answer of 5xx are its faults; what clients ask for is not',
-  () => {
-    for (const fields of [
-      { outcome: 'backend_timeout', receivedAt: 0 },
-      { outcome: 'backend_reset' },
-      { status: 500 },
-    ] as const)
-      assert.is(after(fields)?.health, 0, JSON.stringify(fields))
-    assert.is(after({ status: 404 })?.health, 1)
-  },
-)
+stats('a timeout, a reset and a 5xx response reduce the health; a 4xx response does not', () => {
+  for (const fields of [
+    { outcome: 'backend_timeout', receivedAt: 0 },
+    { outcome: 'backend_reset' },
+    { status: 500 },
+  ] as const)
+    assert.is(after(fields)?.health, 0, JSON.stringify(fields))
+  assert.is(after({ status: 404 })?.health, 1)
+})
 
-stats('clients that leave, and a gateway that stops, say nothing about it', () => {
+stats('a closed client connection or a shutdown does not change the health', () => {
   for (const outcome of ['client_closed', 'client_error', 'idle', 'shutdown'] as const)
     assert.equal(
       { ...after({ outcome, receivedAt: 0 }) },
@@ -59,17 +56,17 @@ stats('clients that leave, and a gateway that stops, say nothing about it', () =
     )
 })
 
-stats('an answer of a policy in its place is not its own', () => {
+stats('a response of a policy is not counted for the backend', () => {
   assert.is(after({ answeringPolicy: 'authorization', status: 403 }), null)
 })
 
-stats('forgets those that are no longer configured', () => {
-  const told = new BackendStats()
-  told.count(settled({}))
-  told.retain(new Set(['b']))
-  assert.is(told.get('b')?.requests, 1)
-  told.retain(new Set())
-  assert.is(told.get('b'), null)
+stats('removes backends that are no longer configured', () => {
+  const backendStats = new BackendStats()
+  backendStats.count(settled({}))
+  backendStats.retain(new Set(['b']))
+  assert.is(backendStats.get('b')?.requests, 1)
+  backendStats.retain(new Set())
+  assert.is(backendStats.get('b'), null)
 })
 
 stats.run()

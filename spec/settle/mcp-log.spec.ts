@@ -1,4 +1,4 @@
-// What the access log says of MCP requests, and what else is told of sessions.
+// MCP requests and sessions in the log.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ const log = suite('settle/mcp-log')
 const stage = new Stage()
 log.after.each(() => stage.clear())
 
-/** What a line says of MCP, and how it ended. */
+/** The MCP fields and the outcome of a line. */
 function mcpOf(line: Line | undefined): Record<string, unknown> {
   const entries = Object.entries(line ?? {})
   return Object.fromEntries(
@@ -21,7 +21,7 @@ function mcpOf(line: Line | undefined): Record<string, unknown> {
   )
 }
 
-log('a session’s requests say what they are, and to which session they belong', async () => {
+log('the requests of a session are logged with their method and session', async () => {
   const [gateway, client] = await begin(stage)
   const session = client.session.slice(0, 8)
   await client.textOf('echo', { text: 'secret' })
@@ -39,7 +39,7 @@ log('a session’s requests say what they are, and to which session they belong'
     'mcp.session.id': session,
     outcome: 'complete',
   }
-  const told = { ...common, 'http.status': 202 }
+  const accepted = { ...common, 'http.status': 202 }
   const item = (method: string, type: string, name: string) => ({
     ...common,
     'mcp.method.name': method,
@@ -49,20 +49,20 @@ log('a session’s requests say what they are, and to which session they belong'
   })
   assert.equal(lines.slice(0, 7), [
     { ...common, 'mcp.method.name': 'initialize' },
-    { ...told, 'mcp.method.name': 'notifications/initialized' },
+    { ...accepted, 'mcp.method.name': 'notifications/initialized' },
     item('tools/call', 'tool', 'echo'),
     item('resources/read', 'resource', 'test://one'),
     item('prompts/get', 'prompt', 'greet'),
     { ...common, 'mcp.method.name': 'tools/list' },
-    told,
+    accepted,
   ])
-  // The stream ends with its session, before the answer that says so.
-  assert.equal(lines.slice(7), [common, told])
+  // The stream ends with its session, before the response to the DELETE.
+  assert.equal(lines.slice(7), [common, accepted])
   assert.not.match(JSON.stringify(gateway.lines), 'secret')
   assert.not.match(JSON.stringify(gateway.lines), client.session)
 })
 
-log('a session begins and ends with a line, and so does a child', async () => {
+log('the start and end of a session and of a child process are logged', async () => {
   const [gateway, client] = await begin(stage)
   await client.delete()
   const line = (message: string) => gateway.lines.find((one) => one.message === message)
@@ -77,7 +77,7 @@ log('a session begins and ends with a line, and so does a child', async () => {
   assert.match(String(line('session ended')?.['age']), /^\d+ms$/)
 })
 
-log('requests that have no session say so by their status', async () => {
+log('requests without a session are logged with their status', async () => {
   const gateway = await stage.gateway(mcpText())
   const client = new McpClient(stage, gateway)
   await (await client.ask('ping')).whole()
@@ -97,7 +97,7 @@ log('requests that have no session say so by their status', async () => {
   )
 })
 
-log('the owner among several targets is named, by the name it knows', async () => {
+log('the target of a call is logged with the name that the target uses', async () => {
   const [gateway, client] = await begin(stage, { targets: [server('a'), server('b')] })
   await client.textOf('b_echo')
   await (await client.call('c_echo')).whole()
@@ -106,23 +106,26 @@ log('the owner among several targets is named, by the name it knows', async () =
   assert.equal([unknown?.['mcp.target'], unknown?.['http.status']], [undefined, 400])
 })
 
-log('a call that failed says with which code, and why if that was ours', async () => {
-  const [gateway, client] = await begin(stage)
-  await (await client.call('crash')).whole()
-  await (await client.call('no\nsuch')).whole()
-  await (await client.ask('tools/call')).whole()
-  const lines = (await gateway.logged(5)).map(mcpOf).slice(2)
-  assert.equal(
-    lines.map((line) => [line['mcp.error.code'], line['error']]),
-    [
-      [-32000, "target 'one' exited with code 3"],
-      [-32602, undefined],
-      [-32602, "params: 'name' is missing"],
-    ],
-  )
-})
+log(
+  'a failed call is logged with its code, and with the reason if the gateway failed it',
+  async () => {
+    const [gateway, client] = await begin(stage)
+    await (await client.call('crash')).whole()
+    await (await client.call('no\nsuch')).whole()
+    await (await client.ask('tools/call')).whole()
+    const lines = (await gateway.logged(5)).map(mcpOf).slice(2)
+    assert.equal(
+      lines.map((line) => [line['mcp.error.code'], line['error']]),
+      [
+        [-32000, "target 'one' exited with code 3"],
+        [-32602, undefined],
+        [-32602, "params: 'name' is missing"],
+      ],
+    )
+  },
+)
 
-log('a call that did not fail says nothing of the like', async () => {
+log('a successful call is logged without an error', async () => {
   const failing = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-7,"message":"mine"}}\n'
   const offer = '{"tools/list":{"tools":[{"name":"line"}]}}'
   const targets = [puppet('a', '--list', failing), puppet('b', '--answers', offer)]
@@ -133,7 +136,7 @@ log('a call that did not fail says nothing of the like', async () => {
   for (const line of lines) assert.not('mcp.error.code' in line, JSON.stringify(line))
 })
 
-log('a client that leaves is told of by phase', async () => {
+log('a client that closes the connection is logged by phase', async () => {
   const [gateway, client] = await begin(stage, { targets: [puppet('one')] })
   const waiting = await client.call('say')
   await client.textOf('line')
@@ -157,8 +160,8 @@ log('a client that leaves is told of by phase', async () => {
   )
 })
 
-// One call with a name of three megabytes wrote a line of three megabytes.
-log('words of a client are cut', async () => {
+// Regression: one call with a name of three megabytes wrote a line of three megabytes.
+log('long texts of a client are shortened', async () => {
   const [gateway, client] = await begin(stage)
   await (await client.ask('tools/call', { name: 'x'.repeat(5000) })).whole()
   const line = (await gateway.logged(3)).at(-1)

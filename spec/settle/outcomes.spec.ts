@@ -1,4 +1,4 @@
-// How an exchange can end, phase by phase: who hears of it, and what the access log says.
+// How an exchange can end, by phase: which side is notified, and what the access log contains.
 
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -23,7 +23,7 @@ function get(path: string): string {
 
 const POST = 'POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody'
 
-outcomes('logs a complete exchange with all that is known of it', async () => {
+outcomes('logs a complete exchange with all its fields', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -72,7 +72,7 @@ for (const [kind, request] of [
         second.send(request)
         const third = await stage.client(gateway)
         third.send('GET / HTTP/1.1\r\n\r\n')
-        // Its refusal tells that the gateway has read the second one's request, too.
+        // The refusal shows that the gateway has read the second request too.
         await third.until(/400 Bad Request/)
         second[leave]()
         const lines = await gateway.logged(2)
@@ -94,7 +94,7 @@ for (const [kind, request] of [
   outcomes(`stops connecting when the client of ${kind} leaves`, async () => {
     let ended = (): void => {}
     const gone = new Promise<void>((resolve) => (ended = resolve))
-    // Takes connections, but never shakes hands.
+    // Accepts connections, but never completes the handshake.
     const server = createServer((socket) => {
       socket.on('error', () => {})
       socket.on('close', ended)
@@ -112,7 +112,7 @@ for (const [kind, request] of [
     assert.equal(await gateway.outcomes(1), ['client_closed'])
   })
 
-outcomes('cancels the call when the client leaves before the answer', async () => {
+outcomes('cancels the call when the client closes the connection before the response', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -127,7 +127,7 @@ outcomes('cancels the call when the client leaves before the answer', async () =
 })
 
 outcomes(
-  'cancels the call when the client leaves though it pipelined another request',
+  'cancels the call when the client closes the connection after pipelining another request',
   async () => {
     const backend = await stage.backend(HELD)
     const gateway = await stage.gateway(routeTo(backend))
@@ -140,7 +140,7 @@ outcomes(
   },
 )
 
-outcomes('cancels the call when the client leaves in the middle of its upload', async () => {
+outcomes('cancels the call when the client closes the connection during its upload', async () => {
   const backend = await stage.backend([{ wait: /part/ }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -151,7 +151,7 @@ outcomes('cancels the call when the client leaves in the middle of its upload', 
   assert.equal(await gateway.outcomes(1), ['client_closed'])
 })
 
-outcomes('cancels the call when the client leaves in the middle of the answer', async () => {
+outcomes('cancels the call when the client closes the connection during the response', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome' },
@@ -167,20 +167,23 @@ outcomes('cancels the call when the client leaves in the middle of the answer', 
   assert.is(line!['http.status'], 200)
 })
 
-outcomes('cancels the call when the client leaves while its answer is stalled', async () => {
-  const backend = await stage.backend([
-    { wait: HEAD },
-    { send: 'HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n' },
-    { send: Buffer.alloc(20_000_000) },
-  ])
-  const gateway = await stage.gateway(routeTo(backend))
-  const client = await stage.client(gateway)
-  client.socket.pause()
-  client.send(get('/'))
-  await backend.until((text) => HEAD.test(text))
-  client.reset()
-  await backend.connections[0]!.untilClosed()
-  assert.equal(await gateway.outcomes(1), ['client_closed'])
-})
+outcomes(
+  'cancels the call when the client closes the connection while the response is stalled',
+  async () => {
+    const backend = await stage.backend([
+      { wait: HEAD },
+      { send: 'HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n' },
+      { send: Buffer.alloc(20_000_000) },
+    ])
+    const gateway = await stage.gateway(routeTo(backend))
+    const client = await stage.client(gateway)
+    client.socket.pause()
+    client.send(get('/'))
+    await backend.until((text) => HEAD.test(text))
+    client.reset()
+    await backend.connections[0]!.untilClosed()
+    assert.equal(await gateway.outcomes(1), ['client_closed'])
+  },
+)
 
 outcomes.run()

@@ -1,4 +1,4 @@
-// What the access log says of requests that a policy refused: why, by class, and nothing of what they showed.
+// Refused requests in the access log: the kind of reason, and none of the credentials.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -19,8 +19,8 @@ function claims(more: Record<string, unknown> = {}): Record<string, unknown> {
   return { iss: ISSUER, aud: 'a', exp: Math.floor(Date.now() / 1000) + 300, sub: 'u', ...more }
 }
 
-/** Reason and rule of one request with these fields, behind these policies. */
-async function told(policies: string, ...fields: string[]): Promise<unknown[]> {
+/** Reason and rule of one request with these headers and policies. */
+async function refusalOf(policies: string, ...fields: string[]): Promise<unknown[]> {
   const answer = 'directResponse: { status: 200, body: ok }'
   const gateway = await stage.gateway(`routes: [{ policies: { ${policies}, ${answer} } }]`)
   await ask(gateway, 'GET / HTTP/1.1', ...fields)
@@ -33,7 +33,7 @@ async function told(policies: string, ...fields: string[]): Promise<unknown[]> {
 
 const bearer = (text: string): string => `authorization: Bearer ${text}`
 
-refusals('name the class of what is wrong with a token', async () => {
+refusals('name the kind of fault of a token', async () => {
   const keys = stage.add(await KeyServer.start(signer))
   const jwt = `jwtAuth: { mode: strict, issuer: "${ISSUER}", audiences: [a], jwks: "${keys.url}" }`
   const table: [token: string, reason: string][] = [
@@ -46,41 +46,49 @@ refusals('name the class of what is wrong with a token', async () => {
     [other.token(claims()), 'token_unknown_key'],
   ]
   for (const [token, reason] of table)
-    assert.equal(await told(jwt, bearer(token)), [401, reason, undefined])
-  assert.equal(await told(jwt), [401, 'token_missing', undefined])
-  assert.equal(await told(jwt, bearer(signer.token(claims()))), [200, undefined, undefined])
+    assert.equal(await refusalOf(jwt, bearer(token)), [401, reason, undefined])
+  assert.equal(await refusalOf(jwt), [401, 'token_missing', undefined])
+  assert.equal(await refusalOf(jwt, bearer(signer.token(claims()))), [200, undefined, undefined])
   keys.status = 500
-  assert.equal(await told(jwt, bearer(signer.token(claims()))), [
+  assert.equal(await refusalOf(jwt, bearer(signer.token(claims()))), [
     503,
     'keys_unavailable',
     undefined,
   ])
 })
 
-refusals('of mcpAuthentication are told the same way', async () => {
+refusals('of mcpAuthentication are logged the same way', async () => {
   const keys = stage.add(await KeyServer.start(signer))
   const meta = 'resourceMetadata: { resource: "http://g/mcp" }'
   const auth = `mcpAuthentication: { issuer: "${ISSUER}", audiences: [a], jwks: "${keys.url}", ${meta} }`
-  assert.equal(await told(auth), [401, 'token_missing', undefined])
-  assert.equal(await told(auth, bearer('rubbish')), [401, 'token_malformed', undefined])
+  assert.equal(await refusalOf(auth), [401, 'token_missing', undefined])
+  assert.equal(await refusalOf(auth, bearer('rubbish')), [401, 'token_malformed', undefined])
 })
 
-refusals('of keys and passwords tell only whether there was one', async () => {
+refusals('of keys and passwords only show whether there was one', async () => {
   const key = 'apiKey: { mode: strict, keys: [{ key: k }] }'
-  assert.equal(await told(key), [401, 'api_key_missing', undefined])
-  assert.equal(await told(key, bearer('wrong')), [401, 'api_key_invalid', undefined])
+  assert.equal(await refusalOf(key), [401, 'api_key_missing', undefined])
+  assert.equal(await refusalOf(key, bearer('wrong')), [401, 'api_key_invalid', undefined])
   const basic = 'basicAuth: { htpasswd: "a:b" }'
-  assert.equal(await told(basic), [401, 'password_missing', undefined])
+  assert.equal(await refusalOf(basic), [401, 'password_missing', undefined])
   const wrong = `authorization: Basic ${Buffer.from('a:wrong').toString('base64')}`
-  assert.equal(await told(basic, wrong), [401, 'password_invalid', undefined])
-  assert.equal(await told(basic, 'authorization: Basic !!'), [401, 'password_invalid', undefined])
+  assert.equal(await refusalOf(basic, wrong), [401, 'password_invalid', undefined])
+  assert.equal(await refusalOf(basic, 'authorization: Basic !!'), [
+    401,
+    'password_invalid',
+    undefined,
+  ])
 })
 
-refusals('of rules tell which one, counted as in the file', async () => {
+refusals('of rules name the rule by its index in the file', async () => {
   const rules = (...texts: string[]): string => `authorization: { rules: [${texts.join(', ')}] }`
-  assert.equal(await told(rules('"true"', '"true"', '"false"')), [403, 'authorization_denied', 2])
-  assert.equal(await told(rules('"false"')), [403, 'authorization_denied', 0])
-  assert.equal(await told(rules('{ allow: "false" }', '{ allow: "false" }')), [
+  assert.equal(await refusalOf(rules('"true"', '"true"', '"false"')), [
+    403,
+    'authorization_denied',
+    2,
+  ])
+  assert.equal(await refusalOf(rules('"false"')), [403, 'authorization_denied', 0])
+  assert.equal(await refusalOf(rules('{ allow: "false" }', '{ allow: "false" }')), [
     403,
     'authorization_denied',
     undefined,

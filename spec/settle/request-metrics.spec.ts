@@ -1,4 +1,4 @@
-// What settled exchanges add up to, and that no client can make the statistics grow without end.
+// Metrics of settled exchanges, and their bounds: no client can make them grow without limit.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -47,7 +47,7 @@ counting('requests by route, backend, method, status and reason', () => {
   assert.is(count({ status: 'unknown', reason: 'client_closed' }), 1)
 })
 
-counting('times: all of it, before the backend was asked, and until it answered', () => {
+counting('times: the total, before the backend call, and until its response', () => {
   const metrics = new RequestMetrics()
   const now = performance.now()
   const times = { startedAt: now - 30, calledAt: now - 20, receivedAt: now - 5 }
@@ -61,7 +61,7 @@ counting('times: all of it, before the backend was asked, and until it answered'
   assert.is(valueOf(samples, 'gateway_upstream_call_duration_seconds_count'), 1)
 })
 
-counting('bytes of answers, and tries behind the first', () => {
+counting('bytes of responses, and retries', () => {
   const metrics = new RequestMetrics()
   const client = { ...settled({}).client, bytesWritten: 1000 }
   metrics.count(settled({ client, retries: 2 }))
@@ -70,7 +70,7 @@ counting('bytes of answers, and tries behind the first', () => {
   assert.is(valueOf(samplesOf(metrics), 'gateway_retries_total'), 2)
 })
 
-counting('MCP messages by method and server; a method nobody knows is other', () => {
+counting('MCP messages by method and server; an unknown method is other', () => {
   const metrics = new RequestMetrics()
   const tool = { target: 'files', name: 'read' }
   metrics.count(settled({ facts: { mcp: { methodName: 'tools/call', tool } } }))
@@ -113,7 +113,7 @@ counting('tokens and times of LLM requests, by provider and model', () => {
   assert.is(valueOf(samples, 'gateway_gen_ai_server_request_duration_count', unknown), 1)
 })
 
-counting('what was never measured is left out, and its family where it has no other', () => {
+counting('values that were never measured are left out, and families without series too', () => {
   const metrics = new RequestMetrics()
   metrics.count(settled({ facts: { llm: { requestModel: 'a', inputTokens: 1 } } }))
   metrics.count(settled({ facts: { llm: { requestModel: 'b' } } }))
@@ -127,21 +127,18 @@ counting('what was never measured is left out, and its family where it has no ot
   assert.not.match(text, 'upstream_call_duration_seconds')
 })
 
-counting(
-  'a client that asks for ever other models fills a bounded table, with clipped names',
-  () => {
-    const metrics = new RequestMetrics()
-    for (let at = 0; at < MAX_MODEL_SERIES + 50; at++)
-      metrics.count(settled({ facts: { llm: { requestModel: `${at}${'x'.repeat(500)}` } } }))
-    const counts = samplesOf(metrics).filter(
-      ({ name }) => name === 'gateway_gen_ai_server_request_duration_count',
-    )
-    assert.is(counts.length, MAX_MODEL_SERIES + 1)
-    const others = counts.find(({ labels }) => labels['gen_ai_request_model'] === 'other')
-    assert.is(others?.value, 50)
-    for (const { labels } of counts) assert.ok(labels['gen_ai_request_model']!.length <= 64)
-  },
-)
+counting('a client that requests ever new models fills a bounded table, with clipped names', () => {
+  const metrics = new RequestMetrics()
+  for (let at = 0; at < MAX_MODEL_SERIES + 50; at++)
+    metrics.count(settled({ facts: { llm: { requestModel: `${at}${'x'.repeat(500)}` } } }))
+  const counts = samplesOf(metrics).filter(
+    ({ name }) => name === 'gateway_gen_ai_server_request_duration_count',
+  )
+  assert.is(counts.length, MAX_MODEL_SERIES + 1)
+  const others = counts.find(({ labels }) => labels['gen_ai_request_model'] === 'other')
+  assert.is(others?.value, 50)
+  for (const { labels } of counts) assert.ok(labels['gen_ai_request_model']!.length <= 64)
+})
 
 counting('statuses, methods and backends without end fill a bounded table', () => {
   const metrics = new RequestMetrics()
@@ -167,7 +164,7 @@ counting('sums of everything, and of each route: errors, refusals, tokens, times
   metrics.count(settled({ status: 0, outcome: 'shutdown' }))
   metrics.count(settled({ status: 429, routeKey: 'other' }))
   metrics.count(settled({ status: 400, outcome: 'client_error', routeKey: '' }))
-  // Whoever leaves has had enough.
+  // A closed client connection is no error.
   metrics.count(settled({ status: 200, outcome: 'client_closed' }))
   metrics.count(settled({ status: 0, outcome: 'client_closed' }))
   const { requests, errors, refused } = metrics.totals
@@ -181,7 +178,7 @@ counting('sums of everything, and of each route: errors, refusals, tokens, times
   assert.equal(traffic('gateway/default'), [1, 0, 1])
 })
 
-counting('times to the first byte of an answer, however long the rest takes', () => {
+counting('times to the first byte of a response, however long the rest takes', () => {
   const metrics = new RequestMetrics()
   const latest = new LatencyWindow(metrics.totals.firstBytes)
   const now = performance.now()
@@ -194,13 +191,13 @@ counting('times to the first byte of an answer, however long the rest takes', ()
   latest.advance()
   const time = latest.quantile(0.99)!
   assert.ok(time > 8 && time < 12, String(time))
-  // One that got no answer took all of its time.
+  // A request without a response counts with its total time.
   metrics.count(settled({ ...hour, receivedAt: 0, status: 0 } as ExchangeFields))
   latest.advance()
   assert.ok(latest.quantile(0.99)! > 200_000)
 })
 
-counting('no request for the page in the sums of everything', () => {
+counting('no request of the web UI in the totals', () => {
   const metrics = new RequestMetrics()
   metrics.count(settled({ endpoint: 'ui', routeKey: 'gateway/default/ui' }))
   assert.is(metrics.totals.requests, 0)
@@ -208,7 +205,7 @@ counting('no request for the page in the sums of everything', () => {
   assert.is(metrics.countsByRoute.get('gateway/default/ui')!.requests, 1)
 })
 
-counting('tokens that a provider made up leave sums that are numbers', () => {
+counting('invalid token counts of a provider leave finite totals', () => {
   const metrics = new RequestMetrics()
   const timeToFirstToken = '0.250000s'
   const llm = (inputTokens: number, outputTokens: number) =>
@@ -236,7 +233,7 @@ function routesNamed(name: string, count = MAX_ROUTE_SERIES): string[] {
   return Array.from({ length: count }, (_, at) => `${name}${at}`)
 }
 
-counting('a route that is configured keeps its place, and what comes above counts as other', () => {
+counting('a configured route keeps its series, and routes over the bound count as other', () => {
   const metrics = new RequestMetrics()
   const routes = routesNamed('r')
   for (const route of routes) metrics.count(settled({ routeKey: route }))
@@ -248,30 +245,33 @@ counting('a route that is configured keeps its place, and what comes above count
   assert.is(counted.size, MAX_ROUTE_SERIES + 1)
 })
 
-counting('one that is gone stays until another needs its place: the longest unused first', () => {
-  const metrics = new RequestMetrics()
-  const routes = routesNamed('r')
-  for (const route of routes)
-    metrics.count(settled({ routeKey: route, retries: 1, calledAt: 1, receivedAt: 2 }))
-  // All but two are renamed; of those one is still asked by whoever began before.
-  metrics.retain(new Set(['r0', 'r1', 'new0', 'new1']))
-  assert.is(requestsIn(metrics).routes.size, MAX_ROUTE_SERIES)
-  metrics.count(settled({ routeKey: 'r2' }))
-  metrics.count(settled({ routeKey: 'new0' }))
-  metrics.count(settled({ routeKey: 'new1' }))
-  const { routes: counted, all } = requestsIn(metrics)
-  const [r0, r2, r3, r4, r5] = ['r0', 'r2', 'r3', 'r4', 'r5'].map((name) => counted.get(name))
-  assert.equal([r0, r2, r3, r4, r5], [1, 2, undefined, undefined, 1])
-  assert.equal([counted.get('new0'), counted.get('new1'), counted.get('other')], [1, 1, 2])
-  assert.is(all, MAX_ROUTE_SERIES + 3)
-  const samples = samplesOf(metrics)
-  const others = { route: 'other' }
-  assert.is(valueOf(samples, 'gateway_request_duration_seconds_count', others), 2)
-  assert.is(valueOf(samples, 'gateway_upstream_call_duration_seconds_count', others), 2)
-  assert.is(valueOf(samples, 'gateway_retries_total', others), 2)
-})
+counting(
+  'a removed route stays until another needs the space: the least recently used goes first',
+  () => {
+    const metrics = new RequestMetrics()
+    const routes = routesNamed('r')
+    for (const route of routes)
+      metrics.count(settled({ routeKey: route, retries: 1, calledAt: 1, receivedAt: 2 }))
+    // All but two are renamed; of the renamed ones, one still gets a request that began before.
+    metrics.retain(new Set(['r0', 'r1', 'new0', 'new1']))
+    assert.is(requestsIn(metrics).routes.size, MAX_ROUTE_SERIES)
+    metrics.count(settled({ routeKey: 'r2' }))
+    metrics.count(settled({ routeKey: 'new0' }))
+    metrics.count(settled({ routeKey: 'new1' }))
+    const { routes: counted, all } = requestsIn(metrics)
+    const [r0, r2, r3, r4, r5] = ['r0', 'r2', 'r3', 'r4', 'r5'].map((name) => counted.get(name))
+    assert.equal([r0, r2, r3, r4, r5], [1, 2, undefined, undefined, 1])
+    assert.equal([counted.get('new0'), counted.get('new1'), counted.get('other')], [1, 1, 2])
+    assert.is(all, MAX_ROUTE_SERIES + 3)
+    const samples = samplesOf(metrics)
+    const others = { route: 'other' }
+    assert.is(valueOf(samples, 'gateway_request_duration_seconds_count', others), 2)
+    assert.is(valueOf(samples, 'gateway_upstream_call_duration_seconds_count', others), 2)
+    assert.is(valueOf(samples, 'gateway_retries_total', others), 2)
+  },
+)
 
-counting('a name that comes back before it gave way goes on counting where it was', () => {
+counting('a route that is configured again before its eviction keeps its counts', () => {
   const metrics = new RequestMetrics()
   for (const route of routesNamed('r')) metrics.count(settled({ routeKey: route }))
   metrics.retain(new Set(['a']))
@@ -282,7 +282,7 @@ counting('a name that comes back before it gave way goes on counting where it wa
 })
 
 counting(
-  'over many reloads the newest are counted, within the bounds, and no sum goes down',
+  'over many reloads the newest routes are counted, within the bounds, and no total decreases',
   () => {
     const metrics = new RequestMetrics()
     let [before, sent] = [0, 0]
@@ -304,7 +304,7 @@ counting(
   },
 )
 
-counting('series of routes that are gone give way, too', () => {
+counting('series of removed routes are evicted too', () => {
   const metrics = new RequestMetrics()
   for (let at = 0; at < MAX_REQUEST_SERIES; at++)
     metrics.count(settled({ status: 200 + (at % 500), routeKey: `r${Math.floor(at / 500)}` }))

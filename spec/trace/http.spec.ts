@@ -229,7 +229,7 @@ trace('shows the request after each step, and what is sent to the backend', asyn
   assert.is(sent['host'], 'inner.test')
   assert.equal(watched.the('policy responseHeaderModifier')['result'], {
     type: 'apply',
-    details: 'changed the answer',
+    details: 'changed the response',
     snapshot: null,
   })
   const raw = watched.state('responseSnapshot backend response ready', 'response')

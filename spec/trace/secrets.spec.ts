@@ -302,7 +302,7 @@ secrets(
     const response = await gateway.ask(code, { path: token, fields: { ...FORM, ...MCP } })
     assert.is(response.status, 200)
     assert.match(response.text, S.accessToken)
-    assert.match(provider.heard.at(-1)!.body, S.clientSecret)
+    assert.match(provider.received.at(-1)!.body, S.clientSecret)
     provider.says.set('POST /t1/oauth2/v2.0/token', {
       status: 400,
       body: '{"error":"invalid_grant"}',

@@ -1,4 +1,4 @@
-// apiKey: keys that are known by heart. Only their hashes are, and those are compared in constant time.
+// The apiKey policy: only the hashes of the keys are stored, and they are compared in constant time.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { jsonToCel } from '../../expressions/json-values.ts'
@@ -11,19 +11,19 @@ import type { Claims } from '../../core/facts.ts'
 
 interface KnownApiKey {
   readonly hash: Buffer
-  /** Readable as `apiKey.<field>`. */
+  /** Expressions read it as `apiKey.<field>`. */
   readonly metadata: Claims
   readonly allowedModels: readonly string[] | undefined
 }
 
-/** Longer ones are nobody's. */
+/** A longer key is treated as unknown. */
 const MAX_KEY_LENGTH = 4_096
 
 export function createApiKeyPolicy({ mode, location, keys }: ApiKeyConfig): Policy {
   const known = keys.map(({ hash, metadata, allowedModels }) => ({
     hash: Buffer.from(hash, 'hex'),
     allowedModels: allowedModels ?? undefined,
-    // An object by the shape of the configuration.
+    // The configuration shape ensures an object.
     metadata: jsonToCel(metadata) as Claims,
   }))
   return {
@@ -49,13 +49,13 @@ export function createApiKeyPolicy({ mode, location, keys }: ApiKeyConfig): Poli
   }
 }
 
-/** Every key is compared, so that time tells nothing. */
+/** Compares all keys, so that the time does not depend on which key matches. */
 function findApiKey(known: readonly KnownApiKey[], text: string): KnownApiKey | null {
   if (text.length > MAX_KEY_LENGTH) return null
   const hash = createHash('sha256').update(text).digest()
-  let holder: KnownApiKey | null = null
-  for (const one of known) if (timingSafeEqual(one.hash, hash)) holder = one
-  return holder
+  let match: KnownApiKey | null = null
+  for (const key of known) if (timingSafeEqual(key.hash, hash)) match = key
+  return match
 }
 
 function rejectApiKey(exchange: Exchange, fault: 'missing' | 'invalid', reason: string) {

@@ -1,14 +1,14 @@
-// Apache's own password hash: MD5, a thousand times over. Old files are full of it.
+// Apache's apr1 password hash (1000 rounds of MD5), common in old htpasswd files, and comparison in constant time.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 const MAGIC = '$apr1$'
 const ROUNDS = 1000
-const DIGEST = 16
+const DIGEST_BYTES = 16
 
-const LETTERS = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Which bytes of the digest each group of letters is made of. */
+/** The digest bytes that each group of output characters encodes. */
 const GROUPS: readonly (readonly number[])[] = [
   [0, 6, 12],
   [1, 7, 13],
@@ -18,10 +18,10 @@ const GROUPS: readonly (readonly number[])[] = [
   [11],
 ]
 
-/** The whole hash of a password, with the salt of `like`. */
-export function hashApr1(password: string, like: string): string {
+/** Returns the complete hash of a password, with the salt of an existing hash. */
+export function hashApr1(password: string, existingHash: string): string {
   const secret = Buffer.from(password)
-  const salt = like.slice(MAGIC.length).split('$')[0]!
+  const salt = existingHash.slice(MAGIC.length).split('$')[0]!
   let digest = computeFirstDigest(secret, Buffer.from(salt))
   for (let round = 0; round < ROUNDS; round++) {
     const hash = createHash('md5').update(round % 2 === 1 ? secret : digest)
@@ -29,32 +29,32 @@ export function hashApr1(password: string, like: string): string {
     if (round % 7 !== 0) hash.update(secret)
     digest = hash.update(round % 2 === 1 ? digest : secret).digest()
   }
-  return `${MAGIC}${salt}$${GROUPS.map((places) => encodeDigestGroup(digest, places)).join('')}`
+  return `${MAGIC}${salt}$${GROUPS.map((indexes) => encodeDigestGroup(digest, indexes)).join('')}`
 }
 
 function computeFirstDigest(secret: Buffer, salt: Buffer): Buffer {
   const inner = createHash('md5').update(secret).update(salt).update(secret).digest()
   const hash = createHash('md5').update(secret).update(MAGIC).update(salt)
-  for (let left = secret.length; left > 0; left -= DIGEST) hash.update(inner.subarray(0, left))
-  // A zero byte or the first letter for every bit of the length: an old mistake that everybody keeps.
+  for (let rest = secret.length; rest > 0; rest -= DIGEST_BYTES)
+    hash.update(inner.subarray(0, rest))
+  // A zero byte or the first character for every bit of the length: a mistake of the original that all copies keep.
   for (let bits = secret.length; bits > 0; bits >>= 1)
     hash.update(bits % 2 === 1 ? Buffer.alloc(1) : secret.subarray(0, 1))
   return hash.digest()
 }
 
-function encodeDigestGroup(digest: Buffer, places: readonly number[]): string {
-  let value = places.reduce((all, place) => all * 256 + digest[place]!, 0)
+function encodeDigestGroup(digest: Buffer, indexes: readonly number[]): string {
+  let value = indexes.reduce((sum, index) => sum * 256 + digest[index]!, 0)
   let text = ''
-  const count = places.length === 1 ? 2 : 4
+  const count = indexes.length === 1 ? 2 : 4
   for (let i = 0; i < count; i++) {
-    text += LETTERS[value % 64]!
+    text += ALPHABET[value % 64]!
     value = Math.floor(value / 64)
   }
   return text
 }
 
-// Compares texts so that time tells nothing of where they differ, nor of how long they are.
-
+/** Compares texts in a time that depends neither on their length nor on where they differ. */
 export function equalsInConstantTime(a: string, b: string): boolean {
   return timingSafeEqual(digestOf(a), digestOf(b))
 }

@@ -1,4 +1,5 @@
-// basicAuth: user names and passwords, checked against htpasswd lines.
+// The basicAuth policy: checks user names and passwords against htpasswd lines. Slow hashes are checked in a worker
+// thread, and successful checks are cached.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -13,11 +14,11 @@ import type { Policy, Reply } from '../../core/types.ts'
 import { equalsInConstantTime } from './apr1.ts'
 import { findCredential, removeCredential } from './credentials.ts'
 
-/** Longer ones are nobody's. */
+/** Longer credentials are rejected without a check. */
 const MAX_CREDENTIALS_LENGTH = 1_024
 
 interface BasicCredentials {
-  /** Both, as the client wrote them. */
+  /** The base64 text as the client sent it. */
   readonly text: string
   readonly username: string
   readonly password: string
@@ -38,9 +39,9 @@ export function createBasicAuthPolicy(config: BasicAuthConfig, passwords: Passwo
   ) => {
     if (check === 'busy') {
       exchange.enforcement.refusalReason = 'password_checks_busy'
-      return buildTextReply(503, `${FAILURE}: too many checks at once`)
+      return buildTextReply(503, `${FAILURE}: too many password checks in progress`)
     }
-    // A user that does not exist has cost as much as one that does.
+    // An unknown user takes as long as a known one: its password was checked against the decoy hash.
     if (check === 'wrong' || !hashes.has(username)) return invalid(exchange)
     exchange.addFacts({ basicAuth: { username } })
     removeCredential(exchange, location, text)
@@ -59,12 +60,13 @@ export function createBasicAuthPolicy(config: BasicAuthConfig, passwords: Passwo
         exchange.enforcement.refusalReason = 'password_missing'
         return rejectBasicAuth(config, 'no credentials found')
       }
-      const pair = found.kind === 'one' ? parseBasicCredentials(found.value) : null
-      if (pair === null) return invalid(exchange)
-      const check = passwords.check(pair.password, hashes.get(pair.username) ?? decoy)
+      const credentials = found.kind === 'one' ? parseBasicCredentials(found.value) : null
+      if (credentials === null) return invalid(exchange)
+      const { username, password } = credentials
+      const check = passwords.check(password, hashes.get(username) ?? decoy)
       return check instanceof Promise
-        ? check.then((one) => decide(exchange, pair, one))
-        : decide(exchange, pair, check)
+        ? check.then((result) => decide(exchange, credentials, result))
+        : decide(exchange, credentials, check)
     },
   }
 }
@@ -80,7 +82,7 @@ function rejectBasicAuth({ realm, location }: BasicAuthConfig, reason: string): 
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
-// RFC 7617 2: neither may hold control characters.
+// RFC 7617 2: neither user name nor password may contain control characters.
 const CREDENTIALS_PATTERN = /^([^:\p{Cc}]*):(\P{Cc}*)$/u
 
 function parseBasicCredentials(text: string): BasicCredentials | null {
@@ -96,15 +98,12 @@ function parseBasicCredentials(text: string): BasicCredentials | null {
   }
 }
 
-// Passwords against their hashes. A slow hash is paid for once: what was right is remembered for a while, and only as a
-// keyed hash that says nothing to whoever reads it.
-
-/** `busy`: too many wait already. */
+/** `busy`: too many checks are waiting. */
 export type PasswordCheck = 'right' | 'wrong' | 'busy'
 
-/** Pairs of a password and its hash, over all policies. */
+/** Cached pairs of a password and its hash, over all policies. */
 export const MAX_REMEMBERED_PASSWORDS = 10_000
-/** A password that is changed has another hash, so this bounds memory rather than trust. */
+/** This bounds memory and not trust: a changed password has another hash, which is not in the cache. */
 export const PASSWORD_MEMORY_MS = 600_000
 
 export interface PasswordClock {
@@ -113,12 +112,16 @@ export interface PasswordClock {
 
 type SlowHashChecker = Pick<SlowHashChecks, 'isFull' | 'check' | 'close'>
 
+/**
+ * Checks passwords against their hashes. A successful check of a slow hash is cached for a while, as an HMAC with a random
+ * key that reveals neither the password nor the hash.
+ */
 export class PasswordChecker {
   readonly #refusals: RefusalCounter
   readonly #slow: SlowHashChecker
   readonly #clock: PasswordClock
   readonly #key = randomBytes(32)
-  /** Until when each is remembered. */
+  /** Expiry time of each successful check, by its HMAC. */
   readonly #verifiedUntil = new LRUMapWithDelete<string, number>(MAX_REMEMBERED_PASSWORDS)
   readonly #pending = new Map<string, Promise<PasswordCheck>>()
 
@@ -132,7 +135,7 @@ export class PasswordChecker {
     this.#clock = clock
   }
 
-  /** At once where the hash is a fast one, or was right before. */
+  /** Synchronous when the hash is a fast one or the result is cached. */
   check(password: string, hash: string): PasswordCheck | Promise<PasswordCheck> {
     const kind = detectHashKind(hash)
     if (kind === 'plain')
@@ -170,14 +173,14 @@ export class PasswordChecker {
   }
 }
 
-/** What nobody has the password of, and costs as much as the costliest of these: for users that do not exist. */
+/** Returns a hash without a password for unknown users: its check costs as much as that of the slowest given hash. */
 export function createDecoyHash(hashes: readonly string[]): string {
   const cost = Math.max(
     0,
-    ...hashes.filter((one) => detectHashKind(one) === 'bcrypt').map(bcryptCostOf),
+    ...hashes.filter((hash) => detectHashKind(hash) === 'bcrypt').map(bcryptCostOf),
   )
   if (cost > 0) return `$2b$${String(cost).padStart(2, '0')}$${'.'.repeat(53)}`
-  const isSlow = hashes.some((one) => detectHashKind(one) === 'apr1')
+  const isSlow = hashes.some((hash) => detectHashKind(hash) === 'apr1')
   return isSlow ? `$apr1$decoy$${'.'.repeat(22)}` : `{SHA}${'A'.repeat(27)}=`
 }
 
@@ -185,9 +188,7 @@ function hashSha1(password: string): string {
   return `{SHA}${createHash('sha1').update(password).digest('base64')}`
 }
 
-// Checks of slow hashes, in a thread of their own that starts with the first of them.
-
-/** Checks under way and waiting: with bcrypt's usual cost, as many as two or three seconds hold. */
+/** Running and waiting checks: with bcrypt's usual cost they take two or three seconds. */
 export const MAX_PENDING_CHECKS = 16
 
 export interface PasswordHashJob {
@@ -206,18 +207,19 @@ interface PendingHashCheck {
   readonly reject: (error: Error) => void
 }
 
+/** Checks slow hashes in a worker thread, which starts with the first check. */
 export class SlowHashChecks {
   readonly #waiting = new Map<number, PendingHashCheck>()
   #worker: Worker | null = null
   #lastNumber = 0
 
-  /** Another one would have to wait too long. */
+  /** A further check would have to wait too long. */
   get isFull(): boolean {
     return this.#waiting.size >= MAX_PENDING_CHECKS
   }
 
   async check(password: string, hash: string): Promise<boolean> {
-    // Before anybody waits: one that cannot be started must not keep a place.
+    // Started before the check is queued: a thread that fails to start must not leave an entry in the queue.
     const worker = (this.#worker ??= this.#start())
     const number = this.#lastNumber++
     const answer = new Promise<boolean>((resolve, reject) => {
@@ -238,13 +240,13 @@ export class SlowHashChecks {
       this.#waiting.get(number)?.resolve(isRight)
       this.#waiting.delete(number)
     })
-    let reason = new Error('the thread of slow checks was ended')
+    let reason = new Error('the password check thread was terminated')
     worker.on('error', (error) => (reason = error))
     worker.on('exit', () => this.#failAll(reason))
     return worker
   }
 
-  /** The next check starts another. */
+  /** Rejects all waiting checks; the next check starts a new thread. */
   #failAll(reason: Error): void {
     this.#worker = null
     const waiting = [...this.#waiting.values()]

@@ -1,4 +1,5 @@
-// Where a client's credential stands, how it is read, taken off the request once it was verified, and put back.
+// Client credentials: found at their configured location, removed from the request after verification, and restored or
+// replaced for the backend (the backendAuth policy).
 
 import type { BackendAuthConfig } from '../../config/config-types.ts'
 import type { CredentialLocation } from '../../config/policy-types.ts'
@@ -7,7 +8,7 @@ import type { RequestHead } from '../../core/head.ts'
 import type { Policy } from '../../core/types.ts'
 import { ExpressionView } from '../../expressions/exchange-view.ts'
 
-/** `several`: more than one, so that nobody knows which is meant. */
+/** `several`: there is more than one, so it is unclear which is meant. */
 export type FoundCredential =
   | { readonly kind: 'none' }
   | { readonly kind: 'several' }
@@ -24,7 +25,7 @@ export function findCredential(exchange: Exchange, location: CredentialLocation)
       const found = selectSingleCredential(
         values.map((value) => stripSchemePrefix(value, location.prefix)),
       )
-      // Beside one of another scheme, too: whoever reads it next might take the other.
+      // Also when the others have another scheme: a backend might read one of those instead.
       return found.kind === 'one' && values.length > 1 ? SEVERAL : found
     }
     case 'query':
@@ -40,7 +41,7 @@ export function findCredential(exchange: Exchange, location: CredentialLocation)
   }
 }
 
-/** After it was verified: the backend is not to have it, unless `createBackendAuthPolicy` says otherwise. */
+/** Removes a verified credential: the backend does not receive it, unless `backendAuth: passthrough` restores it. */
 export function removeCredential(
   exchange: Exchange,
   location: CredentialLocation,
@@ -51,13 +52,13 @@ export function removeCredential(
     location.kind === 'expression'
       ? findCredentialPlaces(request, location.expression.source, value)
       : [location]
-  const taken = [...exchange.enforcement.verifiedCredentials]
+  const removed = [...exchange.enforcement.verifiedCredentials]
   for (const { kind, name } of places)
-    for (const text of credentialRemovers[kind](request, name)) taken.push({ kind, name, text })
-  exchange.enforcement.verifiedCredentials = taken
+    for (const text of credentialRemovers[kind](request, name)) removed.push({ kind, name, text })
+  exchange.enforcement.verifiedCredentials = removed
 }
 
-/** For a backend that is to have what the client showed. */
+/** Puts the client's credentials back on the request for the backend. */
 export function restoreCredentials({
   request,
   enforcement: { verifiedCredentials: credentials },
@@ -69,7 +70,7 @@ export function restoreCredentials({
     else request.set('cookie', [...request.getAll('cookie'), text].join('; '))
 }
 
-/** Every one of this name, however it is written. */
+/** Removes all query parameters of this name, also when the name is percent-encoded. */
 function removeParameter(request: RequestHead, name: string): void {
   if (new URLSearchParams(request.query).has(name)) credentialRemovers.query(request, name)
 }
@@ -78,7 +79,7 @@ function appendToQuery(request: RequestHead, parameter: string): void {
   request.target += `${request.target.includes('?') ? '&' : '?'}${parameter}`
 }
 
-/** Each takes the credential off, leaves all else as it was written, and tells what it took. */
+/** Each removes the credential, keeps all other text unchanged, and returns the removed text. */
 const credentialRemovers: Readonly<
   Record<PresentedCredential['kind'], (request: RequestHead, name: string) => readonly string[]>
 > = {
@@ -96,11 +97,11 @@ const credentialRemovers: Readonly<
     return parts.filter(isNamed)
   },
   cookie(request, name) {
-    const taken = cookiesOf(request, name)
+    const removed = cookiesOf(request, name)
     const kept = request.getAll('cookie').flatMap((value) => withoutCookie(value, name))
     request.remove('cookie')
     for (const value of kept) request.add('cookie', value)
-    return taken
+    return removed
   },
 }
 
@@ -109,14 +110,14 @@ interface CredentialPlace {
   readonly name: string
 }
 
-const READS_FIELDS = /\bheaders\b/
+const READS_HEADERS = /\bheaders\b/
 const READS_QUERY = /\b(?:pathAndQuery|uri)\b/
-/** Without them nobody knows whom the request is for, or where it ends. */
+/** Never removed: without them the target or the length of the request is unknown. */
 const REQUIRED_HEADERS = new Set(['host', 'content-length', 'transfer-encoding'])
 
 /**
- * Where the text stands as a whole, or behind a scheme, that an expression found. None if it was put together, or is a
- * part of something larger: that stays as it is.
+ * Finds where the result of an expression occurs as a complete value, or after a scheme. Returns none when it was
+ * composed, or is part of a larger value: then the request stays unchanged.
  */
 function findCredentialPlaces(
   request: RequestHead,
@@ -124,7 +125,7 @@ function findCredentialPlaces(
   value: string,
 ): CredentialPlace[] {
   const places: CredentialPlace[] = []
-  if (READS_FIELDS.test(source)) {
+  if (READS_HEADERS.test(source)) {
     for (const [name, text] of request.entries())
       if (!REQUIRED_HEADERS.has(name) && containsCredential(text, value))
         places.push({ kind: 'header', name })
@@ -135,7 +136,7 @@ function findCredentialPlaces(
   if (READS_QUERY.test(source))
     for (const part of request.query.split('&'))
       for (const [name, text] of new URLSearchParams(part))
-        // An expression may have cut it out as it was written.
+        // An expression may return the value without decoding it.
         if (containsCredential(text, value) || cookieValueOf(part) === value)
           places.push({ kind: 'query', name })
   return places
@@ -155,14 +156,14 @@ function selectSingleCredential(values: readonly (string | null)[]): FoundCreden
   return found.length > 1 ? SEVERAL : { kind: 'one', value }
 }
 
-/** The scheme's case does not matter (RFC 9110 11.1). Another scheme is no credential of this kind. */
+/** Schemes are case-insensitive (RFC 9110 11.1). Returns null when the value has another scheme. */
 function stripSchemePrefix(value: string, prefix: string): string | null {
   const isSame = value.startsWith(prefix)
   if (!isSame && value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return null
   return value.slice(prefix.length).trim()
 }
 
-/** As they were written: `name=value`. */
+/** Returns the cookies as the client sent them: `name=value`. */
 function cookiesOf(request: RequestHead, name: string): string[] {
   return allCookies(request).filter((cookie) => cookieNameOf(cookie) === name)
 }
@@ -193,8 +194,7 @@ function cookieValueOf(cookie: string): string {
   return at < 0 ? '' : cookie.slice(at + 1).trim()
 }
 
-// backendAuth: the credential a backend wants, in place of the client's.
-
+/** The backendAuth policy: sends the backend's credential instead of the client's, or passes the client's through. */
 export function createBackendAuthPolicy(config: BackendAuthConfig): Policy {
   return {
     kind: 'backendAuth',

@@ -1,4 +1,4 @@
-// The thread that checks slow hashes, one after the other: on the main one each would stop every stream for its time.
+// The worker thread that checks slow hashes one by one: on the main thread each check would block all streams.
 
 import { parentPort } from 'node:worker_threads'
 import { compareSync } from 'bcryptjs'

@@ -1,5 +1,5 @@
-// What the gateway knows of identity providers: their keys, their documents, and the tokens it has checked. It lives
-// beside the plans, so that a reload fetches nothing and checks no token anew.
+// State about identity providers: key sets, discovery documents, verified tokens and checked passwords. It outlives
+// configuration reloads, so that a reload fetches nothing and verifies no token again.
 
 import { LRUMapWithDelete } from 'mnemonist'
 import type { TokenPolicies, TokenRules } from '../../config/policy-types.ts'
@@ -13,16 +13,14 @@ import { selectIdentityProvider } from '../oauth/providers.ts'
 import { createFixedKeySource, KeySetRegistry } from './key-sets.ts'
 import { TokenVerifier } from './token-verifier.ts'
 
-/** Sets of rules whose tokens are remembered; more than any configuration has. */
+/** Maximum number of token verifiers, each with its cache; more than any configuration has. */
 export const MAX_VERIFIERS = 256
-
-type VerifierKey = readonly [rules: TokenRules, derived: string]
 
 export class IdentityStore {
   readonly keys: KeySetRegistry
   readonly documents: DiscoveryDocuments
   readonly passwords: PasswordChecker
-  /** For what clients have posted to a provider. */
+  /** Sends client registrations and token requests to a provider. */
   readonly post: FetchDocument
   readonly log: Log
   readonly refusals: RefusalCounter
@@ -30,37 +28,37 @@ export class IdentityStore {
   readonly #verifiers = new LRUMapWithDelete<string, TokenVerifier>(MAX_VERIFIERS)
 
   constructor(log: Log, refusals = new RefusalCounter()) {
-    // Each with connections of its own: keys do not wait behind a flood of registrations.
-    const own = createFetcher()
+    // Separate connections, so that key fetches do not wait for a flood of registrations.
+    const documents = createFetcher()
     const posts = createFetcher()
     this.log = log
     this.refusals = refusals
     this.passwords = new PasswordChecker(refusals)
     this.post = posts.fetch
-    this.#closes = [own.close, posts.close]
-    this.keys = new KeySetRegistry(log, own.fetch)
-    this.documents = new DiscoveryDocuments(log, own.fetch)
+    this.#closes = [documents.close, posts.close]
+    this.keys = new KeySetRegistry(log, documents.fetch)
+    this.documents = new DiscoveryDocuments(log, documents.fetch)
   }
 
-  /** Tokens that were checked and are remembered. */
+  /** Number of verified tokens in all caches. */
   get tokens(): number {
     return [...this.#verifiers.values()].reduce((sum, { cachedCount }) => sum + cachedCount, 0)
   }
 
-  /** One and the same for the same rules. `derived` is where the keys are when the configuration does not say. */
-  verifier(rules: TokenRules, derived = deriveKeysUrl(rules.issuer)): TokenVerifier {
+  /** Returns the same verifier for the same rules. `defaultKeysUrl` applies when no `jwks` is configured. */
+  verifier(rules: TokenRules, defaultKeysUrl = deriveKeysUrl(rules.issuer)): TokenVerifier {
     const { issuer, audiences, jwks, requiredClaims, leeway } = rules
-    const key = JSON.stringify([issuer, audiences, jwks, requiredClaims, leeway, derived])
+    const key = JSON.stringify([issuer, audiences, jwks, requiredClaims, leeway, defaultKeysUrl])
     let verifier = this.#verifiers.get(key)
     if (verifier !== undefined) return verifier
-    const url = keysUrlFor(rules, derived)
+    const url = keysUrlFor(rules, defaultKeysUrl)
     const source = jwks.kind === 'keys' ? createFixedKeySource(jwks.keys) : this.keys.sourceFor(url)
     verifier = new TokenVerifier(rules, source)
     this.#verifiers.set(key, verifier)
     return verifier
   }
 
-  /** Why these policies have no keys to check tokens by: one line for each provider. */
+  /** Returns one line for each provider of these policies whose keys are unavailable. */
   describeMissingKeys(policies: TokenPolicies): string[] {
     return describeKeyFaults(policies, (url) => this.keys.faultAt(url))
   }
@@ -71,29 +69,29 @@ export class IdentityStore {
   }
 }
 
-/** The same for keys that another process fetches: `faultAt` tells why those of a URL are not there. */
+/** The same for keys that another process fetches; `faultAt` returns why the keys of a URL are unavailable. */
 export function describeKeyFaults(
   { jwtAuth, mcpAuthentication: mcp }: TokenPolicies,
   faultAt: (url: string) => string | null,
 ): string[] {
-  const urls = (jwtAuth?.providers ?? []).map((rules): VerifierKey => [
+  const urls = (jwtAuth?.providers ?? []).map((rules): [TokenRules, string] => [
     rules,
     deriveKeysUrl(rules.issuer),
   ])
   if (mcp !== null) urls.push([mcp, selectIdentityProvider(mcp).keysUrl(mcp.issuer)])
-  return urls.flatMap(([rules, derived]) => {
-    const fault = faultAt(keysUrlFor(rules, derived))
+  return urls.flatMap(([rules, defaultKeysUrl]) => {
+    const fault = faultAt(keysUrlFor(rules, defaultKeysUrl))
     return fault === null ? [] : [`cannot fetch the keys of ${rules.issuer}: ${fault}`]
   })
 }
 
-/** '' where they stand in the configuration. */
-function keysUrlFor({ jwks }: TokenRules, derived: string): string {
+/** Returns '' when the keys are part of the configuration. */
+function keysUrlFor({ jwks }: TokenRules, defaultKeysUrl: string): string {
   if (jwks.kind === 'keys') return ''
-  return jwks.kind === 'url' ? jwks.url : derived
+  return jwks.kind === 'url' ? jwks.url : defaultKeysUrl
 }
 
-/** Where providers that are nothing special have them. */
+/** The usual key set URL of an issuer without a provider adapter. */
 function deriveKeysUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`
 }

@@ -1,4 +1,5 @@
-// jwtAuth: bearer tokens in front of anything; of several providers the one that the token names by its issuer.
+// The jwtAuth policy: verifies bearer tokens; with several providers, the issuer claim selects one. Also the token check
+// and the bearer challenge that it shares with mcpAuthentication.
 
 import type { AuthMode, CredentialLocation, JwtAuthConfig } from '../../config/policy-types.ts'
 import type { Exchange } from '../../core/exchange.ts'
@@ -18,7 +19,8 @@ export function createJwtAuthPolicy(config: JwtAuthConfig, identity: IdentitySto
     ),
     missing: () => rejectJwt('no bearer token found', null),
     invalid: (_exchange, fault) => rejectJwt(`the token is not valid: ${fault}`, fault),
-    unavailable: () => buildTextReply(503, 'authentication failure: the keys cannot be had now'),
+    unavailable: () =>
+      buildTextReply(503, 'authentication failure: signing keys of the issuer are unavailable'),
   }
   return { kind: 'jwtAuth', request: (exchange) => checkToken(check, exchange) }
 }
@@ -29,13 +31,12 @@ function rejectJwt(reason: string, fault: TokenFault | null) {
   return reply
 }
 
-// One token policy's decision: who may go on, with which claims, and what is wrong with the others.
-
+/** What a token policy needs for `checkToken`: how to find and verify the token, and its error responses. */
 export interface TokenCheck {
   readonly mode: AuthMode
   readonly location: CredentialLocation
   readonly verifier: Verifier
-  /** The answer to a request without a token. */
+  /** Creates the response to a request without a token. */
   missing(exchange: Exchange): Reply
   invalid(exchange: Exchange, fault: TokenFault): Reply
   unavailable(exchange: Exchange, reason: string): Reply
@@ -56,11 +57,11 @@ export function checkToken(check: TokenCheck, exchange: Exchange): Verdict {
   const token = found.value
   const verification = check.verifier.verify(token)
   return verification instanceof Promise
-    ? verification.then((one) => applyVerification(check, exchange, token, one))
+    ? verification.then((result) => applyVerification(check, exchange, token, result))
     : applyVerification(check, exchange, token, verification)
 }
 
-/** `permissive` refuses nobody: a bad token counts as none, and stays on the request. */
+/** In mode `permissive` an invalid token is treated as a missing one, and stays on the request. */
 function applyVerification(
   check: TokenCheck,
   exchange: Exchange,
@@ -85,8 +86,7 @@ function applyVerification(
   return check.invalid(exchange, verification.fault)
 }
 
-// Several issuers, one policy: a token is checked by the rules of the issuer it names.
-
+/** Verifies a token by the rules of the issuer that it names. */
 export class MultiIssuerVerifier implements Verifier {
   readonly #only: Verifier | null
   readonly #byIssuer: ReadonlyMap<string, Verifier>
@@ -99,7 +99,7 @@ export class MultiIssuerVerifier implements Verifier {
 
   verify(token: string): TokenVerification | Promise<TokenVerification> {
     if (this.#only !== null) return this.#only.verify(token)
-    // Read before it is verified, and used for nothing but to choose who verifies it.
+    // The issuer is not verified yet, and is only used to choose the verifier.
     const verifier = this.#byIssuer.get(readClaimedIssuer(token))
     return verifier?.verify(token) ?? { kind: 'invalid', fault: 'issuer' }
   }
@@ -115,17 +115,15 @@ function readClaimedIssuer(token: string): string {
   }
 }
 
-// The `www-authenticate` of whoever wants bearer tokens (RFC 6750 3).
-
 export type ChallengeParameter = readonly [name: string, value: string]
 
-/** Values must be fit for quotes as they are. */
+/** Formats a `www-authenticate` value (RFC 6750 3). The values are put in quotes without escaping. */
 export function formatBearerChallenge(parameters: readonly ChallengeParameter[]): string {
   const texts = parameters.map(([name, value]) => `${name}="${value}"`)
   return texts.length === 0 ? 'Bearer' : `Bearer ${texts.join(', ')}`
 }
 
-/** The class of what is wrong, and nothing of the token; none for one that is missing (null). */
+/** Names the kind of fault without any text of the token; returns none for a missing token (null). */
 export function challengeParametersOf(fault: TokenFault | null): readonly ChallengeParameter[] {
   if (fault === null) return []
   return [

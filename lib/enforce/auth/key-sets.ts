@@ -1,4 +1,4 @@
-// Every key set in use: those of a URL are shared by all policies that name it.
+// Key sets for token verification: keys of the configuration, and keys fetched from a URL, which all policies share.
 
 import { importJWK } from 'jose'
 import type { CryptoKey, JWK } from 'jose'
@@ -12,8 +12,22 @@ import type { FetchDocument } from '../../http/fetch-document.ts'
 import { parseJsonObject } from '../../text/json-edit.ts'
 import { formatUrlForLog } from '../oauth/shown-url.ts'
 
-/** More than any configuration has; a key set that was dropped is fetched again. */
+/** More than any configuration has; a key set that was evicted is fetched again. */
 const MAX_KEY_SETS = 256
+
+export interface KeySourceClock {
+  now(): number
+}
+
+/** A source of keys: the configuration, or a provider's URL. */
+export interface KeySource {
+  /** Incremented with every changed key set. */
+  readonly generation: number
+  /** Returns the keys, or a text that says why there are none. */
+  current(): VerificationKeySet | Promise<VerificationKeySet | string>
+  /** Fetches the key set again, unless that was done recently; returns true when it has changed. */
+  renew(): Promise<boolean>
+}
 
 export class KeySetRegistry {
   readonly #log: Log
@@ -36,26 +50,24 @@ export class KeySetRegistry {
     return keys
   }
 
-  /** Why the keys of a URL cannot be had, as far as the last try tells; null when they can, or nobody has asked for them. */
+  /** Returns the error of the last fetch of a URL; null when it succeeded, or the keys were never needed. */
   faultAt(url: string): string | null {
     return this.#remote.peek(url)?.status.error ?? null
   }
 
-  /** The state of each key set, the least recently used first. */
+  /** Returns the state of each key set, the least recently used first. */
   get status(): RemoteKeySet['status'][] {
     return [...this.#remote.values()].map((keys) => keys.status).reverse()
   }
 }
 
-/** Keys that stand in the configuration. */
+/** Creates a source of keys that are part of the configuration. */
 export function createFixedKeySource(jwks: readonly PublicKey[]): KeySource {
   const keys = new VerificationKeySet(jwks)
   return { generation: 0, current: () => keys, renew: () => Promise.resolve(false) }
 }
 
-// The public keys of a set, by id: which of them may check which algorithm, imported when first needed.
-
-/** Never HMAC, never `none`: whoever holds a public key must not be able to sign with it. */
+/** Neither HMAC nor `none`: a party that has the public key must not be able to sign with it. */
 const ALGORITHMS: ReadonlyMap<string, readonly string[]> = new Map([
   ['RSA', ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']],
   ['EC P-256', ['ES256']],
@@ -66,31 +78,32 @@ const ALGORITHMS: ReadonlyMap<string, readonly string[]> = new Map([
 
 export const ALL_ALGORITHMS: readonly string[] = [...ALGORITHMS.values()].flat()
 
-/** Keys in one set; providers have a handful. */
+/** Keys of one set; providers have a few. */
 const MAX_KEYS_IN_SET = 256
 
 type VerificationKey = CryptoKey | Uint8Array
 
 type JwkWithId = JWK & { readonly kid: string }
 
-/** Why keys of a set are not used. */
-export type KeyExclusion = PublicKeyFault | 'algorithm' | 'kid of another' | 'too many'
+/** Why a key of a set is not used. */
+export type KeyExclusion = PublicKeyFault | 'algorithm' | 'duplicate kid' | 'too many'
 
+/** The public keys of a set by key id, imported when first needed. */
 export class VerificationKeySet {
-  /** Which of its source's sets this is. */
+  /** The generation of its source. */
   readonly generation: number
   readonly #jwks = new Map<string, JWK>()
   readonly #imported = new Map<string, Promise<VerificationKey | null>>()
   readonly #excluded = new Map<KeyExclusion, number>()
 
-  /** What is of no use here is left out, so that one odd key does not cost the others. */
+  /** Excludes unusable keys, so that one of them does not make the whole set unusable. */
   constructor(jwks: readonly unknown[], generation = 0) {
     this.generation = generation
     for (const jwk of jwks.slice(0, MAX_KEYS_IN_SET)) this.#add(jwk)
     if (jwks.length > MAX_KEYS_IN_SET) this.#excluded.set('too many', jwks.length - MAX_KEYS_IN_SET)
   }
 
-  /** How many there were for each reason. */
+  /** The number of excluded keys for each reason. */
   get excluded(): ReadonlyMap<KeyExclusion, number> {
     return this.#excluded
   }
@@ -103,7 +116,7 @@ export class VerificationKeySet {
     return this.#jwks.has(kid)
   }
 
-  /** Of two with one id the first counts. */
+  /** Of two keys with the same id, the first is used. */
   #add(jwk: unknown): void {
     const reason = findPublicKeyFault(jwk) ?? this.#exclusionOf(jwk as JwkWithId)
     if (reason === null) this.#jwks.set((jwk as JwkWithId).kid, jwk as JwkWithId)
@@ -112,62 +125,49 @@ export class VerificationKeySet {
 
   #exclusionOf(jwk: JwkWithId): KeyExclusion | null {
     if (algorithmsOf(jwk).length === 0) return 'algorithm'
-    return this.#jwks.has(jwk.kid) ? 'kid of another' : null
+    return this.#jwks.has(jwk.kid) ? 'duplicate kid' : null
   }
 
-  /** The key of this id, if it may check this algorithm, and is a key at all. */
+  /** Returns the key of this id, or null when it is unknown, not for this algorithm or cannot be imported. */
   async find(kid: string, algorithm: string): Promise<VerificationKey | null> {
     const jwk = this.#jwks.get(kid)
     if (jwk === undefined || !algorithmsOf(jwk).includes(algorithm)) return null
-    const name = `${algorithm} ${kid}`
-    let key = this.#imported.get(name)
+    const cacheKey = `${algorithm} ${kid}`
+    let key = this.#imported.get(cacheKey)
     if (key === undefined) {
       key = importJWK(jwk, algorithm).catch(() => null)
-      this.#imported.set(name, key)
+      this.#imported.set(cacheKey, key)
     }
     return key
   }
 }
 
-/** A key that names its algorithm is for no other. */
+/** A key that names its algorithm may be used for no other. */
 function algorithmsOf({ kty, crv, alg }: JWK): readonly string[] {
   const known = ALGORITHMS.get(kty === 'RSA' ? kty : `${kty} ${crv}`) ?? []
-  return alg === undefined ? known : known.filter((one) => one === alg)
+  return alg === undefined ? known : known.filter((algorithm) => algorithm === alg)
 }
 
-// A provider's key set: fetched when first needed and when it has grown old, or when a token names a key that is not in
-// it. The last good set stays in use while the provider is down.
-
-/** How long a set is fresh when the provider does not say, and at least and at most, whatever it says. */
+/** How long a set is fresh when the provider sends no `max-age`, and the bounds of that `max-age`. */
 const FRESH_MS = 900_000
 const MIN_FRESH_MS = 60_000
 const MAX_FRESH_MS = 86_400_000
 
-/** How long behind that a set serves while a new one is fetched; whoever comes later waits for the new one. */
+/** How long after that a set is used while a new one is fetched; later requests wait for the new set. */
 const GRACE_MS = 60_000
 
-/** Unknown key ids are cheap to invent: they make nobody fetch more often than this. */
+/** Minimum time between fetches for unknown key ids, which any client can invent. */
 const COOLDOWN_MS = 30_000
-/** After a failure. */
+/** Time to the next fetch after a failure. */
 const RETRY_MS = 5_000
 
-export interface KeySourceClock {
-  now(): number
-}
-
-/** Where keys come from: a file's, which are there, or a provider's. */
-export interface KeySource {
-  /** Counts up with every other set. */
-  readonly generation: number
-  /** The keys, or why there are none. */
-  current(): VerificationKeySet | Promise<VerificationKeySet | string>
-  /** Once more from the provider, unless that was done just now; true when the set is another one. */
-  renew(): Promise<boolean>
-}
-
+/**
+ * A provider's key set: fetched when first needed, when it is no longer fresh, and when a token names an unknown key. The
+ * last good set stays in use while the provider is down.
+ */
 export class RemoteKeySet implements KeySource {
   readonly #url: string
-  readonly #shown: string
+  readonly #urlForLog: string
   readonly #fetch: FetchDocument
   readonly #log: Log
   readonly #clock: KeySourceClock
@@ -177,14 +177,15 @@ export class RemoteKeySet implements KeySource {
   #fetching: Promise<string> | null = null
   #fetchedAt = 0
   #freshUntil = 0
-  #nextTry = 0
-  /** When a missing key may make it fetch again. */
-  #renewBy = 0
-  #reason = ''
+  #retryAt = 0
+  /** When an unknown key may cause the next fetch. */
+  #renewAllowedAt = 0
+  /** The error of the last fetch; '' when it succeeded. */
+  #lastError = ''
 
   constructor(url: string, fetch: FetchDocument, log: Log, clock: KeySourceClock) {
     this.#url = url
-    this.#shown = formatUrlForLog(url)
+    this.#urlForLog = formatUrlForLog(url)
     this.#fetch = fetch
     this.#log = log
     this.#clock = clock
@@ -194,14 +195,14 @@ export class RemoteKeySet implements KeySource {
     return this.#generation
   }
 
-  /** For the dump. */
+  /** The state that the config dump shows. */
   get status(): { url: string; kids: string[]; ageSeconds: number | null; error: string | null } {
     return {
-      url: this.#shown,
+      url: this.#urlForLog,
       kids: this.#keys?.ids ?? [],
       ageSeconds:
         this.#keys === null ? null : Math.round((this.#clock.now() - this.#fetchedAt) / 1000),
-      error: this.#reason === '' ? null : this.#reason,
+      error: this.#lastError === '' ? null : this.#lastError,
     }
   }
 
@@ -209,32 +210,32 @@ export class RemoteKeySet implements KeySource {
     const now = this.#clock.now()
     const keys = this.#keys
     if (keys === null) return this.#fetchFirst()
-    if (now < this.#freshUntil || now < this.#nextTry) return keys
-    const isDown = this.#reason !== ''
+    if (now < this.#freshUntil || now < this.#retryAt) return keys
+    const isDown = this.#lastError !== ''
     const fetching = this.#fetchOnce()
-    // Keys may have been removed long ago. A provider that was down just now is not waited for.
+    // After the grace period keys may have been revoked long ago. A provider that just failed is not waited for.
     if (now < this.#freshUntil + GRACE_MS || isDown) return keys
     return fetching.then(() => this.#keys ?? keys)
   }
 
   async renew(): Promise<boolean> {
-    const before = this.#generation
+    const previousGeneration = this.#generation
     const now = this.#clock.now()
-    const isCool = now >= this.#renewBy && now >= this.#nextTry
-    if (this.#fetching === null && !isCool) return false
-    // From the last time a key was missed: a rotation right behind a regular fetch is seen at once.
-    this.#renewBy = now + COOLDOWN_MS
+    const mayFetch = now >= this.#renewAllowedAt && now >= this.#retryAt
+    if (this.#fetching === null && !mayFetch) return false
+    // Counted from the last unknown key, not the last fetch: a key rotation right after a regular fetch is seen at once.
+    this.#renewAllowedAt = now + COOLDOWN_MS
     await this.#fetchOnce()
-    return this.#generation !== before
+    return this.#generation !== previousGeneration
   }
 
   async #fetchFirst(): Promise<VerificationKeySet | string> {
-    if (this.#fetching === null && this.#clock.now() < this.#nextTry) return this.#reason
+    if (this.#fetching === null && this.#clock.now() < this.#retryAt) return this.#lastError
     const reason = await this.#fetchOnce()
     return this.#keys ?? reason
   }
 
-  /** Whoever asks while it is under way waits for the same answer. Never throws. */
+  /** Concurrent callers share one fetch. Returns the error text or '', and never throws. */
   #fetchOnce(): Promise<string> {
     this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = null))
     return this.#fetching
@@ -245,23 +246,23 @@ export class RemoteKeySet implements KeySource {
       const { status, text, headers } = await this.#fetch(this.#url)
       if (status !== 200) throw new Error(`status ${status}`)
       this.#acceptSet(text(), parseFreshness(String(headers['cache-control'] ?? '')))
-      this.#reason = ''
+      this.#lastError = ''
     } catch (error) {
-      this.#nextTry = this.#clock.now() + RETRY_MS
-      this.#reason = errorMessageOf(error)
-      const kept = this.#keys === null ? 'none' : 'the last good set'
+      this.#retryAt = this.#clock.now() + RETRY_MS
+      this.#lastError = errorMessageOf(error)
+      const keysInUse = this.#keys === null ? 'none' : 'the last good set'
       this.#log.write('warn', 'auth', 'cannot fetch key set', [
-        ...['url', this.#shown, 'error', this.#reason],
-        ...['keys', kept],
+        ...['url', this.#urlForLog, 'error', this.#lastError],
+        ...['keys', keysInUse],
       ])
     }
-    return this.#reason
+    return this.#lastError
   }
 
-  #acceptSet(text: string, fresh: number): void {
+  #acceptSet(text: string, freshMs: number): void {
     const now = this.#clock.now()
     if (text !== this.#text || this.#keys === null) {
-      // What it says instead may repeat what it was asked, and is not told.
+      // The document is not part of the error text: it may repeat parts of the request.
       const keys = parseJsonObject(text)?.['keys']
       if (!Array.isArray(keys)) throw new Error('no key set')
       this.#keys = new VerificationKeySet(keys, ++this.#generation)
@@ -269,18 +270,23 @@ export class RemoteKeySet implements KeySource {
       this.#logSet(this.#keys)
     }
     this.#fetchedAt = now
-    this.#freshUntil = now + fresh
+    this.#freshUntil = now + freshMs
   }
 
   #logSet({ ids, excluded }: VerificationKeySet): void {
-    this.#log.write('info', 'auth', 'fetched key set', ['url', this.#shown, 'keys', ids.length])
+    this.#log.write('info', 'auth', 'fetched key set', ['url', this.#urlForLog, 'keys', ids.length])
     if (excluded.size === 0) return
     const why = [...excluded].map(([reason, count]) => `${reason}: ${count}`).join(', ')
-    this.#log.write('warn', 'auth', 'keys left out of the set', ['url', this.#shown, 'why', why])
+    this.#log.write('warn', 'auth', 'keys excluded from key set', [
+      'url',
+      this.#urlForLog,
+      'why',
+      why,
+    ])
   }
 }
 
-/** What the provider says of how long its answer holds. */
+/** Returns how long a key set is fresh by its `cache-control`. */
 function parseFreshness(cacheControl: string): number {
   if (/no-(?:cache|store)/i.test(cacheControl)) return MIN_FRESH_MS
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cacheControl) ?? []

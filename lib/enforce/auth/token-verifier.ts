@@ -1,4 +1,4 @@
-// Checks bearer tokens against a policy: by whom, for whom, until when, and signed by a key of the provider's.
+// Verifies bearer tokens: signature, issuer, audience, lifetime and required claims. Valid tokens are cached.
 
 import { hash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
@@ -8,12 +8,34 @@ import type { TokenRules } from '../../config/policy-types.ts'
 import type { Claims } from '../../core/facts.ts'
 import { parseCelJson } from '../../expressions/json-values.ts'
 import { ALL_ALGORITHMS } from './key-sets.ts'
-import type { KeySource, KeySourceClock, VerificationKeySet } from './key-sets.ts'
+import type { KeySource, KeySourceClock } from './key-sets.ts'
 
-/** Longer ones are not looked at. */
+/** Longer tokens are rejected without a check. */
 export const MAX_TOKEN_LENGTH = 16_384
 
-type Awaitable<T> = T | Promise<T>
+/** What is wrong with a token. Clients get this class of fault and no more. */
+export type TokenFault =
+  | 'malformed'
+  | 'too large'
+  | 'algorithm'
+  | 'unknown key'
+  | 'signature'
+  | 'expired'
+  | 'not valid yet'
+  | 'issuer'
+  | 'audience'
+  | 'missing claim'
+
+/** `unavailable`: the signing keys are unavailable, which is not the client's fault. */
+export type TokenVerification =
+  | { readonly kind: 'valid'; readonly claims: Claims; readonly scopes: readonly string[] }
+  | { readonly kind: 'invalid'; readonly fault: TokenFault }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+
+export interface Verifier {
+  /** Synchronous for a cached token and for one that is obviously invalid. */
+  verify(token: string): TokenVerification | Promise<TokenVerification>
+}
 
 interface TokenHeader {
   readonly kid: string
@@ -25,7 +47,7 @@ export class TokenVerifier implements Verifier {
   readonly #keys: KeySource
   readonly #clock: KeySourceClock
   readonly #cache = new TokenCache()
-  /** Checks under way, by hash: a crowd with one new token waits for one of them. */
+  /** Running verifications by token hash: concurrent requests with the same new token share one. */
   readonly #pending = new Map<string, Promise<TokenVerification>>()
 
   constructor(rules: TokenRules, keys: KeySource, clock: KeySourceClock = Date) {
@@ -41,7 +63,7 @@ export class TokenVerifier implements Verifier {
   verify(token: string): TokenVerification | Promise<TokenVerification> {
     if (token.length > MAX_TOKEN_LENGTH) return createInvalid('too large')
     const hash = TokenCache.hashOf(token)
-    // Keys that have grown old are fetched anew, also while only known tokens come.
+    // Called also for cached tokens, so that keys that are no longer fresh are fetched again.
     const keys = this.#keys.current()
     const known =
       (keys instanceof Promise ? undefined : this.#cached(hash)) ?? this.#pending.get(hash)
@@ -61,7 +83,7 @@ export class TokenVerifier implements Verifier {
     token: string,
     { kid, alg }: TokenHeader,
     hash: string,
-    current: Awaitable<VerificationKeySet | string>,
+    current: ReturnType<KeySource['current']>,
   ): Promise<TokenVerification> {
     let keys = await current
     const known = this.#cached(hash)
@@ -96,7 +118,7 @@ export class TokenVerifier implements Verifier {
     }
   }
 
-  /** Only what is valid is remembered: what is not costs its sender as much every time. */
+  /** Only valid tokens are cached: an invalid token is checked in full each time. */
   #remember(hash: string, verification: ValidVerification, generation: number): void {
     const exp = verification.claims.get('exp')
     const until = (exp === undefined ? Infinity : Number(exp) * 1000) + this.#rules.leeway
@@ -110,7 +132,7 @@ function createInvalid(fault: TokenFault): TokenVerification {
   return { kind: 'invalid', fault }
 }
 
-/** Looked at before any work is done for it. Keys it brings along (jwk, jku, x5u) are not even read. */
+/** Checks the header before any expensive work. Keys in the header (jwk, jku, x5u) are never read. */
 function parseTokenHeader(token: string): TokenHeader | TokenFault {
   const parts = token.split('.')
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]+$/.test(part))) return 'malformed'
@@ -128,18 +150,18 @@ function parseTokenHeader(token: string): TokenHeader | TokenFault {
 
 function decodeValidToken(token: string): ValidVerification {
   const text = Buffer.from(token.split('.')[1]!, 'base64url').toString()
-  // An object: jose has checked that.
+  // jose has checked that this is an object.
   const claims = parseCelJson(text) as Claims
-  // 1e400: beyond any number is no time.
-  if (claims.get('exp') === Infinity) throw new errors.JWTInvalid('exp is no time')
+  // A number such as 1e400 is parsed as Infinity.
+  if (claims.get('exp') === Infinity) throw new errors.JWTInvalid('exp is not a time')
   return { kind: 'valid', claims, scopes: scopesOf(claims) }
 }
 
-/** `scope` is text with blanks (RFC 9068), `scp` text or a list. */
+/** `scope` is a space-separated text (RFC 9068), `scp` a text or a list. */
 function scopesOf(claims: Claims): string[] {
-  const written = claims.get('scope') ?? claims.get('scp')
-  if (Array.isArray(written)) return written.filter((one) => typeof one === 'string')
-  return typeof written === 'string' ? written.split(' ').filter((one) => one !== '') : []
+  const scope = claims.get('scope') ?? claims.get('scp')
+  if (Array.isArray(scope)) return scope.filter((item) => typeof item === 'string')
+  return typeof scope === 'string' ? scope.split(' ').filter((item) => item !== '') : []
 }
 
 function classifyVerifyError(error: unknown): TokenFault {
@@ -153,9 +175,7 @@ function classifyVerifyError(error: unknown): TokenFault {
   return error.claim === 'nbf' ? 'not valid yet' : 'audience'
 }
 
-// Tokens that were checked before, by their hash: the token itself is not kept. The least recently used is dropped first.
-
-/** Tokens of one policy. */
+/** Cached tokens of one policy. */
 export const MAX_TOKENS = 10_000
 
 interface CachedToken {
@@ -164,6 +184,7 @@ interface CachedToken {
   readonly until: number
 }
 
+/** Verified tokens by their hash; the token itself is not stored. The least recently used is evicted first. */
 export class TokenCache {
   readonly #entries = new LRUMapWithDelete<string, CachedToken>(MAX_TOKENS)
 
@@ -171,7 +192,7 @@ export class TokenCache {
     return hash('sha256', token, 'base64')
   }
 
-  /** Undefined when the token was never seen, has expired, or was checked by other keys. */
+  /** Returns undefined when the token is not cached, has expired, or was verified with an earlier key set. */
   get(hash: string, generation: number, now: number): TokenVerification | undefined {
     const entry = this.#entries.get(hash)
     if (entry === undefined) return undefined
@@ -187,30 +208,4 @@ export class TokenCache {
   get size(): number {
     return this.#entries.size
   }
-}
-
-// The words of token checks.
-
-/** What is wrong with a token, by class: clients are told this much and no more. */
-export type TokenFault =
-  | 'malformed'
-  | 'too large'
-  | 'algorithm'
-  | 'unknown key'
-  | 'signature'
-  | 'expired'
-  | 'not valid yet'
-  | 'issuer'
-  | 'audience'
-  | 'missing claim'
-
-/** `unavailable`: the keys to check it by cannot be had now; that is not the client's fault. */
-export type TokenVerification =
-  | { readonly kind: 'valid'; readonly claims: Claims; readonly scopes: readonly string[] }
-  | { readonly kind: 'invalid'; readonly fault: TokenFault }
-  | { readonly kind: 'unavailable'; readonly reason: string }
-
-export interface Verifier {
-  /** At once for a token that was checked before, and for one that is wrong by its looks; otherwise a promise. */
-  verify(token: string): TokenVerification | Promise<TokenVerification>
 }

@@ -1,91 +1,92 @@
-// One budget: full at first, refilled in steps. Nothing runs in between: whoever looks at it turns it to the present.
+// A token bucket that starts full and is refilled at the end of each window. There is no timer: every access first
+// brings the bucket up to date.
 
 import type { Allowance } from '../../core/types.ts'
 
-/** What all buckets of a rule have in common; their windows turn together. Times are whole milliseconds. */
+/** The parameters that all buckets of a rule share; their windows end together. Times are whole milliseconds. */
 export interface BucketTerms {
-  /** What a full bucket holds. */
-  readonly most: number
+  /** The level of a full bucket. */
+  readonly maxLevel: number
   /** Added at the end of each window. */
   readonly amount: number
   readonly interval: number
-  /** When the first window began. */
+  /** Start of the first window. */
   readonly anchor: number
 }
 
 export class Bucket {
   readonly #terms: BucketTerms
   /**
-   * Below zero inside a window when more was used than was left: were it held at zero, what one request gives back
-   * would open again what another has overdrawn.
+   * Negative within a window when more was used than remained: with a minimum of zero, the refund of one request would
+   * reopen a bucket that another request has overdrawn.
    */
   #level: number
-  /** The window it was last looked at, counted from the anchor. */
+  /** The window of the last access, counted from the anchor. */
   #window: number
-  /** The last window that began with a clean slate: full, or with a debt forgiven. */
-  #cleanAt: number
+  /** The last window that began full, or in which a negative level was reset. */
+  #clearedAt: number
 
   constructor(terms: BucketTerms, now: number) {
     this.#terms = terms
-    this.#level = terms.most
+    this.#level = terms.maxLevel
     this.#window = windowAt(terms, now)
-    this.#cleanAt = this.#window
+    this.#clearedAt = this.#window
   }
 
-  /** Takes one request, or nothing. */
+  /** Takes one request; returns false and takes nothing when less than one remains. */
   take(now: number): boolean {
-    this.#turn(now)
+    this.#advance(now)
     if (this.#level < 1) return false
     this.#level -= 1
     return true
   }
 
-  /** Whether an LLM request may pass: however little is left, the one that overshoots succeeds (§8). */
+  /** Returns whether an LLM request may pass: with any budget left, the request that overshoots succeeds (§8). */
   isOpen(now: number): boolean {
-    this.#turn(now)
+    this.#advance(now)
     return this.#level > 0
   }
 
-  /** Takes tokens whether they are there or not; gives the window they were taken in. */
+  /** Takes tokens even when fewer remain; returns the window in which they were taken. */
   spend(tokens: number, now: number): number {
-    this.#turn(now)
+    this.#advance(now)
     this.#level -= tokens
     return this.#window
   }
 
-  /** Gives back tokens that were taken in this window, or one before it. */
+  /** Returns tokens that were taken in this window or an earlier one. */
   refund(tokens: number, now: number): void {
-    this.#turn(now)
-    this.#level = Math.min(this.#terms.most, this.#level + tokens)
+    this.#advance(now)
+    this.#level = Math.min(this.#terms.maxLevel, this.#level + tokens)
   }
 
-  /** Whether a refill since that window has given all that could be given back of it. */
+  /** Returns whether a refill after that window has already restored everything a refund could restore. */
   hasCleared(window: number, now: number): boolean {
-    this.#turn(now)
-    return this.#cleanAt > window
+    this.#advance(now)
+    return this.#clearedAt > window
   }
 
-  /** What is left, whole. */
+  /** Returns the remaining amount as an integer, at least 0. */
   remaining(now: number): number {
-    this.#turn(now)
+    this.#advance(now)
     return Math.max(0, Math.floor(this.#level))
   }
 
   allowance(now: number): Allowance {
     const remaining = this.remaining(now)
-    const { most, anchor, interval } = this.#terms
+    const { maxLevel, anchor, interval } = this.#terms
     const next = anchor + (this.#window + 1) * interval
-    return { limit: most, remaining, reset: Math.max(1, Math.ceil((next - now) / 1000)) }
+    return { limit: maxLevel, remaining, reset: Math.max(1, Math.ceil((next - now) / 1000)) }
   }
 
-  #turn(now: number): void {
+  #advance(now: number): void {
     const window = windowAt(this.#terms, now)
-    const turns = window - this.#window
-    if (turns <= 0) return
-    const { most, amount } = this.#terms
-    const filled = Math.max(0, this.#level) + amount * turns
-    if (this.#level < 0 || filled >= most) this.#cleanAt = window
-    this.#level = Math.min(most, filled)
+    const elapsed = window - this.#window
+    if (elapsed <= 0) return
+    const { maxLevel, amount } = this.#terms
+    const filled = Math.max(0, this.#level) + amount * elapsed
+    if (this.#level < 0 || filled >= maxLevel) this.#clearedAt = window
+    this.#level = Math.min(maxLevel, filled)
     this.#window = window
   }
 }

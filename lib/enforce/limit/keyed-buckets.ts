@@ -1,36 +1,36 @@
-// A bucket for each key. The one used longest ago goes when there are too many; a key that comes back starts full.
+// A bucket for each key of a limit. Over the bound the least recently used bucket is evicted; its key then starts full.
 
 import { hash } from 'node:crypto'
 import { MAX_LIMIT_KEYS } from '../../core/bounds.ts'
 import { Bucket } from './bucket.ts'
 import type { BucketTerms } from './bucket.ts'
 
-/** Characters of a key that is kept as it is; of a longer one its hash is. */
+/** Maximum length of a key that is stored as text; of a longer key the hash is stored. */
 export const MAX_STORED_KEY_LENGTH = 128
 
-/** What all limits of a process have in common. */
+/** The bound and eviction count that all limits of a process share. */
 export interface BucketCapacity {
-  /** Buckets of one limit. */
+  /** Maximum number of buckets of one limit. */
   maxBuckets: number
-  /** Buckets that went before their window had turned: what they had counted is not known any more. */
+  /** Buckets that were evicted while not full: their counts are lost. */
   evicted: number
 }
 
-export function createBucketCapacity(most = MAX_LIMIT_KEYS): BucketCapacity {
-  return { maxBuckets: most, evicted: 0 }
+export function createBucketCapacity(maxBuckets = MAX_LIMIT_KEYS): BucketCapacity {
+  return { maxBuckets, evicted: 0 }
 }
 
-/** For a bound that was lowered: a new key makes room for itself and for one of those above it. */
-const GONE_AT_ONCE = 2
+/** Evictions per new key: the second one shrinks the map step by step after the bound was lowered. */
+const EVICTIONS_PER_KEY = 2
 
-/** By what a bucket is found. */
+/** Returns the text by which a bucket is stored. */
 export function storedKeyOf(key: string): string {
   return key.length > MAX_STORED_KEY_LENGTH ? hash('sha256', key, 'base64') : key
 }
 
 /**
- * Linked by use: a Map alone finds its oldest key only after all deleted ones, in 38 µs instead of 2. mnemonist's LRU map
- * is as fast, but takes 1.4 MB for each limit before its first key, and its bound cannot be lowered.
+ * Linked in order of use: a Map alone finds its oldest key only after all deleted ones, in 38 µs instead of 2. mnemonist's
+ * LRU map is as fast, but takes 1.4 MB for each limit before its first key, and its bound cannot be lowered.
  */
 class KeyedBucket extends Bucket {
   readonly key: string
@@ -45,14 +45,14 @@ class KeyedBucket extends Bucket {
 
 export class KeyedBuckets {
   readonly #terms: BucketTerms
-  readonly #room: BucketCapacity
+  readonly #capacity: BucketCapacity
   readonly #buckets = new Map<string, KeyedBucket>()
   #oldest: KeyedBucket | null = null
   #newest: KeyedBucket | null = null
 
-  constructor(terms: BucketTerms, room = createBucketCapacity()) {
+  constructor(terms: BucketTerms, capacity = createBucketCapacity()) {
     this.#terms = terms
-    this.#room = room
+    this.#capacity = capacity
   }
 
   get size(): number {
@@ -60,9 +60,9 @@ export class KeyedBuckets {
   }
 
   bucketFor(key: string, now: number): Bucket {
-    const name = storedKeyOf(key)
-    const known = this.#buckets.get(name)
-    if (known === undefined) return this.#add(name, now)
+    const storedKey = storedKeyOf(key)
+    const known = this.#buckets.get(storedKey)
+    if (known === undefined) return this.#add(storedKey, now)
     if (known !== this.#newest) {
       this.#unlink(known)
       this.#append(known)
@@ -70,33 +70,34 @@ export class KeyedBuckets {
     return known
   }
 
-  /** Those with the least left, the tightest first, among so many that were used last. */
+  /** Returns the `count` buckets with the least remaining, among the `among` most recently used. */
   tightest(count: number, now: number, among = Infinity): { key: string; remaining: number }[] {
     const found: { key: string; remaining: number }[] = []
-    let left = among
-    for (let bucket = this.#newest; bucket !== null && left > 0; bucket = bucket.older) {
-      left--
+    let toVisit = among
+    for (let bucket = this.#newest; bucket !== null && toVisit > 0; bucket = bucket.older) {
+      toVisit--
       const remaining = bucket.remaining(now)
       if (found.length === count && remaining >= found[count - 1]!.remaining) continue
       if (found.length === count) found.pop()
-      const at = found.findIndex((one) => one.remaining > remaining)
-      found.splice(at < 0 ? found.length : at, 0, { key: bucket.key, remaining })
+      const index = found.findIndex((other) => other.remaining > remaining)
+      found.splice(index < 0 ? found.length : index, 0, { key: bucket.key, remaining })
     }
     return found
   }
 
-  #add(name: string, now: number): Bucket {
-    for (let gone = 0; gone < GONE_AT_ONCE && this.#buckets.size >= this.#room.maxBuckets; gone++)
-      this.#forget(this.#oldest!, now)
-    const bucket = new KeyedBucket(copyKey(name), this.#terms, now)
+  #add(storedKey: string, now: number): Bucket {
+    const { maxBuckets } = this.#capacity
+    for (let evicted = 0; evicted < EVICTIONS_PER_KEY; evicted++)
+      if (this.#buckets.size >= maxBuckets) this.#evict(this.#oldest!, now)
+    const bucket = new KeyedBucket(copyKey(storedKey), this.#terms, now)
     this.#buckets.set(bucket.key, bucket)
     this.#append(bucket)
     return bucket
   }
 
-  #forget(bucket: KeyedBucket, now: number): void {
-    // A full one is as good as a new one.
-    if (bucket.remaining(now) < this.#terms.most) this.#room.evicted++
+  #evict(bucket: KeyedBucket, now: number): void {
+    // Nothing is lost with a full bucket: a new one is full too.
+    if (bucket.remaining(now) < this.#terms.maxLevel) this.#capacity.evicted++
     this.#unlink(bucket)
     this.#buckets.delete(bucket.key)
   }
@@ -118,7 +119,7 @@ export class KeyedBuckets {
   }
 }
 
-/** A key is often a part of a head's text, all of which it would keep alive. Both bytes: no character may change. */
+/** Copies the key: it is often a slice of a request head, which it would keep in memory. UTF-16 keeps every character. */
 function copyKey(key: string): string {
   return Buffer.from(key, 'utf16le').toString('utf16le')
 }

@@ -1,12 +1,12 @@
-// What a client gets that has no budget left; the headers about the budget are added on its way out.
+// The 429 response of a rate limit, and the rate limit headers of every limited response.
 
 import type { Exchange } from '../../core/exchange.ts'
 import type { HeaderFields } from '../../core/head.ts'
 import { buildReply } from '../../core/replies.ts'
 import type { Allowance, Reply } from '../../core/types.ts'
 
-/** Seconds after which it is worth waiting for; SDKs would otherwise sleep through a whole hour, without a word. */
-const LONGEST_WAIT = 60
+/** Longest reset, in seconds, for which SDKs should wait and retry; without the header they would sleep for an hour. */
+const MAX_RETRY_WAIT = 60
 
 export function createLimitReply(exchange: Exchange, { reset }: Allowance): Reply {
   exchange.enforcement.refusalReason = 'rate_limit'
@@ -18,12 +18,11 @@ export function createLimitReply(exchange: Exchange, { reset }: Allowance): Repl
     ],
     'rate limit exceeded',
   )
-  if (reset > LONGEST_WAIT) reply.head.add('x-should-retry', 'false')
+  if (reset > MAX_RETRY_WAIT) reply.head.add('x-should-retry', 'false')
   return reply
 }
 
-// What an answer tells of the tightest limit its request met, whoever counts it.
-
+/** Adds the headers about the tightest limit that applied to the request. */
 export function addRateLimitHeaders(
   { enforcement: { allowance } }: Exchange,
   head: HeaderFields,
@@ -34,11 +33,10 @@ export function addRateLimitHeaders(
   head.set('x-ratelimit-reset', String(allowance.reset))
 }
 
-// Of several budgets an answer tells of one: the one that ends first.
-
-/** The one with less left; of two the one that stays so for longer. */
-export function pickTighterAllowance(met: Allowance | null, other: Allowance): Allowance {
-  if (met === null) return other
-  if (met.remaining !== other.remaining) return met.remaining < other.remaining ? met : other
-  return met.reset >= other.reset ? met : other
+/** Returns the allowance with less remaining; of two equal ones, the one with the later reset. */
+export function pickTighterAllowance(current: Allowance | null, other: Allowance): Allowance {
+  if (current === null) return other
+  if (current.remaining !== other.remaining)
+    return current.remaining < other.remaining ? current : other
+  return current.reset >= other.reset ? current : other
 }

@@ -1,18 +1,18 @@
-// What workers and the owner of their limits say to each other. Shapes only: they travel as JSON.
+// The messages between workers and the process that owns their shared limits, sent as JSON.
 
-/** A worker's `LimitBatch`; answered with an `Answer` for each of its questions, in their order. */
+/** A worker sends a `LimitBatch`; the owner answers with a `LimitAnswer` for each `take` and `admit`, in order. */
 export const ASK_LIMITS = 'limits.ask'
 
-/** How much is left: a worker's `Look`, answered with a `Seen` for each limit it has named. */
+/** A worker sends a `LimitReadRequest`; the owner answers with a `LimitReading` for each limit the worker declared. */
 export const READ_LIMITS = 'limits.look'
 
-/** A limit by the number that one worker gave it, and the value of its key; null where it has none. */
+/** A limit by the number that the worker assigned, and the value of its key; null for a limit without a key. */
 export type BucketRef = readonly [limit: number, key: string | null]
 
-/** A limit that the owner hears of for the first time from this worker. */
+/** Declares a limit to the owner before this worker first uses its number. */
 export interface LimitDeclaration {
   readonly number: number
-  /** The same in every worker for the same words. */
+  /** The same in every worker for the same configuration. */
   readonly id: string
   readonly most: number
   readonly amount: number
@@ -22,9 +22,9 @@ export interface LimitDeclaration {
 }
 
 export type LimitOperation =
-  /** One request of each limit, in order, until one refuses. A question. */
+  /** Takes one request of each limit, in order, until one denies. Has an answer. */
   | { readonly do: 'take'; readonly at: readonly BucketRef[] }
-  /** Tokens of each limit, if all are open: they are one charge from then on. A question. */
+  /** Takes tokens of each limit if all are open, as one charge. Has an answer. */
   | {
       readonly do: 'admit'
       readonly at: readonly BucketRef[]
@@ -38,7 +38,7 @@ export type LimitOperation =
       readonly input: number
       readonly output: number
     }
-  /** These and no others are in force in this worker. */
+  /** Lists all limits that this worker still uses. */
   | { readonly do: 'keep'; readonly limits: readonly number[] }
 
 export interface LimitBatch {
@@ -46,17 +46,17 @@ export interface LimitBatch {
   readonly steps: readonly LimitOperation[]
 }
 
-/** Of one limit; `reset` in whole seconds. */
+/** The state of one limit; `reset` in whole seconds. */
 export type RemainingQuota = readonly [remaining: number, reset: number]
 
-/** What was decided, and what each limit has left that was asked. null: it could not be asked. */
+/** The decision, and the remaining quota of each limit that was checked. null: the owner cannot decide. */
 export type LimitAnswer = {
   readonly decision: 'allow' | 'deny'
   readonly left: readonly RemainingQuota[]
 } | null
 
 export interface LimitReadRequest {
-  /** Keys of each to show at most, and to look at. */
+  /** Maximum number of keys of each limit to return, and to inspect. */
   readonly most: number
   readonly among: number
 }

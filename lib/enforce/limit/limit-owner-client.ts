@@ -1,5 +1,5 @@
-// A worker's side of limits that are counted for all workers together: questions go to their owner, those of one turn in
-// one message, and what requests have cost follows.
+// The worker's client of the limit owner, which counts limits for all workers together. Requests of one event loop turn
+// are sent in one message; token costs follow later.
 
 import { ASK_LIMITS, READ_LIMITS } from './limit-messages.ts'
 import type {
@@ -16,15 +16,15 @@ import { sanitizeTokenCount } from '../../config/limit-status.ts'
 import type { ProcessLink } from '../../core/process-link.ts'
 import type { Charge, TokenCost } from '../../core/types.ts'
 
-/** For an answer of the owner: a request waits for it, and is refused when none comes. */
-const OWNER_DEADLINE = 2_000
+/** Timeout of the owner's answer: a request waits for it, and is refused without it. */
+const OWNER_TIMEOUT_MS = 2_000
 
-/** Questions without an answer; one more is refused at once. While the owner is silent one tries, for all. */
+/** Maximum number of waiting requests. While the owner does not answer, only one request at a time probes it. */
 const MAX_WAITING = 32_768
 const MAX_PROBING = 1
 
-/** Steps of one message. */
-const MAX_STEPS = 64
+/** Maximum number of operations in one message. */
+const MAX_OPERATIONS = 64
 
 interface PendingLimitAnswer {
   readonly resolve: (answer: LimitAnswer) => void
@@ -35,39 +35,47 @@ export class LimitOwnerClient {
   readonly #link: ProcessLink
   readonly #numbers = new Map<RateLimitRule, number>()
   readonly #lastStatus = new Map<number, LimitReading>()
-  #last = 0
+  #lastNumber = 0
   #lastCharge = 0
   #waiting = 0
-  /** What the next message says; `due` while it is about to be sent. */
+  /** The next message; `due` while a send is scheduled. */
   #newRules: LimitDeclaration[] = []
-  #steps: LimitOperation[] = []
+  #operations: LimitOperation[] = []
   #pendingAnswers: PendingLimitAnswer[] = []
   #state: 'idle' | 'due' = 'idle'
-  #owner: 'heard' | 'silent' = 'heard'
+  #owner: 'responding' | 'silent' = 'responding'
   #refreshing: Promise<void> | null = null
 
   constructor(link: ProcessLink) {
     this.#link = link
   }
 
-  /** Takes one of each limit, in order; rejects when nobody says whether. */
-  takeRequests(at: readonly BucketRef[]): Promise<LimitAnswer> {
-    return this.#ask({ do: 'take', at })
+  /** Takes one request of each limit, in order; rejects when the owner does not answer. */
+  takeRequests(buckets: readonly BucketRef[]): Promise<LimitAnswer> {
+    return this.#ask({ do: 'take', at: buckets })
   }
 
-  /** Takes tokens of each limit if all are open; what was taken is the charge. */
-  admitTokens(at: readonly BucketRef[], tokens: number): [Promise<LimitAnswer>, Charge] {
-    if (this.#isFull) return [this.#refused(), NO_CHARGE]
+  /** Takes tokens of each limit if all are open; the charge settles what was taken. */
+  admitTokens(buckets: readonly BucketRef[], tokens: number): [Promise<LimitAnswer>, Charge] {
+    if (this.#isFull) return [this.#rejectAsFull(), NO_CHARGE]
     const charge = ++this.#lastCharge
-    const asked = this.#ask({ do: 'admit', at, charge, tokens: sanitizeTokenCount(tokens) })
-    return [asked, new SharedLimitCharge(charge, (step, when) => this.#enqueue(step, when))]
+    const answer = this.#ask({
+      do: 'admit',
+      at: buckets,
+      charge,
+      tokens: sanitizeTokenCount(tokens),
+    })
+    return [
+      answer,
+      new SharedLimitCharge(charge, (operation, when) => this.#enqueue(operation, when)),
+    ]
   }
 
-  /** By what the owner knows it. */
+  /** Returns the number of a rule in messages to the owner; a new rule is declared with the next message. */
   ruleNumberOf(rule: RateLimitRule): number {
     const known = this.#numbers.get(rule)
     if (known !== undefined) return known
-    const number = ++this.#last
+    const number = ++this.#lastNumber
     const { id, config } = rule
     const { most, amount, interval, key } = config
     const buckets = key === null ? 'one' : 'by key'
@@ -76,7 +84,7 @@ export class LimitOwnerClient {
     return number
   }
 
-  /** The owner may forget all others, unless another worker has them. */
+  /** Tells the owner which rules this worker uses; it may drop the others unless another worker uses them. */
   retainRules(rules: ReadonlySet<RateLimitRule>): void {
     for (const rule of rules) this.ruleNumberOf(rule)
     for (const [rule, number] of this.#numbers)
@@ -87,23 +95,23 @@ export class LimitOwnerClient {
     this.#enqueue({ do: 'keep', limits: [...this.#numbers.values()] }, 'now')
   }
 
-  /** What the owner last said of a limit. */
+  /** Returns the last known status of a limit. */
   lastStatusOf(rule: RateLimitRule): LimitReading | undefined {
     const number = this.#numbers.get(rule)
     return number === undefined ? undefined : this.#lastStatus.get(number)
   }
 
-  /** Asks the owner how much is left; one that is silent leaves what is known. */
-  refreshStatus(look: LimitReadRequest): Promise<void> {
-    this.#refreshing ??= this.#requestStatus(look).finally(() => (this.#refreshing = null))
+  /** Reads the remaining quotas from the owner; without an answer the last known status stays. */
+  refreshStatus(request: LimitReadRequest): Promise<void> {
+    this.#refreshing ??= this.#requestStatus(request).finally(() => (this.#refreshing = null))
     return this.#refreshing
   }
 
-  async #requestStatus(look: LimitReadRequest): Promise<void> {
+  async #requestStatus(request: LimitReadRequest): Promise<void> {
     try {
-      const seen = (await this.#link.request(READ_LIMITS, look, OWNER_DEADLINE)) as LimitReading[]
+      const answer = await this.#link.request(READ_LIMITS, request, OWNER_TIMEOUT_MS)
       this.#lastStatus.clear()
-      for (const one of seen) this.#lastStatus.set(one.number, one)
+      for (const reading of answer as LimitReading[]) this.#lastStatus.set(reading.number, reading)
     } catch {}
   }
 
@@ -111,23 +119,23 @@ export class LimitOwnerClient {
     return this.#waiting >= (this.#owner === 'silent' ? MAX_PROBING : MAX_WAITING)
   }
 
-  #refused(): Promise<LimitAnswer> {
-    return Promise.reject(new Error(`${this.#waiting} questions wait already`))
+  #rejectAsFull(): Promise<LimitAnswer> {
+    return Promise.reject(new Error(`${this.#waiting} requests already wait for the limit owner`))
   }
 
-  #ask(step: LimitOperation): Promise<LimitAnswer> {
-    if (this.#isFull) return this.#refused()
+  #ask(operation: LimitOperation): Promise<LimitAnswer> {
+    if (this.#isFull) return this.#rejectAsFull()
     this.#waiting++
     return new Promise((resolve, reject) => {
       this.#pendingAnswers.push({ resolve, reject })
-      this.#enqueue(step, 'soon')
+      this.#enqueue(operation, 'soon')
     })
   }
 
-  /** Said with the next message, or with this one: who has an answer may come again by another worker, and meets its cost. */
-  #enqueue(step: LimitOperation, when: 'soon' | 'now'): void {
-    this.#steps.push(step)
-    if (when === 'now' || this.#steps.length >= MAX_STEPS) return this.#send()
+  /** Queues for the next message, or sends now: a client may come back through another worker, which must see the cost. */
+  #enqueue(operation: LimitOperation, when: 'soon' | 'now'): void {
+    this.#operations.push(operation)
+    if (when === 'now' || this.#operations.length >= MAX_OPERATIONS) return this.#send()
     if (this.#state === 'due') return
     this.#state = 'due'
     setImmediate(() => this.#send())
@@ -135,40 +143,40 @@ export class LimitOwnerClient {
 
   #send(): void {
     this.#state = 'idle'
-    if (this.#steps.length === 0) return
-    const batch: LimitBatch = { named: this.#newRules, steps: this.#steps }
-    const asking = this.#pendingAnswers
+    if (this.#operations.length === 0) return
+    const batch: LimitBatch = { named: this.#newRules, steps: this.#operations }
+    const pending = this.#pendingAnswers
     this.#newRules = []
-    this.#steps = []
+    this.#operations = []
     this.#pendingAnswers = []
-    if (asking.length === 0) return this.#link.notify(ASK_LIMITS, batch)
-    this.#link.request(ASK_LIMITS, batch, OWNER_DEADLINE).then(
+    if (pending.length === 0) return this.#link.notify(ASK_LIMITS, batch)
+    this.#link.request(ASK_LIMITS, batch, OWNER_TIMEOUT_MS).then(
       (answers) => {
-        this.#waiting -= asking.length
-        this.#owner = 'heard'
-        for (const [at, { resolve }] of asking.entries())
-          resolve((answers as LimitAnswer[])[at] ?? null)
+        this.#waiting -= pending.length
+        this.#owner = 'responding'
+        for (const [index, { resolve }] of pending.entries())
+          resolve((answers as LimitAnswer[])[index] ?? null)
       },
       (error: Error) => {
-        this.#waiting -= asking.length
+        this.#waiting -= pending.length
         this.#owner = 'silent'
-        for (const { reject } of asking) reject(error)
+        for (const { reject } of pending) reject(error)
       },
     )
   }
 }
 
-/** Of a question that was never sent. */
+/** The charge of a request that was never sent. */
 const NO_CHARGE: Charge = { raise() {}, settle() {} }
 
 class SharedLimitCharge implements Charge {
   readonly #number: number
-  readonly #enqueue: (step: LimitOperation, when: 'soon' | 'now') => void
+  readonly #enqueue: (operation: LimitOperation, when: 'soon' | 'now') => void
   #state: 'open' | 'settled' = 'open'
 
-  constructor(number: number, say: (step: LimitOperation, when: 'soon' | 'now') => void) {
+  constructor(number: number, enqueue: (operation: LimitOperation, when: 'soon' | 'now') => void) {
     this.#number = number
-    this.#enqueue = say
+    this.#enqueue = enqueue
   }
 
   raise(tokens: number): void {

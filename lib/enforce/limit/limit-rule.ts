@@ -1,4 +1,4 @@
-// One limit of the configuration made live: a bucket that all share, or one for each value of its key.
+// One configured rate limit with its buckets: one shared bucket, and one for each value of its key.
 
 import { createDecisionCounts } from '../../config/limit-status.ts'
 import type { LimitConfig } from '../../config/policy-types.ts'
@@ -9,38 +9,40 @@ import type { BucketTerms } from './bucket.ts'
 import { KeyedBuckets } from './keyed-buckets.ts'
 import type { BucketCapacity } from './keyed-buckets.ts'
 
-// The buckets of one limit: one that all share, and one for each key if it has keys.
-
 export class LimitBuckets {
-  /** For all requests, or for those without a key. */
+  /** The bucket of all requests, or of those without a key value. */
   readonly shared: Bucket
-  /** null: the rule has no key. */
+  /** null when the rule has no key. */
   readonly keyed: KeyedBuckets | null
 
-  constructor(terms: BucketTerms, buckets: 'one' | 'by key', room: BucketCapacity) {
+  constructor(terms: BucketTerms, buckets: 'one' | 'by key', capacity: BucketCapacity) {
     this.shared = new Bucket(terms, terms.anchor)
-    this.keyed = buckets === 'one' ? null : new KeyedBuckets(terms, room)
+    this.keyed = buckets === 'one' ? null : new KeyedBuckets(terms, capacity)
   }
 
-  /** §8: a key that is empty, or reads what is not there, shares a bucket and is not exempt. */
+  /** §8: requests whose key is empty or has no value share a bucket and are not exempt. */
   bucketFor(key: string | null, now: number): Bucket {
     return key === null || this.keyed === null ? this.shared : this.keyed.bucketFor(key, now)
   }
 }
 
-/** Whole milliseconds that never go back. */
+/** A monotonic clock in whole milliseconds. */
 export type MillisecondClock = () => number
 
 export class RateLimitRule extends LimitBuckets {
-  /** Unlike that of any other, and the same as long as its words are. */
+  /** Unique, and the same as long as the configuration of the rule is the same. */
   readonly id: string
   readonly config: LimitConfig
   readonly now: MillisecondClock
   readonly decisions = createDecisionCounts()
 
-  constructor(id: string, config: LimitConfig, now: MillisecondClock, room: BucketCapacity) {
+  constructor(id: string, config: LimitConfig, now: MillisecondClock, capacity: BucketCapacity) {
     const { most, amount, interval, key } = config
-    super({ most, amount, interval, anchor: now() }, key === null ? 'one' : 'by key', room)
+    super(
+      { maxLevel: most, amount, interval, anchor: now() },
+      key === null ? 'one' : 'by key',
+      capacity,
+    )
     this.id = id
     this.config = config
     this.now = now

@@ -1,4 +1,4 @@
-// Every live limit, by who has it. It lives beside the plans: a limit that a reload leaves as it was keeps its counts.
+// The registry of all rate limits by owner. It outlives configuration reloads: an unchanged limit keeps its counts.
 
 import { hash } from 'node:crypto'
 import { MAX_LIMIT_KEYS } from '../../core/bounds.ts'
@@ -15,14 +15,14 @@ import { sensitiveHeaderNames } from '../../text/redaction.ts'
 import type { LimitOwnerClient } from './limit-owner-client.ts'
 import type { BucketCounts } from '../../core/runtime-views.ts'
 
-/** Keys of one rule that its status names. */
+/** Maximum number of keys in the status of one rule. */
 export const MAX_KEYS_SHOWN = 20
 
-/** Of those used last, where limits are looked at every second: of one, and of all together. */
+/** Most recently used keys that are inspected when the status is read every second: of one limit, and in total. */
 export const MAX_RECENT_KEYS = 1_024
 const MAX_RECENT_KEYS_TOTAL = 16_384
 
-const ID_LETTERS = 16
+const ID_LENGTH = 16
 
 interface LimitEntry {
   readonly owner: string
@@ -30,90 +30,95 @@ interface LimitEntry {
 }
 
 export class LimitRegistry {
-  /** Who counts for all workers; null where there is one, and the buckets of rules are here. */
+  /** The client of the process that counts for all workers; null when there is one process, which counts itself. */
   readonly ownerClient: LimitOwnerClient | null
   readonly #now: MillisecondClock
-  readonly #room: BucketCapacity
+  readonly #capacity: BucketCapacity
   readonly #entries = new Map<string, LimitEntry>()
 
   constructor(
     now: MillisecondClock = () => Math.floor(performance.now()),
-    asker: LimitOwnerClient | null = null,
+    ownerClient: LimitOwnerClient | null = null,
     maxKeys = MAX_LIMIT_KEYS,
   ) {
     this.#now = now
-    this.ownerClient = asker
-    this.#room = createBucketCapacity(maxKeys)
+    this.ownerClient = ownerClient
+    this.#capacity = createBucketCapacity(maxKeys)
   }
 
-  /** One and the same for the same words; a limit that was changed starts anew. */
+  /** Returns the same rule for the same configuration; a changed limit starts with new buckets. */
   ruleFor(owner: string, config: LimitConfig): RateLimitRule {
     const { name, counts, amount, most, interval, key } = config
-    const whole = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
-    let entry = this.#entries.get(whole)
+    const identity = JSON.stringify([owner, name, counts, amount, most, interval, key?.source])
+    let entry = this.#entries.get(identity)
     if (entry === undefined) {
-      const id = hash('sha256', whole, 'base64url').slice(0, ID_LETTERS)
-      entry = { owner, rule: new RateLimitRule(id, config, this.#now, this.#room) }
-      this.#entries.set(whole, entry)
+      const id = hash('sha256', identity, 'base64url').slice(0, ID_LENGTH)
+      entry = { owner, rule: new RateLimitRule(id, config, this.#now, this.#capacity) }
+      this.#entries.set(identity, entry)
     }
     return entry.rule
   }
 
-  /** Forgets every limit but these; charges of requests under way settle with buckets that nobody asks. */
+  /** Removes all other limits; charges of running requests settle against their removed buckets. */
   retain(rules: ReadonlySet<RateLimitRule>): void {
     for (const [id, { rule }] of this.#entries) if (!rules.has(rule)) this.#entries.delete(id)
     this.ownerClient?.retainRules(rules)
   }
 
-  /** Has `status` tell what is left now: where somebody else counts, it is what that one said last. */
+  /** Updates `status` from the process that counts; otherwise `status` shows what that process last reported. */
   async refreshStatus(): Promise<void> {
-    await this.ownerClient?.refreshStatus({ most: MAX_KEYS_SHOWN, among: this.#room.maxBuckets })
+    await this.ownerClient?.refreshStatus({
+      most: MAX_KEYS_SHOWN,
+      among: this.#capacity.maxBuckets,
+    })
   }
 
-  /** Buckets are counted where they are. */
+  /** Buckets are counted in the process that has them. */
   get counts(): BucketCounts {
     const rules = [...this.#entries.values()]
     if (this.ownerClient !== null) return { rules: rules.length, buckets: 0, evicted: 0 }
     const buckets = rules.reduce((sum, { rule }) => sum + 1 + (rule.keyed?.size ?? 0), 0)
-    return { rules: rules.length, buckets, evicted: this.#room.evicted }
+    return { rules: rules.length, buckets, evicted: this.#capacity.evicted }
   }
 
   get decisions(): (readonly [MetricLabels, DecisionCounts])[] {
     return [...this.#entries.values()].map(({ owner, rule: { config, decisions } }) => {
       const { name, counts, most, interval, key } = config
-      // Together these tell apart whatever an owner has: what is alike in all of them is one limit.
+      // These labels identify a limit of an owner: rules that are equal in all of them are one limit.
       const labels = { owner, limit: name, counts, most, interval: interval / 1000 }
       return [key === null ? labels : { ...labels, key: showKeyExpression(key) }, decisions]
     })
   }
 
   status(): LimitStatus[] {
-    return [...this.#entries.values()].map((entry) => this.#statusOf(entry, this.#room.maxBuckets))
+    return [...this.#entries.values()].map((entry) =>
+      this.#statusOf(entry, this.#capacity.maxBuckets),
+    )
   }
 
-  /** One after the other, and of each only keys that were used lately: for those who look often. */
+  /** Yields the status of each limit with only recently used keys, for frequent reads. */
   *recentStatus(): Generator<LimitStatus> {
     this.#requestStatusUpdate()
-    for (const entry of this.#entries.values()) yield this.#statusOf(entry, this.#among)
+    for (const entry of this.#entries.values()) yield this.#statusOf(entry, this.#recentKeys)
   }
 
-  /** What is left of the tightest bucket of each. */
+  /** Yields the remaining amount of the tightest bucket of each limit. */
   *tightestRemaining(): Generator<{ readonly id: string; readonly remaining: number }> {
     this.#requestStatusUpdate()
     for (const { rule } of this.#entries.values()) {
-      const { shared, tightest } = this.#seen(rule, 1, this.#among)
+      const { shared, tightest } = this.#readBuckets(rule, 1, this.#recentKeys)
       const { remaining } = shared
       yield { id: rule.id, remaining: Math.min(remaining, tightest[0]?.remaining ?? remaining) }
     }
   }
 
-  /** For the next time. */
+  /** Starts an update, which the next read will see. */
   #requestStatusUpdate(): void {
-    void this.ownerClient?.refreshStatus({ most: MAX_KEYS_SHOWN, among: this.#among })
+    void this.ownerClient?.refreshStatus({ most: MAX_KEYS_SHOWN, among: this.#recentKeys })
   }
 
-  /** At least as many as are shown. */
-  get #among(): number {
+  /** The number of recently used keys to inspect; at least as many as are shown. */
+  get #recentKeys(): number {
     const share = Math.floor(MAX_RECENT_KEYS_TOTAL / Math.max(1, this.#entries.size))
     return Math.max(MAX_KEYS_SHOWN, Math.min(MAX_RECENT_KEYS, share))
   }
@@ -129,32 +134,32 @@ export class LimitRegistry {
       limit: config.most,
       interval: config.interval,
       key: config.key,
-      ...this.#seen(rule, MAX_KEYS_SHOWN, among),
+      ...this.#readBuckets(rule, MAX_KEYS_SHOWN, among),
       decisions,
     }
   }
 
-  #seen(
+  #readBuckets(
     rule: RateLimitRule,
-    most: number,
+    maxKeys: number,
     among: number,
   ): Pick<LimitStatus, 'keys' | 'shared' | 'tightest'> {
     const now = this.#now()
     const { shared, keyed, config } = rule
-    const told = this.ownerClient?.lastStatusOf(rule)
-    if (told === undefined)
+    const reading = this.ownerClient?.lastStatusOf(rule)
+    if (reading === undefined)
       return {
         keys: keyed?.size ?? 0,
         shared: shared.allowance(now),
-        tightest: keyed?.tightest(most, now, among) ?? [],
+        tightest: keyed?.tightest(maxKeys, now, among) ?? [],
       }
-    const [remaining, reset] = told.shared
-    const { keys, tightest } = told
+    const [remaining, reset] = reading.shared
+    const { keys, tightest } = reading
     return { keys, shared: { limit: config.most, remaining, reset }, tightest }
   }
 }
 
-/** A key may compare with a credential. */
+/** Redacts the key expression, because it may contain a credential. */
 function showKeyExpression({ source }: Expression): string {
   return redactExpression(source, { headers: sensitiveHeaderNames([]) })
 }

@@ -1,5 +1,5 @@
-// rateLimit.local: limits counted in this process. Requests are counted here, before a body is looked at; tokens by
-// `local-limits.ts`. Whatever was counted, the answer tells what is left.
+// The rateLimit.local policy with buckets in this process: request limits, which run before the body is read, and LLM
+// token limits, which run when it is.
 
 import type { Charge, Policy, TokenLimitPolicy } from '../../core/types.ts'
 import type { Bucket } from './bucket.ts'
@@ -7,15 +7,15 @@ import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './l
 import type { MillisecondClock, RateLimitRule } from './limit-rule.ts'
 import { TokenCharge } from './token-charge.ts'
 
-/** Needed also where only tokens are limited, for the headers. */
+/** Also needed when only tokens are limited: it adds the rate limit headers to responses. */
 export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Policy {
-  // A rule that was attached twice is one limit all the same.
-  const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'requests')
+  // A rule that is attached twice counts once.
+  const requestRules = [...new Set(rules)].filter(({ config }) => config.counts === 'requests')
   return {
     kind: 'localRateLimit',
     request(exchange) {
-      if (counting.length === 0) exchange.trace?.skipPolicy('it counts tokens, once they are known')
-      for (const rule of counting) {
+      if (requestRules.length === 0) exchange.trace?.skipPolicy('limits tokens only')
+      for (const rule of requestRules) {
         const now = rule.now()
         const bucket = rule.bucketForExchange(exchange, now)
         const isTaken = bucket.take(now)
@@ -27,7 +27,7 @@ export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Pol
           exchange.enforcement.allowance,
           allowance,
         )
-        // What earlier rules took stays taken.
+        // The requests that earlier rules took are not refunded.
         if (!isTaken) return createLimitReply(exchange, exchange.enforcement.allowance)
       }
       return undefined
@@ -36,34 +36,35 @@ export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Pol
   }
 }
 
-// Limits of LLM tokens counted in this process: an estimate is taken at admission, so that requests at the same time
-// cannot all slip past, and settled when the real counts are known.
-
+/**
+ * Limits LLM tokens in this process. The estimate is taken at admission, so that concurrent requests cannot all pass, and
+ * settled when the real counts are known.
+ */
 export function createTokenLimitPolicy(rules: readonly RateLimitRule[]): TokenLimitPolicy {
-  const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'tokens')
+  const tokenRules = [...new Set(rules)].filter(({ config }) => config.counts === 'tokens')
   return {
     kind: 'tokenLimit',
     admit(exchange, estimate) {
-      const met: [RateLimitRule, Bucket][] = []
+      const buckets: [RateLimitRule, Bucket][] = []
       let isOpen = true
-      for (const rule of counting) {
+      for (const rule of tokenRules) {
         const now = rule.now()
         const bucket = rule.bucketForExchange(exchange, now)
-        met.push([rule, bucket])
+        buckets.push([rule, bucket])
         if (!bucket.isOpen(now)) isOpen = false
       }
-      // All are asked before any is charged: a request that is refused owes nothing.
+      // All buckets are checked before any is charged: a refused request is charged nothing.
       const charges: Charge[] = []
       let {
         enforcement: { allowance },
       } = exchange
       const decision = isOpen ? 'allow' : 'deny'
-      for (const [{ now, config, decisions }, bucket] of met) {
+      for (const [{ now, config, decisions }, bucket] of buckets) {
         if (isOpen) charges.push(createTokenCharge(bucket, now, estimate))
-        const left = bucket.allowance(now())
+        const remaining = bucket.allowance(now())
         decisions[decision]++
-        exchange.trace?.recordLimit(config, left, decision)
-        allowance = pickTighterAllowance(allowance, left)
+        exchange.trace?.recordLimit(config, remaining, decision)
+        allowance = pickTighterAllowance(allowance, remaining)
       }
       exchange.enforcement.allowance = allowance
       if (allowance !== null && !isOpen) return createLimitReply(exchange, allowance)

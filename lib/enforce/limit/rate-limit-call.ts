@@ -1,4 +1,4 @@
-// One call of the rate limit service: a stream that is asked one thing and must answer in time.
+// One gRPC call of a rate limit service: an HTTP/2 stream with one request and one response, bounded in time.
 
 import { constants } from 'node:http2'
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2'
@@ -7,11 +7,11 @@ import type { RateLimitResponse } from './rate-limit-messages.ts'
 
 const PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 
-/** The protocol has eight digits for it. */
+/** The `grpc-timeout` header has at most eight digits. */
 const MAX_TIMEOUT = 99_999_999
 
-/** Of what a service says about itself, in the log. */
-const MAX_MESSAGE = 200
+/** Maximum characters of a gRPC status message in the log. */
+const MAX_STATUS_MESSAGE = 200
 
 /** Status codes of gRPC, by number. */
 const GRPC_STATUSES = (
@@ -27,28 +27,28 @@ const HTTP2_ERROR_NAMES = (
 ).split(' ')
 
 /**
- * Why there is no answer. `bad`: it is an error, or no answer to this. `cut`: the stream broke. `refused`: nobody has
- * looked at it, so that it can be asked again. `unasked`: it could not even be sent.
+ * Why there is no usable response. `invalid`: an error response or a malformed one. `broken`: the stream was reset.
+ * `refused`: the service did not process the request, so a retry is safe. `unsent`: the request could not be sent.
  */
 export interface RateLimitFailure {
-  readonly kind: 'bad' | 'cut' | 'refused' | 'timeout' | 'cancelled' | 'unasked'
+  readonly kind: 'invalid' | 'broken' | 'refused' | 'timeout' | 'cancelled' | 'unsent'
   readonly reason: string
 }
 
 export type RateLimitResult = RateLimitResponse | RateLimitFailure
 
-export function isRateLimitFailure(asked: RateLimitResult): asked is RateLimitFailure {
-  return 'kind' in asked
+export function isRateLimitFailure(result: RateLimitResult): result is RateLimitFailure {
+  return 'kind' in result
 }
 
 export interface RateLimitCallOwner {
-  /** Once. */
-  done(asked: RateLimitResult): void
-  /** Its stream is gone; after `done`, or before. */
+  /** Called once. */
+  done(result: RateLimitResult): void
+  /** The stream is closed; called before or after `done`. */
   closed(): void
 }
 
-/** `reset` tells the service that nobody waits; `forget` lets it answer nobody. */
+/** `reset` resets the stream; `forget` leaves it open and ignores the response. */
 export type RateLimitCancelMode = 'reset' | 'forget'
 
 export class RateLimitCall {
@@ -56,7 +56,7 @@ export class RateLimitCall {
   readonly #stream: ClientHttp2Stream
   readonly #timer: NodeJS.Timeout
   readonly #message = new GrpcMessageReader()
-  #state: 'asking' | 'over' = 'asking'
+  #state: 'open' | 'done' = 'open'
   #status: string | undefined
   #statusMessage = ''
   #error: NodeJS.ErrnoException | null = null
@@ -82,15 +82,15 @@ export class RateLimitCall {
     this.#stream.end(frameGrpcMessage(bytes))
   }
 
-  /** Nobody waits for it any more. */
-  cancel(leave: RateLimitCancelMode): void {
-    if (leave === 'reset') return this.#fail('cancelled', 'cancelled')
+  /** The caller no longer waits for the result. */
+  cancel(mode: RateLimitCancelMode): void {
+    if (mode === 'reset') return this.#fail('cancelled', 'cancelled')
     this.#end({ kind: 'cancelled', reason: 'cancelled' })
   }
 
-  /** Also of one that was forgotten, so that no stream stays. */
+  /** Also closes the stream of a forgotten call, so that no stream stays open. */
   #expire(): void {
-    this.#fail('timeout', 'no answer in time')
+    this.#fail('timeout', 'no response in time')
     this.#stream.close(constants.NGHTTP2_CANCEL)
   }
 
@@ -100,18 +100,18 @@ export class RateLimitCall {
     stream.on('response', (headers) => this.#readHead(headers))
     stream.on('data', (bytes: Buffer) => this.#read(bytes))
     stream.on('trailers', (trailers) => this.#readTrailers(trailers))
-    // Not at the end of the data: the trailers may come later than that.
-    stream.on('close', () => this.#closed())
+    // Not on the end of the data: the trailers may arrive later.
+    stream.on('close', () => this.#onClose())
   }
 
   #readHead(headers: IncomingHttpHeaders): void {
     const status = Number(headers[':status'])
     const type = headers['content-type'] ?? ''
-    // Without a message, what would stand in trailers is in the head.
+    // A response without a message has the trailers in its head.
     this.#readTrailers(headers)
-    if (status !== 200) this.#fail('bad', `status ${status}`)
+    if (status !== 200) this.#fail('invalid', `status ${status}`)
     else if (!/^application\/grpc(?:\+proto)?(?:;|$)/.test(type))
-      this.#fail('bad', 'an answer that is not gRPC')
+      this.#fail('invalid', 'the response is not gRPC')
   }
 
   #readTrailers(headers: IncomingHttpHeaders): void {
@@ -122,57 +122,53 @@ export class RateLimitCall {
   }
 
   #read(bytes: Buffer): void {
-    if (this.#state === 'over') return
+    if (this.#state === 'done') return
     try {
       this.#message.write(bytes)
     } catch (error) {
-      this.#fail('bad', describeErrorReason(error))
+      this.#fail('invalid', describeErrorReason(error))
     }
   }
 
-  #closed(): void {
+  #onClose(): void {
     clearTimeout(this.#timer)
-    this.#conclude()
+    this.#finish()
     this.#owner.closed()
   }
 
-  #conclude(): void {
+  #finish(): void {
     if (this.#status === undefined) {
       const code = this.#stream.rstCode ?? 0
       const isRefused = code === constants.NGHTTP2_REFUSED_STREAM
-      return this.#fail(isRefused ? 'refused' : 'cut', describeStreamError(this.#error, code))
+      return this.#fail(isRefused ? 'refused' : 'broken', describeStreamError(this.#error, code))
     }
     if (this.#status !== '0')
-      return this.#fail('bad', describeGrpcStatus(this.#status) + this.#statusMessage)
-    this.#answer()
-  }
-
-  #answer(): void {
-    if (this.#state === 'over') return
-    let answer: RateLimitResponse
+      return this.#fail('invalid', describeGrpcStatus(this.#status) + this.#statusMessage)
+    if (this.#state === 'done') return
+    let response: RateLimitResponse
     try {
-      answer = decodeRateLimitResponse(this.#message.end())
+      response = decodeRateLimitResponse(this.#message.end())
     } catch (error) {
-      return this.#fail('bad', describeErrorReason(error))
+      return this.#fail('invalid', describeErrorReason(error))
     }
-    if (answer.code === 'unknown') this.#fail('bad', 'an answer without a code')
-    else this.#end(answer)
+    if (response.code === 'unknown') this.#fail('invalid', 'the response has no code')
+    else this.#end(response)
   }
 
   #fail(kind: RateLimitFailure['kind'], reason: string): void {
-    if (this.#state === 'over') return
+    if (this.#state === 'done') return
     this.#stream.close(constants.NGHTTP2_CANCEL)
     this.#end({ kind, reason })
   }
 
-  #end(asked: RateLimitResult): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
-    this.#owner.done(asked)
+  #end(result: RateLimitResult): void {
+    if (this.#state === 'done') return
+    this.#state = 'done'
+    this.#owner.done(result)
   }
 }
 
-/** What broke the connection, if that is why; otherwise what the service said to the stream. */
+/** Names the connection error if there is one, otherwise the HTTP/2 error code of the stream. */
 function describeStreamError(error: NodeJS.ErrnoException | null, code: number): string {
   const cause = error?.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : error
   if (cause?.code !== undefined && !cause.code.startsWith('ERR_HTTP2_STREAM')) return cause.code
@@ -183,26 +179,25 @@ function describeGrpcStatus(status: string): string {
   return `gRPC status ${GRPC_STATUSES[Number(status)] ?? 'out of range'}`
 }
 
-/** Percent-encoded by the protocol; whatever else stands there is cut, and quoted by the log. */
+/** The protocol percent-encodes the message. Other text is used as is, shortened; the log quotes it. */
 function decodeGrpcMessageText(message: string | string[] | undefined): string {
   if (typeof message !== 'string' || message === '') return ''
   try {
-    return `: ${decodeURIComponent(message).slice(0, MAX_MESSAGE)}`
+    return `: ${decodeURIComponent(message).slice(0, MAX_STATUS_MESSAGE)}`
   } catch {
-    return `: ${message.slice(0, MAX_MESSAGE)}`
+    return `: ${message.slice(0, MAX_STATUS_MESSAGE)}`
   }
 }
 
 function describeErrorReason(error: unknown): string {
-  if (error instanceof MalformedMessage) return `malformed answer: ${error.message}`
+  if (error instanceof MalformedMessage) return `malformed response: ${error.message}`
   throw error
 }
 
-// How gRPC lays messages on a stream: one byte that says whether it is compressed, four for its length, the message.
-
+/** A gRPC message has a prefix: one byte for compression and four for the length. */
 const PREFIX_BYTES = 5
 
-/** More than an answer with a page for a body needs. */
+/** More than a response with a whole page as its body needs. */
 export const MAX_GRPC_RESPONSE_BYTES = 262_144
 
 export function frameGrpcMessage(message: Buffer): Buffer {
@@ -213,46 +208,46 @@ export function frameGrpcMessage(message: Buffer): Buffer {
   return bytes
 }
 
-/** Reads the one message of an answer, wherever its bytes are cut. */
+/** Reads the single message of a response from chunks of any size. */
 export class GrpcMessageReader {
   readonly #prefix = Buffer.alloc(PREFIX_BYTES)
   #message: Buffer | null = null
-  #state: 'prefix' | 'message' | 'over' = 'prefix'
-  /** Bytes of the prefix or of the message that are there. */
-  #have = 0
+  #state: 'prefix' | 'message' | 'complete' = 'prefix'
+  /** Bytes received of the prefix or the message. */
+  #received = 0
 
-  /** The bytes are copied. Throws `MalformedMessage`. */
+  /** Copies the bytes. Throws `MalformedMessage`. */
   write(bytes: Buffer): void {
     let from = 0
     while (from < bytes.length) from = this.#take(bytes, from)
   }
 
-  /** The whole message. Throws `MalformedMessage`. */
+  /** Returns the complete message. Throws `MalformedMessage`. */
   end(): Buffer {
-    if (this.#state !== 'over') throw new MalformedMessage('no whole message')
+    if (this.#state !== 'complete') throw new MalformedMessage('no complete message')
     return this.#message!
   }
 
   #take(bytes: Buffer, from: number): number {
-    if (this.#state === 'over') throw new MalformedMessage('more than one message')
+    if (this.#state === 'complete') throw new MalformedMessage('more than one message')
     const target = this.#message ?? this.#prefix
-    const taken = bytes.copy(target, this.#have, from)
-    this.#have += taken
-    if (this.#have === target.length) this.#filled()
-    return from + taken
+    const copied = bytes.copy(target, this.#received, from)
+    this.#received += copied
+    if (this.#received === target.length) this.#onFilled()
+    return from + copied
   }
 
-  #filled(): void {
+  #onFilled(): void {
     if (this.#state === 'message') {
-      this.#state = 'over'
+      this.#state = 'complete'
       return
     }
-    // It was not offered, so there is no telling what it would be compressed with.
+    // The request offered no compression, so the algorithm would be unknown.
     if (this.#prefix[0] !== 0) throw new MalformedMessage('a compressed message')
     const length = this.#prefix.readUInt32BE(1)
-    if (length > MAX_GRPC_RESPONSE_BYTES) throw new MalformedMessage('a message that is too long')
+    if (length > MAX_GRPC_RESPONSE_BYTES) throw new MalformedMessage('the message is too long')
     this.#message = Buffer.allocUnsafe(length)
-    this.#have = 0
-    this.#state = length === 0 ? 'over' : 'message'
+    this.#received = 0
+    this.#state = length === 0 ? 'complete' : 'message'
   }
 }

@@ -1,4 +1,4 @@
-// The messages of the Envoy rate limit protocol, `envoy.service.ratelimit.v3`, by the numbers of their published fields.
+// Encodes and decodes the messages of the Envoy rate limit protocol, `envoy.service.ratelimit.v3`.
 
 import { Buffer } from 'node:buffer'
 
@@ -25,9 +25,9 @@ export interface LimitOverride {
 /** One counter, and how much is added to it. */
 export interface RateLimitDescriptor {
   readonly entries: readonly DescriptorEntry[]
-  /** Instead of the limit that the service has for it. */
+  /** Replaces the limit that the service has configured for this descriptor. */
   readonly limit: LimitOverride | null
-  /** null leaves it to the service, which adds 1; by 0 it only looks. */
+  /** null: the service adds 1. 0: the service only checks. */
   readonly hits: number | null
 }
 
@@ -36,16 +36,16 @@ export interface RateLimitRequest {
   readonly descriptors: readonly RateLimitDescriptor[]
 }
 
-/** Of one descriptor. Without a limit the service has no rule for it. */
+/** The status of one descriptor; `limit` is null when the service has no rule for it. */
 export interface DescriptorStatus {
   readonly code: RateLimitCode
   readonly limit: number | null
   readonly remaining: number
-  /** Seconds until the window turns; null when it was not said. */
+  /** Seconds until the window ends; null when the service did not send it. */
   readonly reset: number | null
 }
 
-/** Name and value as they were sent; the value's bytes as latin1, like all heads. */
+/** Name and value as the service sent them; the value is latin1, as in all heads. */
 export type RateLimitHeader = readonly [name: string, value: string]
 
 export interface RateLimitResponse {
@@ -83,7 +83,7 @@ function encodeDescriptor({ entries, limit, hits }: RateLimitDescriptor): Buffer
     message.bytes(2, override.toBuffer())
   }
   if (hits !== null) {
-    // A wrapper, so that 0 is not the same as nothing.
+    // A wrapper message, so that 0 differs from no value.
     const wrapped = new ProtobufWriter()
     wrapped.number(1, hits)
     message.bytes(3, wrapped.toBuffer())
@@ -91,7 +91,7 @@ function encodeDescriptor({ entries, limit, hits }: RateLimitDescriptor): Buffer
   return message.toBuffer()
 }
 
-/** Throws `MalformedMessage`. What is not used here is skipped: metadata, quotas, and what is yet to come. */
+/** Throws `MalformedMessage`. Skips unused fields: metadata, quotas, and fields of later versions. */
 export function decodeRateLimitResponse(bytes: Buffer): RateLimitResponse {
   const message = new ProtobufReader(bytes)
   let code: RateLimitCode = 'unknown'
@@ -114,7 +114,7 @@ export function decodeRateLimitResponse(bytes: Buffer): RateLimitResponse {
         requestHeaders.push(decodeHeader(message.bytes()))
         break
       case 5:
-        // The message may be a view of a larger buffer; the answer outlives it.
+        // Copied: the message may be a view of a larger buffer, and the response outlives it.
         body = Buffer.from(message.bytes())
         break
     }
@@ -153,7 +153,7 @@ function decodeLimit(bytes: Buffer): number {
   return limit
 }
 
-/** Of a `google.protobuf.Duration`; a started second is a second. */
+/** Decodes a `google.protobuf.Duration`, rounded up to whole seconds. */
 function decodeSeconds(bytes: Buffer): number {
   const message = new ProtobufReader(bytes)
   let seconds = 0
@@ -180,9 +180,7 @@ function decodeRateLimitCode(value: number): RateLimitCode {
   return RATE_LIMIT_CODES[value] ?? 'unknown'
 }
 
-// The few parts of the protobuf wire format that rate limit messages need.
-
-/** Bytes that are no protobuf message, or not one of the kind that was expected. */
+/** The bytes are not a protobuf message of the expected type. */
 export class MalformedMessage extends Error {
   override readonly name = 'Malformed'
 }
@@ -192,12 +190,12 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-/** Seven bits a byte: 64 bits need ten of them. */
+/** Each byte has seven bits, so 64 bits need ten bytes. */
 const MAX_VARINT_BYTES = 10
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Fields for one message, in the order in which they are added. Values that proto3 takes for granted are left out. */
+/** Writes the fields of one message in the order of the calls, and omits default values as proto3 does. */
 class ProtobufWriter {
   readonly #parts: Buffer[] = []
 
@@ -205,12 +203,12 @@ class ProtobufWriter {
     if (value !== '') this.bytes(field, Buffer.from(value))
   }
 
-  /** A whole number, at least 0 and exact. */
+  /** `value` is a safe integer, at least 0. */
   number(field: number, value: number): void {
     if (value !== 0) this.#parts.push(encodeVarint(field * 8 + VARINT), encodeVarint(value))
   }
 
-  /** Also when empty: an embedded message says something by being there. */
+  /** Also writes empty bytes: the presence of an embedded message has a meaning. */
   bytes(field: number, value: Buffer): void {
     this.#parts.push(encodeVarint(field * 8 + BYTES), encodeVarint(value.length), value)
   }
@@ -223,51 +221,51 @@ class ProtobufWriter {
 function encodeVarint(value: number): Buffer {
   if (value < 0x80) return Buffer.from([value])
   const bytes: number[] = []
-  let left = value
-  // By division: shifts lose what is above 32 bits.
-  for (; left >= 0x80; left = Math.floor(left / 0x80)) bytes.push((left % 0x80) + 0x80)
-  return Buffer.from([...bytes, left])
+  let rest = value
+  // Division, because shifts are limited to 32 bits.
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80)
+  return Buffer.from([...bytes, rest])
 }
 
-/** Walks over the fields of one message. Whoever does not ask for a field's value skips it. */
+/** Iterates over the fields of one message; `next` skips a value that was not read. */
 class ProtobufReader {
   readonly #bytes: Buffer
   #at = 0
-  #wire = VARINT
-  #state: 'between' | 'value' = 'between'
+  #wireType = VARINT
+  #state: 'before field' | 'before value' = 'before field'
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
   }
 
-  /** The number of the next field, or 0 at the end. */
+  /** Returns the number of the next field, or 0 at the end. */
   next(): number {
-    if (this.#state === 'value') this.#skip()
+    if (this.#state === 'before value') this.#skip()
     if (this.#at === this.#bytes.length) return 0
-    const [low, high] = this.#varint()
+    const [low, high] = this.#readVarint()
     const field = low >>> 3
     if (field === 0 || high !== 0) throw new MalformedMessage('a field without a number')
-    this.#wire = low & 7
-    this.#state = 'value'
+    this.#wireType = low & 7
+    this.#state = 'before value'
     return field
   }
 
   uint32(): number {
     this.#expect(VARINT)
-    return this.#varint()[0] >>> 0
+    return this.#readVarint()[0] >>> 0
   }
 
-  /** Signed; rounded where a double ends. */
+  /** Signed; loses precision above 2^53. */
   int64(): number {
     this.#expect(VARINT)
-    const [low, high] = this.#varint()
+    const [low, high] = this.#readVarint()
     return (high | 0) * 2 ** 32 + (low >>> 0)
   }
 
-  /** A view, not a copy. */
+  /** Returns a view, not a copy. */
   bytes(): Buffer {
     this.#expect(BYTES)
-    return this.#run(this.#length())
+    return this.#readBytes(this.#readLength())
   }
 
   text(): string {
@@ -279,47 +277,47 @@ class ProtobufReader {
     }
   }
 
-  #expect(wire: number): void {
-    if (this.#wire !== wire) throw new MalformedMessage('a field of another type')
-    this.#state = 'between'
+  #expect(wireType: number): void {
+    if (this.#wireType !== wireType) throw new MalformedMessage('a field of another type')
+    this.#state = 'before field'
   }
 
   #skip(): void {
-    this.#state = 'between'
-    switch (this.#wire) {
+    this.#state = 'before field'
+    switch (this.#wireType) {
       case VARINT:
-        this.#varint()
+        this.#readVarint()
         break
       case FIXED64:
-        this.#run(8)
+        this.#readBytes(8)
         break
       case BYTES:
-        this.#run(this.#length())
+        this.#readBytes(this.#readLength())
         break
       case FIXED32:
-        this.#run(4)
+        this.#readBytes(4)
         break
       default:
-        // Groups are not in proto3.
+        // proto3 has no groups.
         throw new MalformedMessage('a field of an unknown type')
     }
   }
 
-  #length(): number {
-    const [low, high] = this.#varint()
+  #readLength(): number {
+    const [low, high] = this.#readVarint()
     if (high !== 0) throw new MalformedMessage('a field beyond the end')
     return low >>> 0
   }
 
-  #run(length: number): Buffer {
+  #readBytes(length: number): Buffer {
     const from = this.#at
     if (length > this.#bytes.length - from) throw new MalformedMessage('a field beyond the end')
     this.#at = from + length
     return this.#bytes.subarray(from, this.#at)
   }
 
-  /** Low and high 32 bits. */
-  #varint(): [low: number, high: number] {
+  /** Returns the low and the high 32 bits. */
+  #readVarint(): [low: number, high: number] {
     let low = 0
     let high = 0
     for (let count = 0; count < MAX_VARINT_BYTES; count++) {

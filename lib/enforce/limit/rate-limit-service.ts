@@ -1,5 +1,5 @@
-// A rate limit service and the one connection to it, which all calls share. It is opened when it is needed, and again when
-// it broke; while the service is down calls fail at once, but for one try now and then.
+// The client of a rate limit service with one HTTP/2 connection for all calls, opened on demand and reopened after a
+// failure. While the service is down, calls fail at once, except for one attempt after each cooldown.
 
 import assert from 'node:assert'
 import { connect } from 'node:http2'
@@ -24,35 +24,35 @@ import type {
 import { encodeRateLimitRequest } from './rate-limit-messages.ts'
 import type { RateLimitRequest } from './rate-limit-messages.ts'
 
-/** Within which an answer must be there, a connection included: a request waits for it. */
+/** Timeout of a call, including the time to connect: a request waits for it. */
 export const RATE_LIMIT_TIMEOUT_MS = 500
 
-/** Calls under way; more than these say that the service does not keep up. */
+/** Maximum number of concurrent calls; at this number the service does not keep up. */
 export const MAX_RATE_LIMIT_CALLS = 1_024
 
-const DIAL_TIMEOUT_MS = 2_000
-/** After a connection that came to nothing, and at most after several in a row. */
+const CONNECT_TIMEOUT_MS = 2_000
+/** Cooldown after a failed connection; it doubles up to the maximum with each further failure. */
 const MIN_COOLDOWN_MS = 100
 const MAX_COOLDOWN_MS = 2_000
-/** Calls run out of time and no word comes for so long: whoever was at the other end of the connection is gone. */
+/** When calls time out and no response arrives for this long, the connection is considered dead. */
 const MAX_SILENCE_MS = 3_000
-/** Streams that may be reset at once, and again in each second: servers end connections on which too many are. */
+/** Bounds on stream resets, as a burst and per second: servers close connections with too many resets. */
 const MAX_RESETS = 100
 const RESETS_PER_SECOND = 20
-/** One line about failures in this time. */
+/** Minimum time between two log lines about failures. */
 const LOG_INTERVAL_MS = 5_000
 
-/** `dialling`: it has not answered anything yet. `resting`: it is not tried again before its time. */
-type RateLimitServiceState = 'idle' | 'dialling' | 'open' | 'resting'
+/** `connecting`: no response has arrived yet. `cooldown`: no new attempt before the cooldown ends. */
+type RateLimitServiceState = 'idle' | 'connecting' | 'open' | 'cooldown'
 
 const RATE_LIMIT_SERVICE_TRANSITIONS: Record<
   RateLimitServiceState,
   readonly RateLimitServiceState[]
 > = {
-  idle: ['dialling'],
-  dialling: ['open', 'idle', 'resting'],
-  open: ['idle', 'resting'],
-  resting: ['dialling'],
+  idle: ['connecting'],
+  connecting: ['open', 'idle', 'cooldown'],
+  open: ['idle', 'cooldown'],
+  cooldown: ['connecting'],
 }
 
 export interface RateLimitServiceClock {
@@ -60,7 +60,7 @@ export interface RateLimitServiceClock {
 }
 
 export class RateLimitService {
-  /** As the log tells it. */
+  /** The name in the log. */
   readonly label: string
   readonly decisions = createDecisionCounts()
   readonly #connect: NetConnectOpts
@@ -69,27 +69,28 @@ export class RateLimitService {
   readonly #clock: RateLimitServiceClock
   readonly #pending: PendingCounter
   readonly #queryOwner: RateLimitQueryOwner = {
-    send: (question) => this.#send(question),
-    cancelMode: () => this.#cancelMode(),
-    closed: () => this.#closed(),
-    answered: (asked) => this.#answered(asked),
+    send: (query) => this.#send(query),
+    cancelMode: () => this.#chooseCancelMode(),
+    closed: () => this.#onStreamClosed(),
+    answered: (result) => this.#onResult(result),
   }
   #state: RateLimitServiceState = 'idle'
   #session: ClientHttp2Session | null = null
   #whenUnused: 'keep' | 'end' = 'keep'
-  /** Streams under way, also those that nobody waits for. */
+  /** Open streams, including those whose caller no longer waits. */
   #streams = 0
-  #resets = MAX_RESETS
-  #resetsAt = 0
-  /** The first call without an answer since the last one with; -1 for none. */
+  #resetsLeft = MAX_RESETS
+  #resetsUpdatedAt = 0
+  /** Time of the first timeout since the last response; -1 for none. */
   #silentSince = -1
   #cooldownMs = MIN_COOLDOWN_MS
   #cooldownUntil = 0
-  #reason = ''
+  /** Why the last connection failed. */
+  #cooldownReason = ''
   #failures = 0
   #nextLogAt = 0
 
-  /** `pending`: streams, of all services together. */
+  /** `pending` counts the streams of all services. */
   constructor(
     endpoint: EndpointAddress,
     log: Log,
@@ -112,113 +113,111 @@ export class RateLimitService {
   }
 
   query(request: RateLimitRequest, ms = RATE_LIMIT_TIMEOUT_MS): PendingRateLimitQuery {
-    const question = new RateLimitQuery(
+    const query = new RateLimitQuery(
       this.#queryOwner,
       encodeRateLimitRequest(request),
       this.#clock.now() + ms,
     )
-    question.send()
-    return question
+    query.send()
+    return query
   }
 
-  /** Ends the connection once it is not in use; whoever asks later has one for as long as that takes. */
+  /** Closes the connection when no call uses it; a later call opens a connection for its duration. */
   close(): void {
     this.#whenUnused = 'end'
-    this.#release()
+    this.#closeIfUnused()
   }
 
-  #send(question: RateLimitQuery): RateLimitCall | RateLimitFailure {
-    const ms = Math.ceil(question.deadline - this.#clock.now())
-    if (ms <= 0) return { kind: 'timeout', reason: 'no answer in time' }
+  #send(query: RateLimitQuery): RateLimitCall | RateLimitFailure {
+    const ms = Math.ceil(query.deadline - this.#clock.now())
+    if (ms <= 0) return { kind: 'timeout', reason: 'no response in time' }
     if (this.#streams >= MAX_RATE_LIMIT_CALLS)
-      return createUnsentFailure('too many calls under way')
+      return createUnsentFailure('too many calls in progress')
     const session = this.#currentSession()
     if (typeof session === 'string') return createUnsentFailure(session)
     try {
-      const ask = new RateLimitCall(question, session, this.#authority, {
-        bytes: question.bytes,
-        ms,
-      })
+      const call = new RateLimitCall(query, session, this.#authority, { bytes: query.bytes, ms })
       this.#streams++
       this.#pending.begin()
-      return ask
+      return call
     } catch (error) {
-      // node:http2 throws what others would tell by an event.
+      // node:http2 throws some errors that other modules report by an event.
       return createUnsentFailure(errorCodeOf(error))
     }
   }
 
-  #closed(): void {
+  #onStreamClosed(): void {
     this.#streams--
-    this.#release()
+    this.#closeIfUnused()
     this.#pending.end()
   }
 
-  #answered(asked: RateLimitResult): void {
-    if (!isRateLimitFailure(asked) || asked.kind === 'bad') this.#noteAnswer()
-    else if (asked.kind === 'timeout') this.#noteTimeout()
-    if (isRateLimitFailure(asked) && asked.kind !== 'cancelled') this.#logFailures(asked.reason)
+  #onResult(result: RateLimitResult): void {
+    if (!isRateLimitFailure(result) || result.kind === 'invalid') this.#noteResponse()
+    else if (result.kind === 'timeout') this.#noteTimeout()
+    if (isRateLimitFailure(result) && result.kind !== 'cancelled') this.#logFailures(result.reason)
   }
 
-  #cancelMode(): RateLimitCancelMode {
+  #chooseCancelMode(): RateLimitCancelMode {
     const now = this.#clock.now()
-    const more = ((now - this.#resetsAt) / 1_000) * RESETS_PER_SECOND
-    this.#resetsAt = now
-    this.#resets = Math.min(MAX_RESETS, this.#resets + more)
-    if (this.#resets < 1) return 'forget'
-    this.#resets--
+    const refill = ((now - this.#resetsUpdatedAt) / 1_000) * RESETS_PER_SECOND
+    this.#resetsUpdatedAt = now
+    this.#resetsLeft = Math.min(MAX_RESETS, this.#resetsLeft + refill)
+    if (this.#resetsLeft < 1) return 'forget'
+    this.#resetsLeft--
     return 'reset'
   }
 
-  #noteAnswer(): void {
+  #noteResponse(): void {
     this.#silentSince = -1
     this.#cooldownMs = MIN_COOLDOWN_MS
-    if (this.#state === 'dialling') this.#move('open')
+    if (this.#state === 'connecting') this.#move('open')
   }
 
   #noteTimeout(): void {
     const now = this.#clock.now()
     if (this.#silentSince < 0) this.#silentSince = now
     else if (now - this.#silentSince >= MAX_SILENCE_MS && this.#session !== null)
-      this.#drop(this.#session, 'no answers')
+      this.#drop(this.#session, 'no responses')
   }
 
-  /** What calls are sent on, or why there is nothing. */
+  /** Returns the session for new calls, or why there is none. */
   #currentSession(): ClientHttp2Session | string {
     const session = this.#session
     if (session !== null && !session.closed && !session.destroyed) return session
-    // It is over, and we are about to hear of it.
-    if (session !== null) this.#sessionLost(session, 'connection closed')
-    if (this.#state === 'resting' && this.#clock.now() < this.#cooldownUntil) return this.#reason
-    this.#move('dialling')
+    // The session has ended, but its close event has not been emitted yet.
+    if (session !== null) this.#onSessionLost(session, 'connection closed')
+    if (this.#state === 'cooldown' && this.#clock.now() < this.#cooldownUntil)
+      return this.#cooldownReason
+    this.#move('connecting')
     this.#silentSince = -1
-    this.#session = this.#dial()
+    this.#session = this.#connectSession()
     return this.#session
   }
 
-  #dial(): ClientHttp2Session {
+  #connectSession(): ClientHttp2Session {
     const options = { ...this.#connect, ...TCP_OPTIONS }
     const session = connect(`http://${this.#authority}`, {
       createConnection: () => connectSocket(options),
       settings: { enablePush: false },
     })
-    const timer = setTimeout(() => this.#drop(session, 'no connection in time'), DIAL_TIMEOUT_MS)
+    const timer = setTimeout(() => this.#drop(session, 'connect timeout'), CONNECT_TIMEOUT_MS)
     session.once('connect', () => clearTimeout(timer))
-    // An error is its end, and tells why.
-    session.on('error', (error) => this.#sessionLost(session, errorCodeOf(error)))
-    // Calls it has still end there; new ones want another.
-    session.on('goaway', () => this.#sessionLost(session, 'sent away'))
+    // An error ends the session; the close event after it has no reason.
+    session.on('error', (error) => this.#onSessionLost(session, errorCodeOf(error)))
+    // Running calls complete on this session; new ones need another.
+    session.on('goaway', () => this.#onSessionLost(session, 'GOAWAY received'))
     session.once('close', () => {
       clearTimeout(timer)
-      this.#sessionLost(session, 'connection closed')
+      this.#onSessionLost(session, 'connection closed')
     })
     return session
   }
 
-  #sessionLost(session: ClientHttp2Session, reason: string): void {
+  #onSessionLost(session: ClientHttp2Session, reason: string): void {
     if (this.#session !== session) return
     this.#session = null
-    // One that was of use may have been closed for its age.
+    // A working connection may have been closed because of its age, so there is no cooldown.
     if (this.#state === 'open') this.#move('idle')
     else this.#startCooldown(reason)
   }
@@ -232,14 +231,14 @@ export class RateLimitService {
   }
 
   #startCooldown(reason: string): void {
-    this.#move('resting')
-    this.#reason = reason
+    this.#move('cooldown')
+    this.#cooldownReason = reason
     this.#cooldownUntil = this.#clock.now() + this.#cooldownMs
     this.#cooldownMs = Math.min(MAX_COOLDOWN_MS, this.#cooldownMs * 2)
   }
 
-  /** A connection without a stream is kept, or not. */
-  #release(): void {
+  /** Closes a connection without streams after `close` was called. */
+  #closeIfUnused(): void {
     if (this.#whenUnused === 'keep' || this.#streams > 0 || this.#session === null) return
     const session = this.#session
     this.#session = null
@@ -247,7 +246,7 @@ export class RateLimitService {
     session.destroy()
   }
 
-  /** A service that is down fails every request: it is said once in a while, with their number. */
+  /** A service that is down fails every request, so failures are logged at intervals with their number. */
   #logFailures(reason: string): void {
     this.#failures++
     const now = this.#clock.now()
@@ -267,14 +266,14 @@ export class RateLimitService {
   #move(state: RateLimitServiceState): void {
     assert(
       RATE_LIMIT_SERVICE_TRANSITIONS[this.#state].includes(state),
-      `a service never goes from ${this.#state} to ${state}`,
+      `invalid transition of a rate limit service from ${this.#state} to ${state}`,
     )
     this.#state = state
   }
 }
 
 function createUnsentFailure(reason: string): RateLimitFailure {
-  return { kind: 'unasked', reason }
+  return { kind: 'unsent', reason }
 }
 
 function errorCodeOf(error: unknown): string {
@@ -287,11 +286,10 @@ function endpointLabelOf(endpoint: EndpointAddress): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-// Every rate limit service in use: policies that name the same one share its connection.
-
+/** All rate limit services in use; policies with the same service share its connection. */
 export class RateLimitServices {
   readonly #log: Log
-  /** Also of those that were forgotten. */
+  /** Also counts the streams of removed services. */
   readonly #pending = new PendingCounter()
   readonly #services = new Map<string, RateLimitService>()
 
@@ -300,11 +298,11 @@ export class RateLimitServices {
   }
 
   serviceFor(endpoint: EndpointAddress): RateLimitService {
-    const fresh = new RateLimitService(endpoint, this.#log, performance, this.#pending)
-    const known = this.#services.get(fresh.label)
+    const created = new RateLimitService(endpoint, this.#log, performance, this.#pending)
+    const known = this.#services.get(created.label)
     if (known !== undefined) return known
-    this.#services.set(fresh.label, fresh)
-    return fresh
+    this.#services.set(created.label, created)
+    return created
   }
 
   get decisions(): (readonly [MetricLabels, DecisionCounts])[] {
@@ -314,7 +312,7 @@ export class RateLimitServices {
     ])
   }
 
-  /** Forgets all but these; requests under way can still ask the others. */
+  /** Removes all other services; running requests can still use them. */
   retain(services: ReadonlySet<RateLimitService>): void {
     for (const [label, service] of this.#services) {
       if (services.has(service)) continue
@@ -323,7 +321,7 @@ export class RateLimitServices {
     }
   }
 
-  /** Everything that was to be told has been: no call is under way. */
+  /** Resolves when no call is in progress. */
   whenIdle(): Promise<void> {
     return this.#pending.whenIdle()
   }
@@ -333,66 +331,64 @@ export class RateLimitServices {
   }
 }
 
-// What one request has to ask a rate limit service, over one stream or, when that was not looked at, another.
+const MAX_ATTEMPTS = 2
 
-const MAX_TRIES = 2
-
-/** A question on its way. */
 interface PendingRateLimitQuery extends CancellableCall {
   /** Never rejects. */
   readonly answer: Promise<RateLimitResult>
 }
 
 interface RateLimitQueryOwner {
-  /** Puts it on a stream, or says why not. */
-  send(question: RateLimitQuery): RateLimitCall | RateLimitFailure
-  /** How one leaves that is not waited for any more. */
+  /** Sends the query on a stream, or returns why not. */
+  send(query: RateLimitQuery): RateLimitCall | RateLimitFailure
+  /** Returns how a call is cancelled. */
   cancelMode(): RateLimitCancelMode
-  /** A stream of it is gone. */
+  /** A stream of the query is closed. */
   closed(): void
-  /** It is over; whoever waits for the answer hears of it after this. */
-  answered(asked: RateLimitResult): void
+  /** The query has a result; called before the result is delivered. */
+  answered(result: RateLimitResult): void
 }
 
+/** One query to a rate limit service; a stream that the service refused is retried once. */
 class RateLimitQuery implements PendingRateLimitQuery, RateLimitCallOwner {
   readonly bytes: Buffer
-  /** On the clock of its home. */
+  /** A time of the service's clock. */
   readonly deadline: number
   readonly answer: Promise<RateLimitResult>
-  readonly #queryOwner: RateLimitQueryOwner
-  readonly #resolve: (asked: RateLimitResult) => void
+  readonly #owner: RateLimitQueryOwner
+  readonly #resolve: (result: RateLimitResult) => void
   #call: RateLimitCall | null = null
-  #triesLeft = MAX_TRIES
+  #attemptsLeft = MAX_ATTEMPTS
 
-  constructor(home: RateLimitQueryOwner, bytes: Buffer, by: number) {
-    this.#queryOwner = home
+  constructor(owner: RateLimitQueryOwner, bytes: Buffer, deadline: number) {
+    this.#owner = owner
     this.bytes = bytes
-    this.deadline = by
-    let resolve!: (asked: RateLimitResult) => void
+    this.deadline = deadline
+    let resolve!: (result: RateLimitResult) => void
     this.answer = new Promise((resolved) => (resolve = resolved))
     this.#resolve = resolve
   }
 
   send(): void {
-    this.#triesLeft--
-    const sent = this.#queryOwner.send(this)
+    this.#attemptsLeft--
+    const sent = this.#owner.send(this)
     if (sent instanceof RateLimitCall) this.#call = sent
     else this.done(sent)
   }
 
-  done(asked: RateLimitResult): void {
+  done(result: RateLimitResult): void {
     this.#call = null
-    const isRefused = isRateLimitFailure(asked) && asked.kind === 'refused'
-    if (isRefused && this.#triesLeft > 0) return this.send()
-    this.#queryOwner.answered(asked)
-    this.#resolve(asked)
+    const isRefused = isRateLimitFailure(result) && result.kind === 'refused'
+    if (isRefused && this.#attemptsLeft > 0) return this.send()
+    this.#owner.answered(result)
+    this.#resolve(result)
   }
 
   closed(): void {
-    this.#queryOwner.closed()
+    this.#owner.closed()
   }
 
   cancel(): void {
-    this.#call?.cancel(this.#queryOwner.cancelMode())
+    this.#call?.cancel(this.#owner.cancelMode())
   }
 }

@@ -1,5 +1,5 @@
-// remoteRateLimit: limits counted by a service that speaks the Envoy rate limit protocol, for all replicas together.
-// Requests are asked about before a body is looked at, tokens when as much of it is known as descriptors need.
+// The remoteRateLimit policy: limits counted for all replicas by a service with the Envoy rate limit protocol. Request
+// limits are checked before the body is read, token limits when the values for their descriptors are known.
 
 import { isUtf8 } from 'node:buffer'
 import { sanitizeTokenCount } from '../../config/limit-status.ts'
@@ -38,19 +38,24 @@ import type {
 import { RATE_LIMIT_TIMEOUT_MS } from './rate-limit-service.ts'
 import type { RateLimitService } from './rate-limit-service.ts'
 
-/** Needed also where only tokens are limited, for what the service says on answers. */
+/** Also needed when only tokens are limited: it adds the service's headers to responses. */
 export function createRemoteRateLimitPolicy(
   config: RemoteLimitConfig,
   service: RateLimitService,
   log: Log,
 ): Policy {
-  const counting = config.descriptors.filter(({ counts }) => counts === 'requests')
+  const requestDescriptors = config.descriptors.filter(({ counts }) => counts === 'requests')
   return {
     kind: 'remoteRateLimit',
     request(exchange) {
-      const descriptors = evaluateDescriptors(counting, exchange, log, evaluateRequestDescriptor)
+      const descriptors = evaluateDescriptors(
+        requestDescriptors,
+        exchange,
+        log,
+        evaluateRequestDescriptor,
+      )
       if (descriptors.length === 0) {
-        exchange.trace?.skipPolicy('no descriptor of requests applies')
+        exchange.trace?.skipPolicy('no request descriptor applies')
         return undefined
       }
       return checkRemoteLimit(exchange, { config, counts: 'requests', service, descriptors })
@@ -60,23 +65,23 @@ export function createRemoteRateLimitPolicy(
 }
 
 /**
- * At admission each counter is charged `TAKEN` and no estimate: the protocol has no way to give back what a request did not
- * use. With nothing left the service says no; the request that goes beyond the budget passes, and the next does not.
+ * At admission each counter is charged `ADMISSION_HITS` and no estimate, because the protocol has no refund. The service
+ * denies when nothing is left: the request that overshoots the budget passes, and the next does not.
  */
 export function createRemoteTokenLimitPolicy(
   config: RemoteLimitConfig,
   service: RateLimitService,
   log: Log,
 ): TokenLimitPolicy {
-  const counting = config.descriptors.filter(({ counts }) => counts === 'tokens')
+  const tokenDescriptors = config.descriptors.filter(({ counts }) => counts === 'tokens')
   return {
     kind: 'tokenLimit',
     admit(exchange) {
-      const counters = evaluateDescriptors(counting, exchange, log, evaluateCounter)
+      const counters = evaluateDescriptors(tokenDescriptors, exchange, log, evaluateCounter)
       if (counters.length === 0) return undefined
       const descriptors = counters.map(createAdmissionDescriptor)
-      const matter = { config, counts: 'tokens', service, descriptors } as const
-      return checkRemoteLimit(exchange, matter, (taken) => {
+      const check = { config, counts: 'tokens', service, descriptors } as const
+      return checkRemoteLimit(exchange, check, (taken) => {
         const charge = new RemoteCharge(service, exchange, {
           domain: config.domain,
           counters,
@@ -88,30 +93,25 @@ export function createRemoteTokenLimitPolicy(
   }
 }
 
-/** Descriptors without a value do not apply; others do all the same. */
-function evaluateDescriptors<Made>(
+/** Descriptors whose expressions have no value do not apply; the others do. */
+function evaluateDescriptors<Result>(
   descriptors: readonly RemoteDescriptor[],
   exchange: Exchange,
   log: Log,
-  make: (descriptor: RemoteDescriptor, view: ExpressionView) => Made | null,
-): Made[] {
+  evaluate: (descriptor: RemoteDescriptor, view: ExpressionView) => Result | null,
+): Result[] {
   if (descriptors.length === 0) return []
   const view = new ExpressionView(exchange, exchange.facts ?? undefined)
-  const found: Made[] = []
+  const results: Result[] = []
   for (const descriptor of descriptors) {
-    const made = make(descriptor, view)
-    if (made !== null) found.push(made)
-    else if (log.allows('debug', 'limits'))
-      log.write('debug', 'limits', 'descriptor without a value', [
-        'entries',
-        entryNamesOf(descriptor),
-      ])
+    const result = evaluate(descriptor, view)
+    if (result !== null) results.push(result)
+    else if (log.allows('debug', 'limits')) {
+      const entries = descriptor.entries.map(({ key }) => key).join(',')
+      log.write('debug', 'limits', 'descriptor has no value', ['entries', entries])
+    }
   }
-  return found
-}
-
-function entryNamesOf({ entries }: RemoteDescriptor): string {
-  return entries.map(({ key }) => key).join(',')
+  return results
 }
 
 interface RemoteLimitCheck {
@@ -121,7 +121,7 @@ interface RemoteLimitCheck {
   readonly descriptors: readonly RateLimitDescriptor[]
 }
 
-/** `pass` hears whether something was taken: a service that does not answer may be done without. */
+/** Calls `pass` when the request may pass, with whether the service counted it: in `failOpen` mode it may not have. */
 async function checkRemoteLimit(
   exchange: Exchange,
   { config, counts, service, descriptors }: RemoteLimitCheck,
@@ -129,16 +129,16 @@ async function checkRemoteLimit(
 ): Promise<Reply | undefined> {
   const { domain, failureMode, timeout } = config
   const ms = timeout ?? RATE_LIMIT_TIMEOUT_MS
-  // What was let pass as free may be charged when its answer tells of a cost; nobody waits for it then.
+  // A request admitted as free may be charged after its response was sent; then the client does not wait for this.
   const isLate = exchange.isAnswered
   const request = { domain, descriptors }
-  const asked = isLate
+  const result = isLate
     ? await service.query(request, ms).answer
     : await queryForExchange(exchange, service, request, ms)
-  // The client may have left in the meantime, or was told that it took too long.
+  // The client may have closed the connection in the meantime, or received a timeout response.
   if (exchange.isAnswered && !isLate) return undefined
-  if (exchange.trace !== null) traceRemoteDecisions(exchange.trace, config, counts, asked)
-  if (isRateLimitFailure(asked)) {
+  if (exchange.trace !== null) traceRemoteDecisions(exchange.trace, config, counts, result)
+  if (isRateLimitFailure(result)) {
     service.decisions.failed++
     if (failureMode === 'failClosed') {
       exchange.enforcement.refusalReason = 'rate_limit_unavailable'
@@ -147,52 +147,50 @@ async function checkRemoteLimit(
     pass('nothing')
     return undefined
   }
-  service.decisions[asked.code === 'over' ? 'deny' : 'allow']++
-  if (asked.code === 'over') return createServiceRefusal(exchange, asked)
-  applyServiceHeaders(exchange, asked)
+  service.decisions[result.code === 'over' ? 'deny' : 'allow']++
+  if (result.code === 'over') return createServiceRefusal(exchange, result)
+  applyServiceHeaders(exchange, result)
   pass('something')
   return undefined
 }
 
-/** What the service decided, descriptor by descriptor, for whoever watches. */
+/** Records the decision of the service for each descriptor in the trace. */
 function traceRemoteDecisions(
   trace: Trace,
   { domain: rule, failureMode }: RemoteLimitConfig,
   counts: RemoteDescriptor['counts'],
-  asked: RateLimitResult,
+  result: RateLimitResult,
 ): void {
-  const about = { type: 'rateLimit', rule, counts, bucket: null } as const
-  if (isRateLimitFailure(asked)) {
+  const common = { type: 'rateLimit', rule, counts, bucket: null } as const
+  if (isRateLimitFailure(result)) {
     const decision = failureMode === 'failOpen' ? 'allow' : 'deny'
-    const nothing = { limit: null, remaining: null, reset: null }
-    trace.emit({ ...about, decision, ...nothing, error: asked.reason }, { severity: 'error' })
+    const unknown = { limit: null, remaining: null, reset: null }
+    trace.emit({ ...common, decision, ...unknown, error: result.reason }, { severity: 'error' })
     return
   }
-  for (const { code, limit, remaining, reset } of asked.statuses) {
+  for (const { code, limit, remaining, reset } of result.statuses) {
     const decision = code === 'over' ? 'deny' : 'allow'
     const severity = code === 'over' ? 'error' : 'success'
-    trace.emit({ ...about, decision, limit, remaining, reset, error: null }, { severity })
+    trace.emit({ ...common, decision, limit, remaining, reset, error: null }, { severity })
   }
 }
 
-// What a rate limit service has to say on heads: fields for the request, and for the answer whoever makes it.
-
-/** Of those a service sends at a time. */
+/** Bounds on the headers of one service response. */
 const MAX_HEADERS = 32
 const MAX_SERVICE_HEADER_LENGTH = 8_192
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-/** No control characters but tabs: least of all the ends of lines. */
-const VALUE = /^[\t -~\x80-\xff]*$/
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+/** No control characters except tabs: a line break would allow header injection. */
+const HEADER_VALUE = /^[\t -~\x80-\xff]*$/
 
-/** Requests may pass, with what the service adds to them. */
+/** Adds the service's headers to a request that passes, and remembers those for the response. */
 function applyServiceHeaders(exchange: Exchange, answer: RateLimitResponse): void {
   recordTightestStatus(exchange, answer.statuses)
   replaceHeaders(exchange.request, selectSafeHeaders(answer.requestHeaders))
   rememberResponseHeaders(exchange, selectSafeHeaders(answer.responseHeaders))
 }
 
-/** The 429 of a service that says no, in its words if it has any. */
+/** Creates the 429 of a request that the service denies, with the service's body if there is one. */
 function createServiceRefusal(exchange: Exchange, answer: RateLimitResponse): Reply {
   exchange.enforcement.refusalReason = 'rate_limit'
   const over = answer.statuses.filter(({ code }) => code === 'over')
@@ -206,7 +204,7 @@ function createServiceRefusal(exchange: Exchange, answer: RateLimitResponse): Re
   return reply
 }
 
-/** On the way out: what is left, unless the service has its own words for it. */
+/** Adds the rate limit headers to the response; the service's own headers replace them. */
 function addServiceHeaders(exchange: Exchange, head: HeaderFields): void {
   addRateLimitHeaders(exchange, head)
   replaceHeaders(head, exchange.enforcement.rateLimitHeaders)
@@ -219,13 +217,14 @@ function recordTightestStatus(exchange: Exchange, statuses: readonly DescriptorS
 }
 
 function findTightestStatus(statuses: readonly DescriptorStatus[]): Allowance | null {
-  let met: Allowance | null = null
+  let tightest: Allowance | null = null
   for (const { limit, remaining, reset } of statuses)
-    if (limit !== null) met = pickTighterAllowance(met, { limit, remaining, reset: reset ?? 0 })
-  return met
+    if (limit !== null)
+      tightest = pickTighterAllowance(tightest, { limit, remaining, reset: reset ?? 0 })
+  return tightest
 }
 
-/** In lower case, without those that would break a head, frame it anew or speak for its connection. */
+/** Returns the headers in lower case, without malformed ones and those for framing or the connection. */
 function selectSafeHeaders(headers: readonly RateLimitHeader[]): RateLimitHeader[] {
   return headers
     .slice(0, MAX_HEADERS)
@@ -234,15 +233,16 @@ function selectSafeHeaders(headers: readonly RateLimitHeader[]): RateLimitHeader
       value.replace(/^[\t ]+|[\t ]+$/g, ''),
     ])
     .filter(
-      ([name, value]) => NAME.test(name) && !isForbiddenTrailer(name) && isLegalHeaderValue(value),
+      ([name, value]) =>
+        HEADER_NAME.test(name) && !isForbiddenTrailer(name) && isLegalHeaderValue(value),
     )
 }
 
 function isLegalHeaderValue(value: string): boolean {
-  return value.length <= MAX_SERVICE_HEADER_LENGTH && VALUE.test(value)
+  return value.length <= MAX_SERVICE_HEADER_LENGTH && HEADER_VALUE.test(value)
 }
 
-/** A later word on a field is the one that counts. */
+/** A later value of a header replaces an earlier one. */
 function rememberResponseHeaders(exchange: Exchange, headers: readonly RateLimitHeader[]): void {
   if (headers.length === 0) return
   const names = new Set(headers.map(([name]) => name))
@@ -250,27 +250,25 @@ function rememberResponseHeaders(exchange: Exchange, headers: readonly RateLimit
   exchange.enforcement.rateLimitHeaders = [...others, ...headers]
 }
 
-/** In place of what was there: a client must not have a say in what the service tells. */
+/** Replaces existing headers: a client must not be able to set the service's headers. */
 function replaceHeaders(fields: HeaderFields, headers: readonly RateLimitHeader[]): void {
   for (const [name] of headers) fields.remove(name)
   for (const [name, value] of headers) fields.add(name, value)
 }
 
-// What a rate limit service is asked about one exchange: descriptors of the configuration with their expressions evaluated.
-
-/** Longer values are cut, not left out: nobody gets past a limit by the length of a name. */
+/** Longer values are truncated, not omitted: a long value must not bypass a limit. */
 const MAX_DESCRIPTOR_VALUE_LENGTH = 4_096
 
 const MAX_UINT32 = 2 ** 32 - 1
 
-/** A descriptor but for what is added to it. */
+/** An evaluated descriptor without its number of hits. */
 interface RateLimitCounter {
   readonly entries: readonly DescriptorEntry[]
   readonly limit: LimitOverride | null
   readonly cost: Expression | null
 }
 
-/** null when one of its expressions has no value: then it does not apply. */
+/** Returns null when one of the expressions has no value: then the descriptor does not apply. */
 function evaluateCounter(config: RemoteDescriptor, view: ExpressionView): RateLimitCounter | null {
   const entries: DescriptorEntry[] = []
   for (const { key, value } of config.entries) {
@@ -284,7 +282,7 @@ function evaluateCounter(config: RemoteDescriptor, view: ExpressionView): RateLi
   return limit === null ? null : { entries, limit, cost }
 }
 
-/** For one that counts requests; without a cost the service adds 1. */
+/** Evaluates a descriptor that counts requests; without a cost the service adds 1. */
 function evaluateRequestDescriptor(
   config: RemoteDescriptor,
   view: ExpressionView,
@@ -297,51 +295,46 @@ function evaluateRequestDescriptor(
   return hits === null ? null : { entries, limit, hits }
 }
 
-/** A whole number, at least 0; a part of one counts as one. null for all else. */
+/** Returns a cost of at least 0, rounded up to an integer; null for all other values. */
 function evaluateCost(expression: Expression, view: ExpressionView): number | null {
   const text = expression.evaluateText(view)
   const cost = text === null || text === '' ? NaN : Number(text)
   return cost >= 0 ? Math.min(Math.ceil(cost), MAX_UINT32) : null
 }
 
-/** What headers say comes as the bytes they were sent in, one character each. Where these are UTF-8 they are read so. */
+/** Header values are latin1 text, one character per byte; if these bytes are UTF-8, decodes them as such. */
 function decodeUtf8Value(text: string): string {
   if (!/[\x80-\xff]/.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')
   return bytes.toString('latin1') === text && isUtf8(bytes) ? bytes.toString() : text
 }
 
-/** `{"unit": "minute", "requestsPerUnit": 100}`. */
+/** The expression returns `{"unit": "minute", "requestsPerUnit": 100}`. */
 function evaluateOverride(expression: Expression, view: ExpressionView): LimitOverride | null {
   const result = expression.evaluate(view)
   if ('fault' in result) return null
-  const written: unknown = JSON.parse(celToJson(result.value))
-  if (typeof written !== 'object' || written === null) return null
+  const override: unknown = JSON.parse(celToJson(result.value))
+  if (typeof override !== 'object' || override === null) return null
   const {
     unit,
     requestsPerUnit,
     requests_per_unit: amount = requestsPerUnit,
-  } = written as {
+  } = override as {
     unit?: unknown
     requestsPerUnit?: unknown
     requests_per_unit?: unknown
   }
-  const word = typeof unit === 'string' ? unit.toLowerCase() : ''
-  if (!isRateLimitUnit(word) || typeof amount !== 'number' || !Number.isInteger(amount)) return null
-  return amount >= 0 && amount <= MAX_UINT32 ? { amount, unit: word } : null
+  const unitName = typeof unit === 'string' ? unit.toLowerCase() : ''
+  if (!isRateLimitUnit(unitName) || typeof amount !== 'number' || !Number.isInteger(amount))
+    return null
+  return amount >= 0 && amount <= MAX_UINT32 ? { amount, unit: unitName } : null
 }
 
-// LLM tokens that a rate limit service counts: what a request cost beyond what was taken from it at admission is told to the
-// service when it is known. That call lands in the window of its own time, as the protocol knows no other.
-
-/** Nobody waits for it. */
+/** Longer than the timeout of an admission, because no client waits for it. */
 const SETTLE_TIMEOUT_MS = 5_000
 
-/** Of each counter: as much as any request costs, so that a service with nothing left says no. */
+/** Hits of each counter at admission: the minimum cost of a request, so that a service with nothing left denies. */
 const ADMISSION_HITS = 1
-
-/** Services count in 32 bits. */
-const MAX_HITS = 2 ** 32 - 1
 
 type AdmissionTaken = 'something' | 'nothing'
 
@@ -351,7 +344,7 @@ interface RemoteChargeContext {
   readonly taken: AdmissionTaken
 }
 
-/** What has a cost of its own may count something else than tokens: it is just looked at. */
+/** A descriptor with its own cost may count something other than tokens, so it is only checked. */
 function createAdmissionDescriptor({
   entries,
   limit,
@@ -360,6 +353,10 @@ function createAdmissionDescriptor({
   return { entries, limit, hits: cost === null ? ADMISSION_HITS : 0 }
 }
 
+/**
+ * Reports the token cost of a request beyond its admission hits to the service. The service counts it in the window of
+ * this call, because the protocol cannot name an earlier one.
+ */
 class RemoteCharge implements Charge {
   readonly #service: RateLimitService
   readonly #exchange: Exchange
@@ -372,22 +369,22 @@ class RemoteCharge implements Charge {
     this.#charged = charged
   }
 
-  /** Estimates are not told to the service. */
+  /** Estimates are not reported, because the protocol has no refund. */
   raise(): void {}
 
   settle({ input, output }: TokenCost): void {
     if (this.#state === 'settled') return
     this.#state = 'settled'
-    const total = Math.min(sanitizeTokenCount(input) + sanitizeTokenCount(output), MAX_HITS)
-    // What reached no provider costs nothing; but the protocol has no way to give back what was taken.
+    const total = Math.min(sanitizeTokenCount(input) + sanitizeTokenCount(output), MAX_UINT32)
+    // A request that reached no provider costs nothing, but its admission hits cannot be refunded.
     if (total === 0) return
     const { domain, counters } = this.#charged
-    const descriptors = counters.flatMap((counter) => this.#rest(counter, total))
-    // Whatever it answers, this request is over; the service itself tells of failures.
+    const descriptors = counters.flatMap((counter) => this.#settlementOf(counter, total))
+    // The result is ignored: the request has ended, and the service client logs failures.
     if (descriptors.length > 0) this.#service.query({ domain, descriptors }, SETTLE_TIMEOUT_MS)
   }
 
-  #rest({ entries, limit, cost }: RateLimitCounter, total: number): RateLimitDescriptor[] {
+  #settlementOf({ entries, limit, cost }: RateLimitCounter, total: number): RateLimitDescriptor[] {
     const exchange = this.#exchange
     const hits =
       cost === null
@@ -397,24 +394,23 @@ class RemoteCharge implements Charge {
   }
 }
 
-// An exchange that waits for a rate limit service; if its client leaves, or is told that it took too long, so does the call.
-
+/** Cancels the query when the client closes the connection or the request times out. */
 async function queryForExchange(
   exchange: Exchange,
   service: RateLimitService,
   request: RateLimitRequest,
   ms: number,
 ): Promise<RateLimitResult> {
-  const asking = service.query(request, ms)
+  const query = service.query(request, ms)
   const outer = exchange.pendingCall
   const call: CancellableCall = {
     cancel() {
-      asking.cancel()
+      query.cancel()
       outer?.cancel()
     },
   }
   exchange.pendingCall = call
-  const asked = await asking.answer
+  const result = await query.answer
   if (exchange.pendingCall === call) exchange.pendingCall = outer
-  return asked
+  return result
 }

@@ -1,5 +1,5 @@
-// rateLimit.local where several workers serve: the rules are those of `local-limits.ts` and `local-limits.ts`, but the buckets
-// are with one owner, who is asked once for all limits of a request.
+// The rateLimit.local policy with several workers: the same rules as in `local-limits.ts`, but the buckets are in the
+// limit owner process, which is asked once for all limits of a request.
 
 import { NO_COST } from '../../core/exchange.ts'
 import type { LimitConfig } from '../../config/policy-types.ts'
@@ -14,14 +14,14 @@ import type { LimitOwnerClient } from './limit-owner-client.ts'
 
 export function createSharedRateLimitPolicy(
   rules: readonly RateLimitRule[],
-  asker: LimitOwnerClient,
+  ownerClient: LimitOwnerClient,
 ): Policy {
-  const counting = selectRulesCounting(rules, 'requests')
+  const requestRules = selectRulesCounting(rules, 'requests')
   return {
     kind: 'localRateLimit',
     request(exchange) {
-      if (counting.length > 0) return takeFromSharedLimits(exchange, counting, asker)
-      exchange.trace?.skipPolicy('it counts tokens, once they are known')
+      if (requestRules.length > 0) return takeFromSharedLimits(exchange, requestRules, ownerClient)
+      exchange.trace?.skipPolicy('limits tokens only')
       return undefined
     },
     response: addRateLimitHeaders,
@@ -30,30 +30,30 @@ export function createSharedRateLimitPolicy(
 
 export function createSharedTokenLimitPolicy(
   rules: readonly RateLimitRule[],
-  asker: LimitOwnerClient,
+  ownerClient: LimitOwnerClient,
 ): TokenLimitPolicy {
-  const counting = selectRulesCounting(rules, 'tokens')
+  const tokenRules = selectRulesCounting(rules, 'tokens')
   return {
     kind: 'tokenLimit',
-    admit: (exchange, estimate) => admitBySharedLimits(exchange, counting, asker, estimate),
+    admit: (exchange, estimate) => admitBySharedLimits(exchange, tokenRules, ownerClient, estimate),
   }
 }
 
 async function takeFromSharedLimits(
   exchange: Exchange,
-  counting: readonly RateLimitRule[],
-  asker: LimitOwnerClient,
+  rules: readonly RateLimitRule[],
+  ownerClient: LimitOwnerClient,
 ): Promise<Reply | undefined> {
-  const asked = asker.takeRequests(bucketsFor(counting, asker, exchange))
-  const { decision, left } = await awaitLimitAnswer(exchange, counting, asked)
+  const pendingAnswer = ownerClient.takeRequests(bucketsFor(rules, ownerClient, exchange))
+  const { decision, left } = await awaitLimitAnswer(exchange, rules, pendingAnswer)
   let allowance: Allowance | null = null
-  for (const [at, one] of left.entries())
-    // Whoever was asked after it has let it pass.
+  for (const [index, quota] of left.entries())
+    // The owner stops at the first limit that denies, so all limits before the last have allowed the request.
     allowance = recordLimitDecision(
       exchange,
-      counting[at]!,
-      one,
-      at < left.length - 1 ? 'allow' : decision,
+      rules[index]!,
+      quota,
+      index < left.length - 1 ? 'allow' : decision,
     )
   return allowance !== null && decision === 'deny'
     ? createLimitReply(exchange, allowance)
@@ -62,22 +62,25 @@ async function takeFromSharedLimits(
 
 async function admitBySharedLimits(
   exchange: Exchange,
-  counting: readonly RateLimitRule[],
-  asker: LimitOwnerClient,
+  rules: readonly RateLimitRule[],
+  ownerClient: LimitOwnerClient,
   estimate: number,
 ): Promise<Reply | undefined> {
-  // What was let pass as free may be charged when its answer tells of a cost.
+  // A request admitted as free may be charged after its response was sent, once the response reports a cost.
   const isLate = exchange.isAnswered
-  const [asked, charge] = asker.admitTokens(bucketsFor(counting, asker, exchange), estimate)
+  const [pendingAnswer, charge] = ownerClient.admitTokens(
+    bucketsFor(rules, ownerClient, exchange),
+    estimate,
+  )
   try {
-    const { decision, left } = await awaitLimitAnswer(exchange, counting, asked)
+    const { decision, left } = await awaitLimitAnswer(exchange, rules, pendingAnswer)
     let allowance: Allowance | null = null
-    for (const [at, one] of left.entries())
-      allowance = recordLimitDecision(exchange, counting[at]!, one, decision)
+    for (const [index, quota] of left.entries())
+      allowance = recordLimitDecision(exchange, rules[index]!, quota, decision)
     if (decision === 'deny')
       return allowance === null ? undefined : createLimitReply(exchange, allowance)
   } catch (error) {
-    // The owner may have taken it all the same.
+    // The owner may have taken the tokens although no answer arrived.
     charge.settle(NO_COST)
     throw error
   }
@@ -88,45 +91,45 @@ async function admitBySharedLimits(
 
 function selectRulesCounting(
   rules: readonly RateLimitRule[],
-  what: LimitConfig['counts'],
+  counts: LimitConfig['counts'],
 ): RateLimitRule[] {
-  // A rule that was attached twice is one limit all the same.
-  return [...new Set(rules)].filter(({ config }) => config.counts === what)
+  // A rule that is attached twice counts once.
+  return [...new Set(rules)].filter(({ config }) => config.counts === counts)
 }
 
 function bucketsFor(
   rules: readonly RateLimitRule[],
-  asker: LimitOwnerClient,
+  ownerClient: LimitOwnerClient,
   exchange: Exchange,
 ): BucketRef[] {
   return rules.map((rule) => {
     const key = rule.keyForExchange(exchange)
-    return [asker.ruleNumberOf(rule), key === null ? null : storedKeyOf(key)]
+    return [ownerClient.ruleNumberOf(rule), key === null ? null : storedKeyOf(key)]
   })
 }
 
-/** Nobody is let pass uncounted. */
+/** Throws when there is no answer: an uncounted request is never admitted. */
 async function awaitLimitAnswer(
   exchange: Exchange,
-  counting: readonly RateLimitRule[],
-  asked: Promise<LimitAnswer>,
+  rules: readonly RateLimitRule[],
+  pendingAnswer: Promise<LimitAnswer>,
 ): Promise<NonNullable<LimitAnswer>> {
   let answer: LimitAnswer = null
-  let reason = 'the owner of limits does not know it'
+  let reason = 'the limit owner could not decide'
   try {
-    answer = await asked
+    answer = await pendingAnswer
   } catch (error) {
     reason = (error as Error).message
   }
   if (answer !== null) return answer
-  for (const { config, decisions } of counting) {
+  for (const { config, decisions } of rules) {
     decisions.failed++
     exchange.trace?.recordLimitFailure(config, reason)
   }
-  throw new GatewayError('LIMITS_UNAVAILABLE', 'rate limits cannot be asked')
+  throw new GatewayError('LIMITS_UNAVAILABLE', 'rate limits are unavailable')
 }
 
-/** Gives the tightest budget so far. */
+/** Returns the tightest allowance so far. */
 function recordLimitDecision(
   exchange: Exchange,
   { config, decisions }: RateLimitRule,

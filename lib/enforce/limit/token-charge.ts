@@ -1,5 +1,5 @@
-// Tokens one request has taken from a bucket before it is known how many it needs, and what becomes of them.
-// It starts with none: the estimate is the first raise.
+// The tokens that one request has taken from a bucket before its real usage is known. A charge starts at zero: the
+// estimate is the first raise, and `settle` corrects it.
 
 import type { Charge, TokenCost } from '../../core/types.ts'
 import type { Bucket } from './bucket.ts'
@@ -11,9 +11,9 @@ export class TokenCharge implements Charge {
   readonly #now: MillisecondClock
   #state: 'open' | 'settled' = 'open'
   #taken = 0
-  /** As much of it as may go back: a refund belongs to the window it was taken in. */
+  /** The refundable part: tokens can only be returned in the window in which they were taken. */
   #returnable = 0
-  /** The last in which anything was taken. */
+  /** The last window in which tokens were taken. */
   #window = -1
 
   constructor(bucket: Bucket, now: MillisecondClock) {

@@ -1,4 +1,5 @@
-// Discovery documents of identity providers: kept for a minute, and for longer while a provider is down.
+// Discovery documents of identity providers: fetched, cached for a minute (longer while a provider is down), and checked
+// before they are served to clients.
 
 import { LRUMapWithDelete } from 'mnemonist'
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
@@ -12,11 +13,11 @@ import type { IdentityProvider, ProviderMetadata } from './providers.ts'
 import { formatUrlForLog } from './shown-url.ts'
 
 const FRESH_MS = 60_000
-/** How old a document may be that is served because no newer one can be had. */
+/** Maximum age of a document that is served while no newer one can be fetched. */
 const STALE_MS = 3_600_000
-/** After a failure nobody asks again for so long: as long as a provider that hangs has kept somebody waiting. */
+/** Time to the next fetch after a failure: as long as a request waits for a provider that hangs. */
 const RETRY_MS = 5_000
-/** More than any configuration has; a document that was dropped is fetched again. */
+/** More than any configuration has; a document that was evicted is fetched again. */
 const MAX_DOCUMENTS = 256
 
 interface CachedDocument {
@@ -31,7 +32,7 @@ export class DiscoveryDocuments {
   readonly #log: Log
   readonly #fetch: FetchDocument
   readonly #clock: KeySourceClock
-  readonly #kept = new LRUMapWithDelete<string, CachedDocument>(MAX_DOCUMENTS)
+  readonly #cache = new LRUMapWithDelete<string, CachedDocument>(MAX_DOCUMENTS)
 
   constructor(log: Log, fetch: FetchDocument, clock: KeySourceClock = performance) {
     this.#log = log
@@ -39,12 +40,12 @@ export class DiscoveryDocuments {
     this.#clock = clock
   }
 
-  /** The first of these documents that is there; a text says why none is. */
+  /** Returns the first of these documents that exists, or a text that says why there is none. */
   async findFirst(urls: readonly string[]): Promise<ProviderMetadata | string> {
     let reason = ''
-    // Where it was before it is asked for first, so that a place without one is not tried again and again.
-    for (const url of new Set([...urls.filter((one) => this.#has(one)), ...urls])) {
-      // A host that does not answer is waited for once, not once for each of its documents.
+    // URLs with a cached document come first, so that a URL without one is not tried again and again.
+    for (const url of new Set([...urls.filter((url) => this.#has(url)), ...urls])) {
+      // A host that does not respond is waited for once, not once for each of its documents.
       if (reason === describeTimeout(url)) continue
       const found = await this.#get(url)
       if (typeof found !== 'string') return found
@@ -54,87 +55,85 @@ export class DiscoveryDocuments {
   }
 
   async #get(url: string): Promise<ProviderMetadata | string> {
-    const kept = this.#entry(url)
-    const age = (): number => this.#clock.now() - kept.fetchedAt
-    if (kept.document !== null && age() < FRESH_MS) return kept.document
-    // An old one serves while the new one is on its way.
-    const wait = this.#renew(url, kept)
-    if (kept.document === null || age() >= STALE_MS) await wait
-    return kept.document !== null && age() < STALE_MS ? kept.document : kept.reason
+    const cached = this.#entry(url)
+    const age = (): number => this.#clock.now() - cached.fetchedAt
+    if (cached.document !== null && age() < FRESH_MS) return cached.document
+    // A stale document is served while a new one is fetched.
+    const renewal = this.#renew(url, cached)
+    if (cached.document === null || age() >= STALE_MS) await renewal
+    return cached.document !== null && age() < STALE_MS ? cached.document : cached.reason
   }
 
   #has(url: string): boolean {
-    const kept = this.#kept.peek(url)
-    return kept?.document != null && this.#clock.now() - kept.fetchedAt < STALE_MS
+    const cached = this.#cache.peek(url)
+    return cached?.document != null && this.#clock.now() - cached.fetchedAt < STALE_MS
   }
 
   #entry(url: string): CachedDocument {
-    let kept = this.#kept.get(url)
-    if (kept === undefined) {
-      kept = { document: null, fetchedAt: 0, failedAt: -Infinity, reason: '', fetching: null }
-      this.#kept.set(url, kept)
+    let cached = this.#cache.get(url)
+    if (cached === undefined) {
+      cached = { document: null, fetchedAt: 0, failedAt: -Infinity, reason: '', fetching: null }
+      this.#cache.set(url, cached)
     }
-    return kept
+    return cached
   }
 
   /** One fetch at a time; never throws. */
-  #renew(url: string, kept: CachedDocument): Promise<void> {
-    if (kept.fetching === null && this.#clock.now() - kept.failedAt < RETRY_MS)
+  #renew(url: string, cached: CachedDocument): Promise<void> {
+    if (cached.fetching === null && this.#clock.now() - cached.failedAt < RETRY_MS)
       return Promise.resolve()
-    kept.fetching ??= this.#fetchInto(url, kept).finally(() => (kept.fetching = null))
-    return kept.fetching
+    cached.fetching ??= this.#fetchInto(url, cached).finally(() => (cached.fetching = null))
+    return cached.fetching
   }
 
-  async #fetchInto(url: string, kept: CachedDocument): Promise<void> {
-    const found = await this.#fetchDocument(url, kept.reason)
+  async #fetchInto(url: string, cached: CachedDocument): Promise<void> {
+    const found = await this.#fetchDocument(url, cached.reason)
     if (typeof found === 'string') {
-      kept.failedAt = this.#clock.now()
-      kept.reason = found
+      cached.failedAt = this.#clock.now()
+      cached.reason = found
     } else {
-      kept.document = found
-      kept.fetchedAt = this.#clock.now()
-      kept.reason = ''
+      cached.document = found
+      cached.fetchedAt = this.#clock.now()
+      cached.reason = ''
     }
   }
 
-  /** The document, or why there is none; the log hears of what it has not heard before. */
-  async #fetchDocument(url: string, before: string): Promise<ProviderMetadata | string> {
+  /** Returns the document, or why there is none. Logs a reason unless it is the same as the last one. */
+  async #fetchDocument(url: string, lastReason: string): Promise<ProviderMetadata | string> {
     const { host } = new URL(url)
     let reason = describeTimeout(url)
-    let why = ''
+    let detail = ''
     try {
       const { status, text } = await this.#fetch(url, { headers: { accept: 'application/json' } })
       const found = status === 200 ? parseJsonObject(text()) : null
       if (found !== null) return found
-      reason = `${host} answers with ${status === 200 ? 'no JSON object' : `status ${status}`}`
+      reason = `${host} responded ${status === 200 ? 'without a JSON object' : `with status ${status}`}`
     } catch (error) {
-      why = `: ${errorMessageOf(error)}`
+      detail = `: ${errorMessageOf(error)}`
     }
-    if (reason !== before)
+    if (reason !== lastReason)
       this.#log.write('warn', 'auth', 'cannot fetch document', [
-        ...['url', formatUrlForLog(url), 'error', reason + why],
+        ...['url', formatUrlForLog(url), 'error', reason + detail],
       ])
     return reason
   }
 }
 
 function describeTimeout(url: string): string {
-  return `${new URL(url).host} does not answer`
+  return `${new URL(url).host} does not respond`
 }
 
-// What is odd in a provider's own metadata: clients are not sent to what is no web page, and operators hear of the rest.
+/** Maximum characters of provider-supplied text in one log field. */
+const MAX_LOGGED_LENGTH = 256
 
-/** Letters of a provider's words in one field. */
-const MAX_LOGGED = 256
+/** Members whose URLs clients follow. */
+const FOLLOWED_MEMBERS = /_endpoint$|^jwks_uri$/
 
-/** Members that clients follow. */
-const FOLLOWED = /_endpoint$|^jwks_uri$/
-
-/** The first member that leads nowhere a client should go; null when there is none. */
+/** Returns the first followed member that is not an http(s) URL; null when there is none. */
 function findUnsafeMember(document: ProviderMetadata): string | null {
   const { mtls_endpoint_aliases: aliases } = document
   for (const [name, value] of [...Object.entries(document), ...Object.entries(aliases ?? {})])
-    if (FOLLOWED.test(name) && value != null && !isWebUrl(value)) return name
+    if (FOLLOWED_MEMBERS.test(name) && value != null && !isWebUrl(value)) return name
   return null
 }
 
@@ -142,7 +141,7 @@ function isWebUrl(value: unknown): value is string {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value)
 }
 
-/** The log hears of each document that was fetched once. */
+/** Checks provider metadata before it is served to clients. Logs each fetched document at most once. */
 export class MetadataCheck {
   readonly #config: McpAuthenticationConfig
   readonly #provider: IdentityProvider
@@ -155,14 +154,14 @@ export class MetadataCheck {
     this.#log = log
   }
 
-  /** Why the document made from what was found must not be served; null when it may. */
-  check(found: ProviderMetadata, made: ProviderMetadata): string | null {
-    const odd = findUnsafeMember(made)
-    const fault = odd === null ? null : `${odd} is no http(s) URL`
-    if (found === this.#logged) return fault
-    this.#logged = found
-    this.#checkIssuer(found)
-    this.#checkRegistration(found)
+  /** Returns why the served document, built from the fetched one, must not be sent; null when it may. */
+  check(fetched: ProviderMetadata, served: ProviderMetadata): string | null {
+    const unsafe = findUnsafeMember(served)
+    const fault = unsafe === null ? null : `${unsafe} is not an http(s) URL`
+    if (fetched === this.#logged) return fault
+    this.#logged = fetched
+    this.#checkIssuer(fetched)
+    this.#checkRegistration(fetched)
     if (fault !== null) {
       const fields = ['issuer', this.#config.issuer, 'error', fault]
       this.#log.write('warn', 'auth', 'metadata cannot be used', fields)
@@ -170,25 +169,26 @@ export class MetadataCheck {
     return fault
   }
 
-  #checkIssuer({ issuer: named }: ProviderMetadata): void {
+  #checkIssuer({ issuer: advertised }: ProviderMetadata): void {
     const { issuer } = this.#config
-    if (named === this.#provider.advertisedIssuer(issuer)) return
-    const other = typeof named === 'string' ? named.slice(0, MAX_LOGGED) : undefined
+    if (advertised === this.#provider.advertisedIssuer(issuer)) return
+    const named =
+      typeof advertised === 'string' ? advertised.slice(0, MAX_LOGGED_LENGTH) : undefined
     const message = 'metadata names another issuer: its tokens may be refused'
-    this.#log.write('warn', 'auth', message, ['issuer', issuer, 'named', other])
+    this.#log.write('warn', 'auth', message, ['issuer', issuer, 'named', named])
   }
 
-  #checkRegistration(found: ProviderMetadata): void {
+  #checkRegistration(fetched: ProviderMetadata): void {
     const { issuer, clientId } = this.#config
-    const { registration_endpoint: written } = found
-    if (clientId !== null || written == null || acceptUrlAtProvider(written, issuer) !== null)
+    const { registration_endpoint: endpoint } = fetched
+    if (clientId !== null || endpoint == null || acceptUrlAtProvider(endpoint, issuer) !== null)
       return
-    const isLeftOut = this.#provider.registrationUrl(found, issuer) === null
-    const fate = isLeftOut ? 'left out' : 'not used'
-    const isWeb = isWebUrl(written)
-    const why = isWeb ? 'it is on another host than the issuer' : 'it is no http(s) URL'
-    const url = isWeb ? formatUrlForLog(written).slice(0, MAX_LOGGED) : undefined
+    const isLeftOut = this.#provider.registrationUrl(fetched, issuer) === null
+    const effect = isLeftOut ? 'left out' : 'not used'
+    const isWeb = isWebUrl(endpoint)
+    const why = isWeb ? 'it is on another host than the issuer' : 'it is not an http(s) URL'
+    const url = isWeb ? formatUrlForLog(endpoint).slice(0, MAX_LOGGED_LENGTH) : undefined
     const fields = ['issuer', issuer, 'url', url]
-    this.#log.write('warn', 'auth', `registration endpoint ${fate}: ${why}`, fields)
+    this.#log.write('warn', 'auth', `registration endpoint ${effect}: ${why}`, fields)
   }
 }

@@ -1,5 +1,5 @@
-// mcpAuthentication: OAuth 2.0 in front of MCP. Documents and registration need no token; everything else does, and a
-// client without a good one is told where to get it (spec.md §5, §7).
+// The mcpAuthentication policy: OAuth 2.0 for MCP routes. Metadata documents and registration need no token; all other
+// requests do, and the 401 tells a client where to get one (spec.md §5, §7).
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import { buildReply } from '../../core/replies.ts'
@@ -40,7 +40,7 @@ export function createMcpAuthenticationPolicy(
         [['content-type', 'application/json']],
         JSON.stringify({
           error: 'temporarily_unavailable',
-          error_description: 'the keys to check tokens by cannot be had now',
+          error_description: 'signing keys of the issuer are unavailable',
         }),
       ),
   }
@@ -50,14 +50,12 @@ export function createMcpAuthenticationPolicy(
   }
 }
 
-// The `www-authenticate` of a protected MCP route: where its metadata is, what was wrong, and which scopes there are.
-
-/** For a token that is missing (null) or bad: spec.md §7. */
+/** The challenge for a missing (null) or invalid token: spec.md §7. */
 function formatMcpChallenge(config: McpAuthenticationConfig, fault: TokenFault | null): string {
   return formatChallengeWithMetadata(config, challengeParametersOf(fault))
 }
 
-/** For a good token that lacks a scope. */
+/** The challenge for a valid token that lacks a scope. */
 export function formatScopeChallenge(config: McpAuthenticationConfig): string {
   return formatChallengeWithMetadata(config, [
     ['error', 'insufficient_scope'],
@@ -67,12 +65,12 @@ export function formatScopeChallenge(config: McpAuthenticationConfig): string {
 
 function formatChallengeWithMetadata(
   config: McpAuthenticationConfig,
-  first: readonly ChallengeParameter[],
+  parameters: readonly ChallengeParameter[],
 ): string {
   const { scopesSupported } = config.resourceMetadata
-  const scope = first.length > 0 && scopesSupported !== null ? scopesSupported.join(' ') : ''
+  const scope = parameters.length > 0 && scopesSupported !== null ? scopesSupported.join(' ') : ''
   return formatBearerChallenge([
-    ...first,
+    ...parameters,
     ['resource_metadata', resourceMetadataUrl(config)],
     ...(scope === '' ? [] : [['scope', scope] as const]),
   ])

@@ -1,36 +1,34 @@
-// What clients learn of the authorization server that the gateway presents itself as: the provider's own document with
-// the gateway's name on it (spec.md §2.5, RFC 8414).
+// The OAuth metadata documents that the gateway serves: authorization server metadata (spec.md §2.5, RFC 8414) and
+// protected resource metadata (spec.md §2.4, RFC 9728).
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import { addPublicClientMethod } from './providers.ts'
 import type { GatewayUrls, IdentityProvider, ProviderMetadata } from './providers.ts'
 import { issuerUrl } from './public-urls.ts'
 
-/** A document says who it is of; RFC 8414 3.3: that is the URL it was looked up by. */
+/** Edits the provider's document. RFC 8414 3.3: `issuer` must be the URL from which clients derived the document URL. */
 export function buildServerMetadata(
   config: McpAuthenticationConfig,
   provider: IdentityProvider,
-  found: ProviderMetadata,
-  own: GatewayUrls,
+  fetched: ProviderMetadata,
+  gatewayUrls: GatewayUrls,
 ): Record<string, unknown> {
   const edited: Record<string, unknown> = {
-    ...found,
-    issuer: own.issuer,
-    ...provider.metadataEdits(found, own, config),
+    ...fetched,
+    issuer: gatewayUrls.issuer,
+    ...provider.metadataEdits(fetched, gatewayUrls, config),
   }
-  // Whoever registers gets the operator's client, and no secret.
+  // Every registration returns the operator's client, without a secret.
   if (config.clientId !== null)
     Object.assign(edited, addPublicClientMethod(edited), {
-      registration_endpoint: own.registration,
+      registration_endpoint: gatewayUrls.registration,
     })
-  // The provider's answer carries the provider's own `iss`, which is not the issuer here (RFC 9207).
+  // The provider's authorization response carries the provider's own `iss`, which differs from this issuer (RFC 9207).
   delete edited['authorization_response_iss_parameter_supported']
-  // The same members, signed by the provider: they would count for more than what stands here.
+  // The provider's signed copy of these members would take precedence over the edited ones.
   delete edited['signed_metadata']
   return edited
 }
-
-// What clients learn of the protected resource: spec.md §2.4, RFC 9728.
 
 const MCP_PROTOCOL_VERSION = '2025-06-18'
 

@@ -1,5 +1,5 @@
-// The paths of a protected MCP route that need no token: its documents, registration, and where the gateway stands
-// between client and provider, authorize and token.
+// Serves the OAuth paths of a protected MCP route, which need no token: metadata documents, client registration and, for
+// providers that need it, proxied authorize and token endpoints.
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import type { Exchange } from '../../core/exchange.ts'
@@ -29,17 +29,17 @@ import { buildResourceMetadata, buildServerMetadata } from './metadata.ts'
 import { redirectToAuthorize, relayTokenRequest } from './tenant-endpoints.ts'
 import type { ProviderEndpoints, IdentityProvider } from './providers.ts'
 
-const READ = 'GET, HEAD'
-const WRITE = 'POST'
+const READ_METHODS = 'GET, HEAD'
+const WRITE_METHODS = 'POST'
 
 const METHODS: Readonly<Record<OAuthPathKind, string>> = {
-  resource: READ,
-  server: READ,
-  registration: WRITE,
-  client: READ,
-  authorize: READ,
-  token: WRITE,
-  unknown: READ,
+  resource: READ_METHODS,
+  server: READ_METHODS,
+  registration: WRITE_METHODS,
+  client: READ_METHODS,
+  authorize: READ_METHODS,
+  token: WRITE_METHODS,
+  unknown: READ_METHODS,
 }
 
 export class OAuthPathHandler {
@@ -67,15 +67,16 @@ export class OAuthPathHandler {
     this.#check = new MetadataCheck(config, this.#provider, identity.log)
   }
 
-  /** Undefined when the request is for none of them. */
+  /** Returns undefined when the request is for none of these paths. */
   answer(exchange: Exchange): Verdict {
     const { path, method } = exchange.request
     if (!path.includes('/.well-known/')) return undefined
-    const place = parseOAuthPath(path, this.#resourcePath)
-    if (place === null) return undefined
-    const methods = METHODS[place.kind]
-    const reply = this.#replyTo(exchange, place, method)
-    if (reply instanceof Promise) return reply.then((one) => allowAnyOrigin(exchange, one, methods))
+    const oauthPath = parseOAuthPath(path, this.#resourcePath)
+    if (oauthPath === null) return undefined
+    const methods = METHODS[oauthPath.kind]
+    const reply = this.#replyTo(exchange, oauthPath, method)
+    if (reply instanceof Promise)
+      return reply.then((settled) => allowAnyOrigin(exchange, settled, methods))
     return allowAnyOrigin(exchange, reply, methods)
   }
 
@@ -94,11 +95,11 @@ export class OAuthPathHandler {
           provider: this.#provider,
           documents: this.#identity.documents,
           calls: this.#calls,
-          url: this.#registration,
+          url: this.#registrationUrl,
         })
       case 'client':
         return (
-          createClientReply(exchange.request.path, this.#config, this.#registration) ??
+          createClientReply(exchange.request.path, this.#config, this.#registrationUrl) ??
           createNotFoundReply()
         )
       case 'authorize':
@@ -112,23 +113,23 @@ export class OAuthPathHandler {
     }
   }
 
-  /** What is at the host's root could as well be somebody else's. */
+  /** Returns whether a document at the host root could also belong to another resource. */
   #isAmbiguous(kind: OAuthPathKind, form: MetadataForm): boolean {
     const { resource, server } = this.#roots
     return form === 'bare' && (kind === 'resource' ? resource : server) === 'ambiguous'
   }
 
-  get #registration(): string {
+  get #registrationUrl(): string {
     return registrationUrl(this.#config, this.#roots)
   }
 
   async #serveServerMetadata(form: MetadataForm): Promise<Reply> {
     const urls = this.#provider.discoveryUrls(this.#config.issuer)
-    const found = await this.#identity.documents.findFirst(urls)
-    if (typeof found === 'string') return createProviderDownReply(found)
-    const own = serverUrls(this.#config, form, this.#roots)
-    const document = buildServerMetadata(this.#config, this.#provider, found, own)
-    const fault = this.#check.check(found, document)
+    const fetched = await this.#identity.documents.findFirst(urls)
+    if (typeof fetched === 'string') return createProviderDownReply(fetched)
+    const gatewayUrls = serverUrls(this.#config, form, this.#roots)
+    const document = buildServerMetadata(this.#config, this.#provider, fetched, gatewayUrls)
+    const fault = this.#check.check(fetched, document)
     return fault === null
       ? createPublicJsonReply(200, document)
       : createProviderUnusableReply(fault)
@@ -136,5 +137,5 @@ export class OAuthPathHandler {
 }
 
 function createNotFoundReply(): Reply {
-  return createOAuthErrorReply(404, 'not_found', 'nothing is served here')
+  return createOAuthErrorReply(404, 'not_found', 'no OAuth endpoint at this path')
 }

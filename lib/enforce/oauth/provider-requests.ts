@@ -1,4 +1,4 @@
-// Requests of clients that are handed on to an identity provider, and what of its answers is meant for them.
+// Client requests that are forwarded to an identity provider, and the responses of the OAuth endpoints.
 
 import { errorMessageOf } from '../../core/errors.ts'
 import type { Exchange } from '../../core/exchange.ts'
@@ -9,13 +9,13 @@ import type { Reply } from '../../core/types.ts'
 import type { FetchDocument, FetchedDocument } from '../../http/fetch-document.ts'
 import type { IdentityStore } from '../auth/identity.ts'
 
-/** Calls under way at once: they need no token, so they must not pile up before a provider that hangs. */
+/** Concurrent calls: they need no token, so they must not accumulate while a provider hangs. */
 export const MAX_PROVIDER_CALLS = 64
 
-/** How much of a refusal is looked at for its code. */
+/** How much of an error response is searched for its code. */
 const MAX_ERROR_BYTES_READ = 4_096
 
-/** What is passed on; cookies and everything of the connection are not. */
+/** Response headers that are passed to the client; cookies and connection headers are not. */
 const FORWARDED_HEADERS = [
   'content-type',
   'content-encoding',
@@ -25,7 +25,7 @@ const FORWARDED_HEADERS = [
   'retry-after',
 ]
 
-/** A page of the provider's must not act as one of the gateway's. */
+/** A page from the provider must not run with the origin of the gateway. */
 const ISOLATION_HEADERS = [
   ['x-content-type-options', 'nosniff'],
   ['content-security-policy', "default-src 'none'; sandbox"],
@@ -41,7 +41,7 @@ export class ProviderCalls {
   readonly #fetch: FetchDocument
   readonly #log: Log
   readonly #refusals: RefusalCounter
-  #underWay = 0
+  #inFlight = 0
 
   constructor({ post, log, refusals }: Pick<IdentityStore, 'post' | 'log' | 'refusals'>) {
     this.#fetch = post
@@ -49,9 +49,9 @@ export class ProviderCalls {
     this.#log = log
   }
 
-  /** The provider's answer, refusals included, or why there is none. `what` is for the log. */
+  /** Returns the provider's response, also when it is an error, or a 502 or 503. `what` is used in log events. */
   async post(what: string, posted: ProviderPost): Promise<Reply> {
-    if (this.#underWay >= MAX_PROVIDER_CALLS) {
+    if (this.#inFlight >= MAX_PROVIDER_CALLS) {
       this.#refusals.count('providerCalls', MAX_PROVIDER_CALLS)
       return createOAuthErrorReply(
         503,
@@ -59,11 +59,11 @@ export class ProviderCalls {
         'too many requests wait for the provider',
       )
     }
-    this.#underWay++
+    this.#inFlight++
     try {
       return await this.#send(what, posted)
     } finally {
-      this.#underWay--
+      this.#inFlight--
     }
   }
 
@@ -73,9 +73,10 @@ export class ProviderCalls {
     try {
       fetched = await this.#fetch(url, { method: 'POST', headers, body })
     } catch (error) {
-      const why = errorMessageOf(error)
-      this.#log.write('warn', 'auth', `${what} without an answer`, ['host', host, 'error', why])
-      return createProviderDownReply(`${host} does not answer`)
+      this.#log.write('warn', 'auth', `${what} got no response`, [
+        ...['host', host, 'error', errorMessageOf(error)],
+      ])
+      return createProviderDownReply(`${host} does not respond`)
     }
     const { status, bytes } = fetched
     if (status >= 400)
@@ -83,9 +84,9 @@ export class ProviderCalls {
         ...['host', host, 'status', status],
         ...['error', errorCodeIn(bytes)],
       ])
-    // Whoever posts a code or a registration is not sent on with it.
+    // A redirect is not passed on: the client would post its code or registration to another URL.
     if (status >= 300 && status < 400)
-      return createProviderDownReply(`${host} answered with status ${status}`)
+      return createProviderDownReply(`${host} responded with status ${status}`)
     return createProviderReply(fetched)
   }
 }
@@ -97,21 +98,19 @@ function createProviderReply({ status, headers, bytes }: FetchedDocument): Reply
   return buildReply(status, [...fields, ...ISOLATION_HEADERS], bytes)
 }
 
-/** The codes of a refusal; its words may repeat what the client sent. */
+/** Finds the error codes only: the error text may repeat what the client sent. */
 function errorCodeIn(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, MAX_ERROR_BYTES_READ)
   const [, error] = /"error"\s*:\s*"([\w.-]{1,64})"/.exec(start) ?? []
   const [detail] = /\bAADSTS\d{1,9}\b/.exec(start) ?? []
-  return [error, detail].filter((one) => one !== undefined).join(' ') || undefined
+  return [error, detail].filter((code) => code !== undefined).join(' ') || undefined
 }
-
-// Answers of the OAuth side: JSON for any page to read, since these documents are public.
 
 export function createPublicJsonReply(status: number, value: unknown): Reply {
   return buildReply(status, [['content-type', 'application/json']], JSON.stringify(value))
 }
 
-/** RFC 6749 5.2, RFC 7591 3.2.2 */
+/** The error format of RFC 6749 5.2 and RFC 7591 3.2.2. */
 export function createOAuthErrorReply(status: number, error: string, description: string): Reply {
   return createPublicJsonReply(status, { error, error_description: description })
 }
@@ -126,7 +125,7 @@ export function createMethodNotAllowedReply(methods: string): Reply {
   return reply
 }
 
-/** The provider does not answer, or not as it should: not the client's fault, and not ours. */
+/** The response when the provider does not respond, or not as expected. */
 export function createProviderDownReply(reason: string): Reply {
   return createOAuthErrorReply(
     502,
@@ -135,13 +134,13 @@ export function createProviderDownReply(reason: string): Reply {
   )
 }
 
-/** It answers, but not with what a client could use. */
+/** The response when the provider's metadata is unsafe for clients. */
 export function createProviderUnusableReply(reason: string): Reply {
   const description = `the identity provider's metadata cannot be used: ${reason}`
   return createOAuthErrorReply(502, 'temporarily_unavailable', description)
 }
 
-/** Lets every page read the answer, unless a `cors` policy says who may. */
+/** Allows pages of any origin to read the response, unless a `cors` policy is configured: these documents are public. */
 export function allowAnyOrigin(exchange: Exchange, reply: Reply, methods: string): Reply {
   if (exchange.enforcement.responsePolicies.some(({ kind }) => kind === 'cors')) return reply
   const { head } = reply

@@ -1,83 +1,119 @@
-// The adapter that a configuration names.
+// Identity provider adapters: where each provider has its keys and documents, and how its metadata must be edited.
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import { OPENID_CONFIGURATION_PATH, SERVER_METADATA_PATH } from '../../core/well-known-paths.ts'
 
-// No provider named: whatever the issuer says of itself, by RFC 8414 or as an OpenID provider.
+/** The members of a metadata document, as parsed from JSON. */
+export type ProviderMetadata = Readonly<Record<string, unknown>>
 
+/** URLs of the gateway itself that a metadata document contains. */
+export interface GatewayUrls {
+  readonly issuer: string
+  /** The URL of this document; proxied authorize and token endpoints are below it. */
+  readonly document: string
+  readonly registration: string
+}
+
+export interface ProviderEndpoints {
+  readonly authorize: string
+  readonly token: string
+}
+
+/** An adapter for one kind of identity provider. */
+export interface IdentityProvider {
+  /** The key set URL (spec.md §4.3). */
+  keysUrl(issuer: string): string
+  /** Discovery document URLs, from which the gateway's metadata is built; the first that exists is used. */
+  discoveryUrls(issuer: string): readonly string[]
+  /** The `issuer` that the discovery document should contain. */
+  advertisedIssuer(issuer: string): string
+  /** Members of the gateway's document that differ from the provider's; undefined removes a member. */
+  metadataEdits(
+    fetched: ProviderMetadata,
+    gatewayUrls: GatewayUrls,
+    config: McpAuthenticationConfig,
+  ): Record<string, unknown>
+  /** The registration endpoint; null when the provider does not support registration. */
+  registrationUrl(fetched: ProviderMetadata, issuer: string): string | null
+  /** The endpoints to which the gateway proxies authorize and token requests; null when clients call them directly. */
+  endpoints(issuer: string): ProviderEndpoints | null
+}
+
+/** The adapter without a configured provider: RFC 8414 metadata or OpenID Connect discovery of the issuer. */
 export const genericProvider: IdentityProvider = {
-  keysUrl: (issuer) => `${trimUrlSlash(issuer)}/.well-known/jwks.json`,
+  keysUrl: (issuer) => `${removeTrailingSlash(issuer)}/.well-known/jwks.json`,
   discoveryUrls(issuer) {
     const { origin, pathname } = new URL(issuer)
-    const path = trimUrlSlash(pathname)
+    const path = removeTrailingSlash(pathname)
     return [
       `${origin}${SERVER_METADATA_PATH}${path}`,
       `${origin}${path}${OPENID_CONFIGURATION_PATH}`,
     ]
   },
   advertisedIssuer: (issuer) => issuer,
-  metadataEdits({ registration_endpoint: written }, own, { issuer }) {
-    const isOffered = acceptUrlAtProvider(written, issuer) !== null
-    return { registration_endpoint: isOffered ? own.registration : undefined }
+  metadataEdits({ registration_endpoint: endpoint }, gatewayUrls, { issuer }) {
+    const isOffered = acceptUrlAtProvider(endpoint, issuer) !== null
+    return { registration_endpoint: isOffered ? gatewayUrls.registration : undefined }
   },
-  registrationUrl: ({ registration_endpoint: written }, issuer) =>
-    acceptUrlAtProvider(written, issuer),
+  registrationUrl: ({ registration_endpoint: endpoint }, issuer) =>
+    acceptUrlAtProvider(endpoint, issuer),
   endpoints: () => null,
 }
 
-// auth0: a provider that issues tokens for an API only to those who name it as `audience`.
-
+/** auth0 issues tokens for an API only when the authorize request names it as `audience`. */
 export const auth0Provider: IdentityProvider = {
   ...genericProvider,
-  discoveryUrls: (issuer) => [`${trimUrlSlash(issuer)}${OPENID_CONFIGURATION_PATH}`],
-  metadataEdits(found, own, config) {
-    const edits = genericProvider.metadataEdits(found, own, config)
-    const written = acceptUrlAtProvider(found['authorization_endpoint'], config.issuer)
+  discoveryUrls: (issuer) => [`${removeTrailingSlash(issuer)}${OPENID_CONFIGURATION_PATH}`],
+  metadataEdits(fetched, gatewayUrls, config) {
+    const edits = genericProvider.metadataEdits(fetched, gatewayUrls, config)
+    const endpoint = acceptUrlAtProvider(fetched['authorization_endpoint'], config.issuer)
     const [audience] = config.audiences
-    if (written === null || audience === undefined) return edits
-    const url = new URL(written)
+    if (endpoint === null || audience === undefined) return edits
+    const url = new URL(endpoint)
     url.searchParams.set('audience', audience)
     return { ...edits, authorization_endpoint: url.href }
   },
 }
 
-// idp_realm: a provider with realms. Its documents are good; it only registers clients where browsers cannot go, and does
-// not say that it takes public ones.
-
+/**
+ * idp_realm, a provider with realms. Browsers cannot reach its registration endpoint, so the gateway proxies it, and its
+ * metadata does not list public clients.
+ */
 export const realmProvider: IdentityProvider = {
-  keysUrl: (issuer) => `${trimUrlSlash(issuer)}/protocol/openid-connect/certs`,
-  discoveryUrls: (issuer) => [`${trimUrlSlash(issuer)}${OPENID_CONFIGURATION_PATH}`],
+  keysUrl: (issuer) => `${removeTrailingSlash(issuer)}/protocol/openid-connect/certs`,
+  discoveryUrls: (issuer) => [`${removeTrailingSlash(issuer)}${OPENID_CONFIGURATION_PATH}`],
   advertisedIssuer: (issuer) => issuer,
-  metadataEdits: (found, own) => ({
-    ...addPublicClientMethod(found),
-    registration_endpoint: own.registration,
+  metadataEdits: (fetched, gatewayUrls) => ({
+    ...addPublicClientMethod(fetched),
+    registration_endpoint: gatewayUrls.registration,
   }),
-  registrationUrl: ({ registration_endpoint: written }, issuer) =>
-    acceptUrlAtProvider(written, issuer) ??
-    `${trimUrlSlash(issuer)}/clients-registrations/openid-connect`,
+  registrationUrl: ({ registration_endpoint: endpoint }, issuer) =>
+    acceptUrlAtProvider(endpoint, issuer) ??
+    `${removeTrailingSlash(issuer)}/clients-registrations/openid-connect`,
   endpoints: () => null,
 }
 
-// idp_tenant: a provider with tenants. It registers nobody, refuses `resource`, and does not say that it knows PKCE, so
-// the gateway stands in between (spec.md §4.3).
-
-/** Where tokens of version 1 come from, and where their tenant's endpoints are. */
-const V1_ISSUER = 'sts.windows.net'
+/** The issuer host of version 1 tokens, and the host of their tenant's endpoints. */
+const V1_ISSUER_HOST = 'sts.windows.net'
 const LOGIN_HOST = 'login.microsoftonline.com'
 
+/**
+ * idp_tenant, a provider with tenants. It has no registration, rejects `resource` and does not advertise PKCE, so the
+ * gateway proxies its authorize and token endpoints (spec.md §4.3).
+ */
 export const tenantProvider: IdentityProvider = {
   keysUrl: (issuer) => `${tenantUrl(issuer)}/discovery/v2.0/keys`,
   discoveryUrls: (issuer) => [`${tenantUrl(issuer)}/v2.0${OPENID_CONFIGURATION_PATH}`],
-  // Of either version: documents are those of version 2.
+  // Discovery documents are those of version 2, for issuers of both versions.
   advertisedIssuer: (issuer) => `${tenantUrl(issuer)}/v2.0`,
-  metadataEdits: (_found, own) => ({
-    authorization_endpoint: `${own.document}/authorize`,
-    token_endpoint: `${own.document}/token`,
+  metadataEdits: (_fetched, { document }) => ({
+    authorization_endpoint: `${document}/authorize`,
+    token_endpoint: `${document}/token`,
     registration_endpoint: undefined,
-    // They would lead past the gateway.
+    // The aliases would bypass the gateway.
     mtls_endpoint_aliases: undefined,
     code_challenge_methods_supported: ['S256'],
-    // MCP clients are public ones (spec.md §5.7).
+    // MCP clients are public clients (spec.md §5.7).
     token_endpoint_auth_methods_supported: ['none'],
   }),
   registrationUrl: () => null,
@@ -87,12 +123,12 @@ export const tenantProvider: IdentityProvider = {
   },
 }
 
-/** `https://<host>/<tenant>` of an issuer of either version; another scheme or port stays, for mirrors and tests. */
+/** Returns `https://<host>/<tenant>` of an issuer of either version; keeps another scheme or port, for mirrors and tests. */
 function tenantUrl(issuer: string): string {
   const { origin, hostname, pathname } = new URL(issuer)
-  const [id = ''] = pathname.split('/').filter((part) => part !== '')
-  const base = hostname === V1_ISSUER ? `https://${LOGIN_HOST}` : origin
-  return `${base}/${id}`
+  const [tenantId = ''] = pathname.split('/').filter((part) => part !== '')
+  const base = hostname === V1_ISSUER_HOST ? `https://${LOGIN_HOST}` : origin
+  return `${base}/${tenantId}`
 }
 
 const PROVIDERS: Readonly<
@@ -107,61 +143,19 @@ export function selectIdentityProvider({ provider }: McpAuthenticationConfig): I
   return provider === null ? genericProvider : PROVIDERS[provider]
 }
 
-// What an identity provider needs done for it. A provider that is not here yet is one more file that says this much.
-
-/** The members of a metadata document; values as JSON gave them. */
-export type ProviderMetadata = Readonly<Record<string, unknown>>
-
-/** URLs of the gateway itself that a document names. */
-export interface GatewayUrls {
-  readonly issuer: string
-  /** Where this document is found: authorize and token requests go below it, where the gateway stands in between. */
-  readonly document: string
-  readonly registration: string
-}
-
-export interface ProviderEndpoints {
-  readonly authorize: string
-  readonly token: string
-}
-
-export interface IdentityProvider {
-  /** Where its keys are (spec.md §4.3). */
-  keysUrl(issuer: string): string
-  /** Its own description, which the gateway's is made from; the first that is there counts. */
-  discoveryUrls(issuer: string): readonly string[]
-  /** What that calls the issuer, when all is well. */
-  advertisedIssuer(issuer: string): string
-  /** Members of the gateway's document that differ from the provider's; undefined takes one out. */
-  metadataEdits(
-    found: ProviderMetadata,
-    own: GatewayUrls,
-    config: McpAuthenticationConfig,
-  ): Record<string, unknown>
-  /** Where clients are registered; null where it registers nobody. */
-  registrationUrl(found: ProviderMetadata, issuer: string): string | null
-  /** Where authorize and token requests go, when the gateway stands in between; null when clients go there themselves. */
-  endpoints(issuer: string): ProviderEndpoints | null
-}
-
-// What adapters do to URLs of their providers.
-
-/** Without a slash at the end. */
-function trimUrlSlash(url: string): string {
+function removeTrailingSlash(url: string): string {
   return url.replace(/\/$/, '')
 }
 
-/** A provider's word on where to post something, if that is at the provider: a document must not send it elsewhere. */
-export function acceptUrlAtProvider(written: unknown, issuer: string): string | null {
-  if (typeof written !== 'string' || !URL.canParse(written)) return null
-  return new URL(written).origin === new URL(issuer).origin ? written : null
+/** Returns a URL of the provider's metadata if it has the issuer's origin: a document must not send data elsewhere. */
+export function acceptUrlAtProvider(url: unknown, issuer: string): string | null {
+  if (typeof url !== 'string' || !URL.canParse(url)) return null
+  return new URL(url).origin === new URL(issuer).origin ? url : null
 }
 
-// How clients may show who they are at the token endpoint, with those among them that have no secret.
-
 /**
- * The provider's list with `none`, for MCP clients are public ones (spec.md §5.7). Its other methods stay: whoever was
- * registered with the provider as something else comes to the same endpoint.
+ * Adds `none` to the client authentication methods: MCP clients are public clients (spec.md §5.7). The other methods stay
+ * for clients that were registered with the provider directly and use the same token endpoint.
  */
 export function addPublicClientMethod({
   token_endpoint_auth_methods_supported: methods,

@@ -1,5 +1,5 @@
-// Under which URLs the gateway is known to MCP clients. All come from the configured resource, never from what a
-// client sent as Host: metadata that somebody else can bend would send people to log in elsewhere.
+// The public OAuth URLs and paths of the gateway. All URLs come from the configured resource, never from the client's
+// Host header: metadata that an attacker can influence could send users to a foreign login page.
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import {
@@ -25,19 +25,19 @@ export function resourceLocationOf({
   return { base: origin, path: pathname.replace(/\/$/, '') }
 }
 
-/** Where the resource's metadata is (RFC 9728). */
+/** The URL of the protected resource metadata (RFC 9728). */
 export function resourceMetadataUrl(config: McpAuthenticationConfig): string {
   const { base, path } = resourceLocationOf(config)
   return `${base}${RESOURCE_METADATA_PATH}${path}`
 }
 
-/** The gateway as an authorization server: what is advertised, and what its document says (RFC 8414 3.3). */
+/** The issuer of the gateway as an authorization server, advertised and in its metadata (RFC 8414 3.3). */
 export function issuerUrl(config: McpAuthenticationConfig, form: MetadataForm): string {
   const { base, path } = resourceLocationOf(config)
   return form === 'bare' ? base : `${base}${path}`
 }
 
-/** What the document of that server says, by the form in which it was looked up. */
+/** The URLs in the authorization server metadata, by the form of the path under which it was requested. */
 export function serverUrls(
   config: McpAuthenticationConfig,
   form: MetadataForm,
@@ -51,7 +51,7 @@ export function serverUrls(
   }
 }
 
-/** spec.md §2.5, unless that could be the registration of another server. */
+/** The URL of spec.md §2.5, unless it could belong to another authorization server. */
 export function registrationUrl(
   config: McpAuthenticationConfig,
   { server }: RootMetadataOwnership,
@@ -60,14 +60,11 @@ export function registrationUrl(
   return `${base}${SERVER_METADATA_PATH}${server === 'own' ? '' : path}${REGISTRATION_PATH}`
 }
 
-// Which public document or endpoint a path means. An authorization server `{base}/mcp` is looked for with its path behind
-// the well-known part (RFC 8414), by older clients in front of it, and by the oldest without any.
-
-/** `client` is where a registration can be read again; `unknown` is nobody's, and needs no token to hear so. */
+/** `client` is the URL to read a registration again; `unknown` gets a 404 without a token. */
 export type OAuthPathKind =
   'resource' | 'server' | 'registration' | 'client' | 'authorize' | 'token' | 'unknown'
 
-/** Whose document it is: that of the whole host, or that of the resource. */
+/** `bare`: a document of the whole host. `resource`: a document of the resource. */
 export type MetadataForm = 'bare' | 'resource'
 
 export interface OAuthPath {
@@ -75,14 +72,19 @@ export interface OAuthPath {
   readonly form: MetadataForm
 }
 
-/** `own` is the path of the resource, '' at the root. Null for all other paths. */
-export function parseOAuthPath(path: string, own: string): OAuthPath | null {
-  const asked = path.replace(/\/$/, '')
-  const resource = tailBelow(asked, RESOURCE_METADATA_PATH)
-  if (resource !== null) return { kind: 'resource', form: resource === own ? 'resource' : 'bare' }
+/**
+ * Returns null for a path that is no OAuth path. Clients look up the metadata of `{base}/mcp` with the resource path after
+ * the well-known part (RFC 8414), older ones with it before that part, and the oldest without it.
+ */
+export function parseOAuthPath(path: string, resourcePath: string): OAuthPath | null {
+  const requested = path.replace(/\/$/, '')
+  const resource = tailBelow(requested, RESOURCE_METADATA_PATH)
+  if (resource !== null)
+    return { kind: 'resource', form: resource === resourcePath ? 'resource' : 'bare' }
   for (const root of [SERVER_METADATA_PATH, OPENID_CONFIGURATION_PATH]) {
-    const rest = tailBelow(asked, root)
-    const tail = rest === null ? tailBelow(asked, own + root) : tailBelow(rest, own)
+    const rest = tailBelow(requested, root)
+    const tail =
+      rest === null ? tailBelow(requested, resourcePath + root) : tailBelow(rest, resourcePath)
     if (tail !== null) return { kind: classifyOAuthPath(root, tail), form: 'resource' }
     if (rest !== null) return { kind: classifyOAuthPath(root, rest), form: 'bare' }
   }
@@ -98,25 +100,22 @@ function classifyOAuthPath(root: string, tail: string): OAuthPathKind {
   return tail === '/token' ? 'token' : 'unknown'
 }
 
-/** What follows `root`, with its slash; '' for `root` itself, null for what is not below it. */
+/** Returns the part after `root` with its slash; '' for `root` itself, null for a path that is not below it. */
 function tailBelow(path: string, root: string): string | null {
   if (path === root) return ''
   return path.startsWith(`${root}/`) ? path.slice(root.length) : null
 }
 
-// Documents that stand at a host without a path: clear where the host has one protected resource, and anybody's guess
-// where it has several.
-
-/** Whether the document without a path is this resource's, or could be somebody else's. */
+/** Whether the documents at the host root belong to this resource; ambiguous when the host has several resources. */
 export interface RootMetadataOwnership {
   readonly resource: 'own' | 'ambiguous'
-  /** That of its authorization server; resources with the same one share it. */
+  /** The authorization server metadata; resources with the same server share it. */
   readonly server: 'own' | 'ambiguous'
 }
 
 export const UNAMBIGUOUS_ROOTS: RootMetadataOwnership = { resource: 'own', server: 'own' }
 
-/** Where the documents of a resource are asked for that nobody else can have. */
+/** The metadata paths that contain the resource path, which no other resource can share. */
 export function metadataPathsOf(config: McpAuthenticationConfig): string[] {
   const { path } = resourceLocationOf(config)
   const servers = [SERVER_METADATA_PATH, OPENID_CONFIGURATION_PATH].flatMap((root) => [

@@ -1,4 +1,4 @@
-// Client registration (RFC 7591): handed to the provider, or answered with the client that the operator registered.
+// Client registration (RFC 7591): forwarded to the provider, or answered with the operator's preregistered client.
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import { hostOfAuthority, isLoopback } from '../../core/addresses.ts'
@@ -15,7 +15,7 @@ import {
 import type { ProviderCalls } from './provider-requests.ts'
 import type { IdentityProvider } from './providers.ts'
 
-/** Names, redirect URIs, perhaps a logo. */
+/** A registration has names, redirect URIs and perhaps a logo. */
 const MAX_REGISTRATION_BYTES = 65_536
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token']
@@ -25,78 +25,78 @@ export interface RegistrationContext {
   readonly provider: IdentityProvider
   readonly documents: DiscoveryDocuments
   readonly calls: ProviderCalls
-  /** Where this is. */
+  /** The gateway's own registration URL. */
   readonly url: string
 }
 
 export async function registerClient(
   exchange: Exchange,
   config: McpAuthenticationConfig,
-  { provider, documents, calls, url: own }: RegistrationContext,
+  { provider, documents, calls, url: ownUrl }: RegistrationContext,
 ): Promise<Reply> {
   const bytes = await readWholeBody(exchange, MAX_REGISTRATION_BYTES)
   if (bytes === null) {
-    const bound = `the registration has more than ${MAX_REGISTRATION_BYTES} bytes`
-    return createOAuthErrorReply(413, 'invalid_client_metadata', bound)
+    const description = `the registration has more than ${MAX_REGISTRATION_BYTES} bytes`
+    return createOAuthErrorReply(413, 'invalid_client_metadata', description)
   }
-  if (config.clientId !== null) return answerWithOperatorClient(bytes.toString(), config, own)
-  const found = await documents.findFirst(provider.discoveryUrls(config.issuer))
-  if (typeof found === 'string') return createProviderDownReply(found)
-  const url = provider.registrationUrl(found, config.issuer)
+  if (config.clientId !== null) return answerWithOperatorClient(bytes.toString(), config, ownUrl)
+  const fetched = await documents.findFirst(provider.discoveryUrls(config.issuer))
+  if (typeof fetched === 'string') return createProviderDownReply(fetched)
+  const url = provider.registrationUrl(fetched, config.issuer)
   if (url === null)
     return createOAuthErrorReply(
       400,
       'invalid_request',
-      'the identity provider registers no clients: set clientId in mcpAuthentication',
+      'the identity provider has no client registration: set clientId in mcpAuthentication',
     )
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
   return calls.post('client registration', { url, headers, body: bytes })
 }
 
-/** What can be read again of the operator's client; null where a path names another. */
+/** Returns the operator's client for a read request; null when the path names another client. */
 export function createClientReply(
   path: string,
   config: McpAuthenticationConfig,
-  own: string,
+  ownUrl: string,
 ): Reply | null {
   const { clientId } = config
   if (clientId === null || !path.endsWith(`/${encodeURIComponent(clientId)}`)) return null
-  return createPublicJsonReply(200, describeOperatorClient(config, {}, own))
+  return createPublicJsonReply(200, describeOperatorClient(config, {}, ownUrl))
 }
 
-/** The operator's own client for everybody: its id, and never its secret. */
+/** Returns the operator's client to every caller: its id, never its secret. */
 function answerWithOperatorClient(
   text: string,
   config: McpAuthenticationConfig,
-  own: string,
+  ownUrl: string,
 ): Reply {
-  const asked = parseJsonObject(text)
-  if (asked === null)
+  const requested = parseJsonObject(text)
+  if (requested === null)
     return createOAuthErrorReply(
       400,
       'invalid_client_metadata',
-      'the registration is no JSON object',
+      'the registration is not a JSON object',
     )
-  const { redirect_uris: uris, grant_types: grants, response_types: types } = asked
-  if (![uris, grants, types].every((one) => one === undefined || isTextList(one)))
+  const { redirect_uris: uris, grant_types: grants, response_types: types } = requested
+  if (![uris, grants, types].every((list) => list === undefined || isTextList(list)))
     return createOAuthErrorReply(
       400,
       'invalid_client_metadata',
-      'redirect_uris, grant_types and response_types are lists of texts',
+      'redirect_uris, grant_types and response_types must be lists of strings',
     )
   if (isTextList(uris) && !uris.every(isAllowedRedirectUri))
     return createOAuthErrorReply(
       400,
       'invalid_redirect_uri',
-      'a redirect URI is neither https, loopback nor of an app',
+      'a redirect URI must be https, loopback or of an app scheme',
     )
-  return createPublicJsonReply(201, describeOperatorClient(config, asked, own))
+  return createPublicJsonReply(201, describeOperatorClient(config, requested, ownUrl))
 }
 
 function describeOperatorClient(
   config: McpAuthenticationConfig,
-  asked: Readonly<Record<string, unknown>>,
-  own: string,
+  requested: Readonly<Record<string, unknown>>,
+  ownUrl: string,
 ): Record<string, unknown> {
   const clientId = config.clientId ?? ''
   const scopes = config.resourceMetadata.scopesSupported
@@ -104,23 +104,23 @@ function describeOperatorClient(
     client_id: clientId,
     client_id_issued_at: 0,
     token_endpoint_auth_method: 'none',
-    grant_types: asked['grant_types'] ?? GRANT_TYPES,
-    response_types: asked['response_types'] ?? RESPONSE_TYPES,
-    redirect_uris: asked['redirect_uris'] ?? [],
-    ...(typeof asked['client_name'] === 'string' ? { client_name: asked['client_name'] } : {}),
+    grant_types: requested['grant_types'] ?? GRANT_TYPES,
+    response_types: requested['response_types'] ?? RESPONSE_TYPES,
+    redirect_uris: requested['redirect_uris'] ?? [],
+    ...(typeof requested['client_name'] === 'string'
+      ? { client_name: requested['client_name'] }
+      : {}),
     ...(scopes === null ? {} : { scope: scopes.join(' ') }),
-    // There are clients that go no further without it.
-    registration_client_uri: `${own}/${encodeURIComponent(clientId)}`,
+    // Some clients do not proceed without it.
+    registration_client_uri: `${ownUrl}/${encodeURIComponent(clientId)}`,
   }
 }
 
 function isTextList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'string')
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-// Where a client may ask a login to end: on a page over TLS, on this machine, or in an app.
-
-/** Schemes that browsers run, show or fetch themselves: no app's own. */
+/** Schemes that browsers execute, display or fetch themselves, and that no app can own. */
 const BROWSER_SCHEMES = new Set([
   'about:',
   'blob:',
@@ -138,12 +138,13 @@ const BROWSER_SCHEMES = new Set([
   'wss:',
 ])
 
-/** As it was written: parsers drop what is not printable, and would see another URI than its reader. */
+/** Tested on the raw text: parsers drop unprintable characters, and would accept another URI than the one displayed. */
 const PRINTABLE_URI = /^[!-"$-~]+$/
 
-/** An app's scheme has two slashes behind it, or is a name that somebody owns (RFC 8252 7.1). */
+/** An app scheme is followed by two slashes, or is a reversed domain name (RFC 8252 7.1). */
 const APP_URI = /^(?:[a-z][a-z\d+.-]*:\/\/|[a-z][a-z\d-]*(?:\.[a-z\d-]+)+:)/i
 
+/** Allows redirect URIs over TLS, on the loopback interface, or with an app scheme. */
 export function isAllowedRedirectUri(uri: string): boolean {
   if (!PRINTABLE_URI.test(uri) || !URL.canParse(uri)) return false
   const { protocol, host, username, password } = new URL(uri)

@@ -1,4 +1,4 @@
-// A URL as logs and the dump show it: origin and path, for a secret may stand in the query.
+// Formats a URL for logs and the config dump: origin and path only, because the query may contain a secret.
 
 export function formatUrlForLog(url: string): string {
   const { origin, pathname } = new URL(url)

@@ -1,5 +1,5 @@
-// Authorize and token requests on their way to a provider that does not take them as MCP clients send them: `resource`
-// is left out, and the operator's own secret added where the app registration needs it (spec.md §4.3).
+// Proxied authorize and token requests of `idp_tenant`: the `resource` parameter is removed, and the operator's client
+// secret is added where the app registration needs it (spec.md §4.3).
 
 import type { McpAuthenticationConfig } from '../../config/policy-types.ts'
 import type { Exchange } from '../../core/exchange.ts'
@@ -10,18 +10,18 @@ import { readWholeBody } from '../../http/read-whole-body.ts'
 import { createOAuthErrorReply } from './provider-requests.ts'
 import type { ProviderCalls } from './provider-requests.ts'
 
-/** A form of an authorization code, a verifier and little else. */
+/** The form contains an authorization code, a verifier and little else. */
 const MAX_FORM_BYTES = 65_536
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
-/** Whoever sends one of these has proofs of his own. */
+/** A client that sends one of these authenticates itself. */
 const CLIENT_PROOF_FIELDS = ['client_secret', 'client_assertion', 'client_assertion_type']
 
-/** To the provider's own page, and nowhere else: only the query is the client's. */
-export function redirectToAuthorize({ request }: Exchange, to: string): Reply {
+/** Redirects to the provider's authorize endpoint; only the query comes from the client. */
+export function redirectToAuthorize({ request }: Exchange, endpoint: string): Reply {
   const query = formatForm(removeFormParts(parseForm(request.query), 'resource'))
   return buildReply(302, [
-    ['location', query === '' ? to : `${to}?${query}`],
+    ['location', query === '' ? endpoint : `${endpoint}?${query}`],
     ['cache-control', 'no-store'],
   ])
 }
@@ -62,8 +62,8 @@ function isForm(request: RequestHead): boolean {
 }
 
 /**
- * Only for the configured client, only for these grants, and only where no parameter could mean two things. A code
- * without a verifier gets none: whoever stole it could redeem it with our secret.
+ * Returns the secret only for the configured client and these grants, and only when no parameter is ambiguous. A code
+ * without a PKCE verifier gets none: an attacker who stole it could redeem it with our secret.
  */
 function selectClientSecret(
   parts: readonly FormPart[],
@@ -71,22 +71,21 @@ function selectClientSecret(
 ): string | null {
   const { clientId, clientSecret } = config
   if (clientSecret === null || clientId === null) return null
-  const isOurs = singleFormValue(parts, 'client_id') === clientId
+  const isOurClient = singleFormValue(parts, 'client_id') === clientId
   const grant = singleFormValue(parts, 'grant_type')
-  const isGrant =
+  const isAllowedGrant =
     grant === 'refresh_token' || (grant === 'authorization_code' && hasCodeVerifier(parts))
   const hasProof = parts.some((part) =>
     CLIENT_PROOF_FIELDS.some((name) => couldMatchParameter(part, name)),
   )
-  return isOurs && isGrant && !hasProof ? clientSecret.reveal() : null
+  return isOurClient && isAllowedGrant && !hasProof ? clientSecret.reveal() : null
 }
 
 function hasCodeVerifier(parts: readonly FormPart[]): boolean {
   return (singleFormValue(parts, 'code_verifier') ?? '') !== ''
 }
 
-// A form or a query by its parts, each kept as it was written: what is not taken out arrives byte for byte.
-
+/** One parameter of a form or query. Its raw text is kept, so that unremoved parameters are forwarded byte for byte. */
 interface FormPart {
   /** Decoded: `client%5Fid` is `client_id`. */
   readonly name: string
@@ -111,19 +110,19 @@ export function formatForm(parts: readonly FormPart[]): string {
   return parts.map(({ text }) => text).join('&')
 }
 
-/** The value of a parameter that stands there exactly once; null otherwise. */
+/** Returns the value of a parameter that occurs exactly once; null otherwise. */
 export function singleFormValue(parts: readonly FormPart[], name: string): string | null {
-  const found = parts.filter((part) => couldMatchParameter(part, name))
-  const [only] = found
-  return only !== undefined && found.length === 1 && only.name === name ? only.value : null
+  const matches = parts.filter((part) => couldMatchParameter(part, name))
+  const [only] = matches
+  return only !== undefined && matches.length === 1 && only.name === name ? only.value : null
 }
 
-/** Whether somebody who reads forms loosely could take this part for the parameter. */
-function couldMatchParameter({ name }: FormPart, meant: string): boolean {
-  return name.replace(/[\s\0]/g, '').toLowerCase() === meant
+/** Returns whether a lenient form parser could read this part as the parameter. */
+function couldMatchParameter({ name }: FormPart, parameter: string): boolean {
+  return name.replace(/[\s\0]/g, '').toLowerCase() === parameter
 }
 
-/** What is no proper escape stays as it is. */
+/** A malformed escape is kept unchanged. */
 function decodeFormText(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   try {

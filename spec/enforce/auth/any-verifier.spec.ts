@@ -20,7 +20,7 @@ function naming(issuer: unknown): string {
   return `e30.${base64(JSON.stringify({ iss: issuer }))}.AA`
 }
 
-choosing('asks the one that the token names', () => {
+choosing('uses the verifier of the issuer that the token names', () => {
   const [one, two] = [new Asked(), new Asked()]
   const any = new MultiIssuerVerifier([
     ['https://one', one],
@@ -31,7 +31,7 @@ choosing('asks the one that the token names', () => {
   assert.equal([one.tokens, two.tokens], [[naming('https://one')], [naming('https://two')]])
 })
 
-choosing('asks nobody about a token that names none of them', () => {
+choosing('rejects a token with another issuer without verifying it', () => {
   const one = new Asked()
   const any = new MultiIssuerVerifier([
     ['https://one', one],
@@ -54,7 +54,7 @@ choosing('asks nobody about a token that names none of them', () => {
   assert.equal(one.tokens, [])
 })
 
-choosing('leaves everything to the only one there is', () => {
+choosing('with one issuer uses its verifier for every token', () => {
   const one = new Asked()
   const any = new MultiIssuerVerifier([['https://one', one]])
   void any.verify('anything')

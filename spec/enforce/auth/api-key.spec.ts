@@ -27,7 +27,7 @@ function showing(...values: string[]) {
   return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', ...fields))
 }
 
-keys('let in who has one, and take it off the request', () => {
+keys('admit a request with a known key, and remove the key from it', () => {
   const policy = policyOf(`${KEYS}, mode: strict`)
   for (const [key, user] of [
     ['plain', 'u1'],
@@ -41,7 +41,7 @@ keys('let in who has one, and take it off the request', () => {
   }
 })
 
-keys('are refused when they are wrong, in every part', () => {
+keys('are rejected when any part is wrong', () => {
   const policy = policyOf(`${KEYS}, mode: strict`)
   for (const key of ['', 'plai', 'plain ', 'Plain', 'plainx', HASH, `sha256:${HASH}`, 'user_id'])
     assert.is(wordOf(policy, showing(`Bearer x${key}`))?.head.status, 401, key)
@@ -52,7 +52,7 @@ keys('are refused when they are wrong, in every part', () => {
   assert.is(reply.head.get('www-authenticate'), 'Bearer')
 })
 
-keys('are asked for in the mode that is set', () => {
+keys('are required according to the mode', () => {
   const status = (mode: string, ...values: string[]): number | undefined =>
     wordOf(policyOf(`${KEYS}${mode}`), showing(...values))?.head.status
   const table: [mode: string, none: unknown, wrong: unknown, right: unknown][] = [
@@ -66,14 +66,14 @@ keys('are asked for in the mode that is set', () => {
     assert.is(status(mode, 'Bearer wrong'), wrong, mode)
     assert.is(status(mode, 'Bearer plain', 'Bearer plain'), wrong, mode)
     assert.is(status(mode, 'Bearer plain'), right, mode)
-    // Another scheme is somebody else's business.
+    // A value with another scheme is no API key.
     assert.is(status(mode, 'Basic plain'), none, mode)
   }
   const reply = answerOf(policyOf(`${KEYS}, mode: strict`), showing())
   assert.is(contentOf(reply), 'api key authentication failure: no API Key found')
 })
 
-keys('that are wrong stay on the request where nobody is refused, and say nothing', () => {
+keys('that are unknown stay on the request in mode permissive, and add no facts', () => {
   const exchange = showing('Bearer wrong')
   wordOf(policyOf(`${KEYS}, mode: permissive`), exchange)
   assert.is(exchange.request.get('authorization'), 'Bearer wrong')
@@ -81,13 +81,13 @@ keys('that are wrong stay on the request where nobody is refused, and say nothin
   assert.equal(exchange.enforcement.verifiedCredentials, [])
 })
 
-keys('are not shown to whoever prints the policy', () => {
+keys('are not visible in the inspected policy', () => {
   assert.not.match(inspect(policyOf(KEYS), { depth: 9 }), /plain|bare/)
 })
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-keys('are found where they are said to be, and kept from the backend', async () => {
+keys('are found at the configured location, and not sent to the backend', async () => {
   const table: [location: string, lines: string[]][] = [
     ['header: { name: X-Api-Key }', ['GET / HTTP/1.1', 'x-api-key: plain']],
     ['queryParameter: { name: key }', ['GET /p?key=plain HTTP/1.1']],
@@ -105,7 +105,7 @@ keys('are found where they are said to be, and kept from the backend', async () 
   }
 })
 
-keys('tell rules who it is', async () => {
+keys('are readable in authorization rules', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
   const rule = `authorization: { rules: ['apiKey.user_id == "u1" && apiKey.tier.level == 3'] }`
   const gateway = await stage.gateway(routeTo(backend, `apiKey: { ${KEYS} }, ${rule}`))

@@ -4,7 +4,7 @@ import { hashApr1 } from '../../../lib/enforce/auth/apr1.ts'
 
 const hashing = suite('apr1')
 
-/** As `openssl passwd -apr1` gives them. */
+/** Created with `openssl passwd -apr1`. */
 const VECTORS: [password: string, hash: string][] = [
   ['a', '$apr1$abcdefgh$G8IsPsylW5ROvIKsQMRG61'],
   ['a', '$apr1$a$drFGR/9p/sjZ9/qPTUuIf/'],
@@ -17,11 +17,11 @@ const VECTORS: [password: string, hash: string][] = [
   ['x'.repeat(72), '$apr1$a$gNcQKigTfDIwp2KJeaaYR0'],
 ]
 
-hashing('gives what others give', () => {
+hashing('computes the same hashes as openssl', () => {
   for (const [password, hash] of VECTORS) assert.is(hashApr1(password, hash), hash, password)
 })
 
-hashing('gives something else for another password or salt', () => {
+hashing('computes another hash for another password or salt', () => {
   for (const [password, hash] of VECTORS) assert.is.not(hashApr1(`${password}.`, hash), hash)
   assert.is.not(hashApr1('secret', '$apr1$abcdefgi$'), hashApr1('secret', '$apr1$abcdefgh$'))
 })

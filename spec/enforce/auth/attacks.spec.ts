@@ -1,4 +1,4 @@
-// Tokens made to be taken for what they are not. None is valid, none throws, and none takes long.
+// Forged and malformed tokens: none is valid, none causes an exception, and none takes long.
 
 import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
@@ -14,7 +14,7 @@ const attacks = suite('attacks on tokens')
 
 const rsa = await Signer.make('RS256', 'rsa')
 const ec = await Signer.make('ES256', 'ec')
-/** Has keys of his own, which the provider never saw. */
+/** Keys of an attacker, which the provider does not have. */
 const mallory = await Signer.make('RS256', 'rsa')
 
 const PAYLOAD = JSON.stringify(claimsOf())
@@ -28,7 +28,7 @@ async function verdict(token: string): Promise<string> {
   return verdictOf(setUp().verifier, token)
 }
 
-attacks('without a signature, by any spelling of none', async () => {
+attacks('without a signature, with any spelling of none', async () => {
   for (const alg of ['none', 'None', 'NONE', 'nOnE', ''])
     for (const signature of ['', 'AA', rsa.token(claimsOf()).split('.')[2]!])
       assert.ok(
@@ -52,7 +52,7 @@ attacks('with the public key as an HMAC secret', async () => {
     }
 })
 
-attacks('by another algorithm of the same key, or the key of another', async () => {
+attacks('with another algorithm of the same key, or another key', async () => {
   assert.is(await verdict(rsa.token(claimsOf(), { kid: 'ec' })), 'algorithm')
   assert.is(await verdict(rsa.token(claimsOf(), { alg: 'ES256' })), 'algorithm')
   assert.is(await verdict(rsa.token(claimsOf(), { alg: 'PS256' })), 'signature')
@@ -71,7 +71,7 @@ attacks('by another algorithm of the same key, or the key of another', async () 
     assert.is(await verdict(rsa.token(claimsOf(), { alg })), 'algorithm', alg)
 })
 
-attacks('that bring their own key along', async () => {
+attacks('that contain their own key', async () => {
   const own = { alg: 'RS256', kid: 'rsa' }
   for (const header of [
     { jwk: mallory.jwk },
@@ -85,12 +85,12 @@ attacks('that bring their own key along', async () => {
       await verdict(mallory.token(claimsOf(), { ...header, kid: 'mallory' })),
       'unknown key',
     )
-    // On a good token they are not even looked at.
+    // On a valid token these members are ignored.
     assert.is(await verdict(rsa.signed({ ...own, ...header }, PAYLOAD)), 'valid')
   }
 })
 
-attacks('that name a key in unheard-of ways', async () => {
+attacks('with an unusual key id', async () => {
   for (const kid of [
     '../../../../dev/null',
     '/etc/passwd',
@@ -132,7 +132,7 @@ attacks('with extensions that must be understood, or payloads that are not encod
     assert.is(await verdict(rsa.token(claimsOf(), header)), 'malformed', JSON.stringify(header))
 })
 
-attacks('that are no tokens by their form', async () => {
+attacks('that do not have the form of a token', async () => {
   const [header, payload, signature] = rsa.token(claimsOf()).split('.') as [string, string, string]
   for (const token of [
     '',
@@ -161,7 +161,7 @@ attacks('that are no tokens by their form', async () => {
     assert.is(await verdict(token), 'malformed', JSON.stringify(token.slice(-40)))
 })
 
-attacks('whose header is no plain JSON object', async () => {
+attacks('whose header is not a plain JSON object', async () => {
   for (const header of [
     '',
     '{',
@@ -178,7 +178,7 @@ attacks('whose header is no plain JSON object', async () => {
     '\xff\xfe',
   ])
     assert.is(await verdict(rsa.signed(header, PAYLOAD)), 'malformed', header.slice(0, 40))
-  // The last of two is the one that counts, for us and for jose.
+  // The last of two equal members is used, by us and by jose.
   assert.is(await verdict(rsa.signed('{"alg":"none","alg":"RS256","kid":"rsa"}', PAYLOAD)), 'valid')
   assert.is(
     await verdict(rsa.signed('{"alg":"RS256","alg":"none","kid":"rsa"}', PAYLOAD)),
@@ -192,7 +192,7 @@ attacks('whose header is no plain JSON object', async () => {
   )
 })
 
-attacks('whose claims are no JSON object, or no token of ours inside another', async () => {
+attacks('whose claims are not a JSON object, or are a nested token', async () => {
   for (const payload of [
     'null',
     '[]',
@@ -218,13 +218,13 @@ attacks('with the signature of another token', async () => {
   const forged = base64(JSON.stringify(claimsOf({ sub: 'admin' })))
   assert.is(await verdict(`${header}.${forged}.${signature}`), 'signature')
   assert.is(await verdict(`${header}.${forged}.AA`), 'signature')
-  // ECDSA of zeroes, once valid in a well-known runtime.
+  // An ECDSA signature of zeroes, which a well-known runtime once accepted.
   const zeroes = base64(Buffer.alloc(64))
   const input = ec.token(claimsOf()).split('.').slice(0, 2).join('.')
   assert.is(await verdict(`${input}.${zeroes}`), 'signature')
 })
 
-attacks('with times beyond all times', async () => {
+attacks('with times outside the range of numbers', async () => {
   const raw = (text: string): string =>
     rsa.signed({ alg: 'RS256', kid: 'rsa' }, PAYLOAD.replace(`"exp":${NOW + 300}`, text))
   assert.is(await verdict(raw('"exp":1e400')), 'malformed')
@@ -237,23 +237,29 @@ attacks('with times beyond all times', async () => {
   assert.is(await verdict(raw(`"__proto__":{"exp":${NOW + 300}}`)), 'missing claim')
 })
 
-attacks('with claims that nest, grow or pretend are read or refused, but never crash', async () => {
-  const raw = (text: string): string =>
-    rsa.signed({ alg: 'RS256', kid: 'rsa' }, PAYLOAD.replace('"sub":"u"', text))
-  const started = cpuMs()
-  assert.is(await verdict(raw(`"a":${'['.repeat(62)}${']'.repeat(62)}`)), 'valid')
-  assert.is(await verdict(raw(`"a":${'['.repeat(5000)}${']'.repeat(5000)}`)), 'malformed')
-  assert.is(await verdict(raw(`"a":${'{"a":'.repeat(1500)}1${'}'.repeat(1500)}`)), 'malformed')
-  assert.is(await verdict(raw(`"n":${'9'.repeat(10_000)}`)), 'valid')
-  assert.is(await verdict(raw(`"n":1e400,"m":-1e400,"o":1e-400,"p":-0`)), 'valid')
-  assert.is(await verdict(raw(`"a":[${'1,'.repeat(5000)}1]`)), 'valid')
-  assert.is(await verdict(raw(`"a":"${'\\ud800'.repeat(1500)}","n":12345678901234567890`)), 'valid')
-  assert.is(await verdict(raw(`"__proto__":{"admin":true},"constructor":1`)), 'valid')
-  assert.is(({} as { admin?: true }).admin, undefined)
-  assert.ok(cpuMs() - started < 3000)
-})
+attacks(
+  'with deep, large or misleading claims are accepted or rejected, but never crash',
+  async () => {
+    const raw = (text: string): string =>
+      rsa.signed({ alg: 'RS256', kid: 'rsa' }, PAYLOAD.replace('"sub":"u"', text))
+    const started = cpuMs()
+    assert.is(await verdict(raw(`"a":${'['.repeat(62)}${']'.repeat(62)}`)), 'valid')
+    assert.is(await verdict(raw(`"a":${'['.repeat(5000)}${']'.repeat(5000)}`)), 'malformed')
+    assert.is(await verdict(raw(`"a":${'{"a":'.repeat(1500)}1${'}'.repeat(1500)}`)), 'malformed')
+    assert.is(await verdict(raw(`"n":${'9'.repeat(10_000)}`)), 'valid')
+    assert.is(await verdict(raw(`"n":1e400,"m":-1e400,"o":1e-400,"p":-0`)), 'valid')
+    assert.is(await verdict(raw(`"a":[${'1,'.repeat(5000)}1]`)), 'valid')
+    assert.is(
+      await verdict(raw(`"a":"${'\\ud800'.repeat(1500)}","n":12345678901234567890`)),
+      'valid',
+    )
+    assert.is(await verdict(raw(`"__proto__":{"admin":true},"constructor":1`)), 'valid')
+    assert.is(({} as { admin?: true }).admin, undefined)
+    assert.ok(cpuMs() - started < 3000)
+  },
+)
 
-attacks('that are too large are not looked at', async () => {
+attacks('that are too large are rejected without a check', async () => {
   const { source, verifier } = setUp()
   const fits = rsa.token(claimsOf({ pad: 'x'.repeat(11_600) }))
   assert.ok(fits.length <= MAX_TOKEN_LENGTH && fits.length > MAX_TOKEN_LENGTH - 600)
@@ -264,7 +270,7 @@ attacks('that are too large are not looked at', async () => {
   assert.is(source.found, 1)
 })
 
-attacks('by a key too short to be worth its name', async () => {
+attacks('signed with a key that is too short', async () => {
   const { generateKeyPairSync, sign } = await import('node:crypto')
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const weak = { ...publicKey.export({ format: 'jwk' }), kid: 'weak' }

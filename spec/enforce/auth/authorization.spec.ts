@@ -49,13 +49,13 @@ function permits(
   return wordOf(policy, exchangeWith(claims, facts, 'X-Team: red')) === undefined
 }
 
-// A caller switched a deny off by claims that made it too costly to evaluate.
-rules('a deny that our own bounds stop denies', () => {
+// Regression: a caller disabled a deny rule with claims that made it too costly to evaluate.
+rules('a deny rule that exceeds an evaluation bound denies', () => {
   const many = JSON.stringify({ paths: Array.from({ length: 20_000 }, () => 'x') })
   assert.not.ok(permits([`{ deny: 'jwt.paths.exists(p, p.startsWith("/etc"))' }`], many))
 })
 
-rules('deny with 403, and say no more', () => {
+rules('deny with 403 and no details', () => {
   const reply = answerOf(policyOf(['jwt.sub == "a"']), exchangeWith('{"sub":"b"}'))
   assert.is(reply.head.status, 403)
   assert.is(reply.head.get('content-type'), 'text/plain')
@@ -63,7 +63,7 @@ rules('deny with 403, and say no more', () => {
   assert.is(contentOf(reply), 'authorization failed')
 })
 
-rules('written as plain text must all hold (spec.md §2.3)', () => {
+rules('written as strings must all hold (spec.md §2.3)', () => {
   assert.ok(permits(['true', 'true']))
   assert.not.ok(permits(['true', 'false']))
   assert.not.ok(permits(['false', 'true']))
@@ -73,7 +73,7 @@ rules('written as plain text must all hold (spec.md §2.3)', () => {
   assert.not.ok(permits(['true', `{ deny: 'true' }`]))
 })
 
-rules('read claims, keys, users, the request and where it came from', () => {
+rules('read claims, API keys, users, the request and its source', () => {
   const claims = '{"sub":"u","realm_access":{"roles":["mcp-user"]},"roles":["r"],"n":7}'
   const facts: ExchangeFacts = {
     apiKey: new Map([['user_id', 'k']]),
@@ -93,13 +93,13 @@ rules('read claims, keys, users, the request and where it came from', () => {
     assert.not.ok(permits(rule, claims, facts), rule)
 })
 
-rules('over claims that are not there are false, not a fault', () => {
+rules('over missing claims are false, not a fault', () => {
   for (const claims of [null, '{}', '{"roles":null}', '{"roles":7}', '{"roles":{"a":1}}'])
     for (const rule of ['"admin" in jwt.roles', 'jwt.roles.exists(r, r == "admin")', 'jwt.roles'])
       assert.not.ok(permits(rule, claims), `${rule} ${claims}`)
   assert.not.ok(permits('apiKey.user_id == "k"'))
   assert.not.ok(permits('basicAuth.username == "b"'))
-  // A deny that cannot be decided denies nobody; whoever wants that writes a require.
+  // A deny rule without a value does not deny; a require rule would.
   assert.ok(permits([`{ deny: 'jwt.blocked' }`], '{}'))
   assert.not.ok(permits([`!jwt.blocked`], '{}'))
   assert.not.ok(permits('!("admin" in jwt)'))
@@ -122,7 +122,7 @@ const HOSTILE = [
   LONG,
 ]
 
-rules('stay cheap and false whatever claims hold', () => {
+rules('stay cheap and false with any claims', () => {
   const written = [
     '"admin" in jwt.roles',
     'jwt.roles.exists(r, r == "admin")',
@@ -146,17 +146,17 @@ rules('stay cheap and false whatever claims hold', () => {
   assert.ok(cpuMs() - started < 5000)
 })
 
-rules('without a value are told of by number and code, never with what they read or say', () => {
+rules('that fail are logged with index and code, never with their text or values', () => {
   const lines: Line[] = []
   const allows = ['jwt.absent == "a"', 'jwt.sub + 1 == 2'].map((rule) => `{ allow: '${rule}' }`)
   assert.is(
     answerOf(policyOf(allows, '', lines), exchangeWith('{"sub":"s3cr3t"}')).head.status,
     403,
   )
-  const told = { level: 'debug', message: 'rule without a value', mode: 'allow' }
+  const line = { level: 'debug', message: 'rule evaluation failed', mode: 'allow' }
   assert.equal(lines, [
-    { ...told, rule: 0, code: 'no_such_key' },
-    { ...told, rule: 1, code: 'no_such_overload' },
+    { ...line, rule: 0, code: 'no_such_key' },
+    { ...line, rule: 1, code: 'no_such_overload' },
   ])
 })
 
@@ -164,7 +164,7 @@ const CHALLENGE =
   'Bearer error="insufficient_scope", error_description="the token lacks a scope", ' +
   'resource_metadata="http://g/.well-known/oauth-protected-resource/mcp", scope="read write"'
 
-rules('that miss a scope say so where another login would help', () => {
+rules('that miss a scope send a challenge when another login would help', () => {
   const challenge = (written: string[], claims: string, mcp = MCP) =>
     wordOf(policyOf(written, mcp), exchangeWith(claims))?.head.get('www-authenticate')
   const lacks = '{"scope":"read","roles":[]}'
@@ -178,13 +178,13 @@ rules('that miss a scope say so where another login would help', () => {
   assert.is(challenge([`{ allow: '"write" in jwt.scope.split(" ")' }`], lacks), CHALLENGE)
   for (const rule of ['"a" in jwt.roles', 'jwt.scoped == 1', 'request.path == "scope"'])
     assert.is(challenge([rule], lacks), undefined, rule)
-  // The rule that objects decides, and a deny is no matter of scopes.
+  // The violated rule decides, and a deny rule never asks for a scope.
   assert.is(challenge(['"read" in jwt.scope.split(" ")', '"a" in jwt.roles'], lacks), undefined)
   assert.is(challenge([`{ deny: 'jwt.scope == "read"' }`], lacks), undefined)
   assert.is(challenge(['"write" in jwt.scope.split(" ")'], lacks, ''), undefined)
 })
 
-rules('decide before a backend hears of anything', async () => {
+rules('decide before the backend is called', async () => {
   const backend = await stage.backend([
     { wait: /\r\n\r\n/ },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' },

@@ -26,26 +26,26 @@ function sent(written: string, target = '/', ...fields: string[]): Exchange {
   return exchange
 }
 
-auth('puts its own credential in place of the client’s', () => {
+auth('replaces the credential of the client with its own', () => {
   const { request } = sent('key: k3y', '/', 'Authorization: Bearer mine', 'authorization: Basic b')
   assert.equal(request.getAll('authorization'), ['Bearer k3y'])
   const named = sent('key: { value: k3y, location: { header: { name: X-Key, prefix: "p " } } }')
   assert.equal(named.request.getAll('x-key'), ['p k3y'])
 })
 
-auth('may put it into the query', () => {
+auth('can put it in the query', () => {
   const written = 'key: { value: "a&b=c d", location: { queryParameter: { name: "k=" } } }'
   assert.is(sent(written).request.target, '/?k%3D=a%26b%3Dc%20d')
   assert.is(sent(written, '/p?q=1').request.target, '/p?q=1&k%3D=a%26b%3Dc%20d')
 })
 
-auth('shows nothing of it to whoever prints the policy', () => {
+auth('is not visible in the inspected policy', () => {
   assert.not.match(inspect(policyOf('key: hushhush'), { depth: 9 }), 'hushhush')
 })
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-async function heard(policies: string, ...lines: string[]): Promise<string> {
+async function requestAtBackend(policies: string, ...lines: string[]): Promise<string> {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }])
   const gateway = await stage.gateway(routeTo(backend, policies))
   assert.is((await ask(gateway, ...lines)).status, 200)
@@ -54,7 +54,7 @@ async function heard(policies: string, ...lines: string[]): Promise<string> {
 
 const KEYS = 'apiKey: { mode: strict, keys: [{ key: k }]'
 
-auth('hands on a verified credential only if told so, wherever it stood', async () => {
+auth('passes a verified credential on only with passthrough, from any location', async () => {
   const table: [location: string, lines: string[], text: RegExp][] = [
     ['', ['GET / HTTP/1.1', 'Authorization: Bearer k'], /authorization: Bearer k\r\n/i],
     [
@@ -65,14 +65,14 @@ auth('hands on a verified credential only if told so, wherever it stood', async 
     [', location: { cookie: { name: c } }', ['GET / HTTP/1.1', 'cookie: c=k'], /cookie: c=k\r\n/],
   ]
   for (const [location, lines, text] of table) {
-    assert.not.match(await heard(`${KEYS}${location} }`, ...lines), text)
+    assert.not.match(await requestAtBackend(`${KEYS}${location} }`, ...lines), text)
     const through = `${KEYS}${location} }, backendAuth: { passthrough: {} }`
-    assert.match(await heard(through, ...lines), text)
+    assert.match(await requestAtBackend(through, ...lines), text)
   }
 })
 
-auth('sends its own key instead of a verified one', async () => {
-  const received = await heard(
+auth('sends its own key instead of the verified one', async () => {
+  const received = await requestAtBackend(
     `${KEYS} }, backendAuth: { key: other }`,
     'GET / HTTP/1.1',
     'authorization: Bearer k',
@@ -80,10 +80,10 @@ auth('sends its own key instead of a verified one', async () => {
   assert.equal(received.match(/authorization: .*/gi), ['authorization: Bearer other'])
 })
 
-auth('leaves a credential alone that nobody verified', async () => {
-  const received = await heard('', 'GET / HTTP/1.1', 'authorization: Bearer k')
+auth('keeps a credential that no policy verified', async () => {
+  const received = await requestAtBackend('', 'GET / HTTP/1.1', 'authorization: Bearer k')
   assert.match(received, 'authorization: Bearer k')
-  const through = await heard(
+  const through = await requestAtBackend(
     'backendAuth: { passthrough: {} }',
     'GET / HTTP/1.1',
     'authorization: Bearer k',

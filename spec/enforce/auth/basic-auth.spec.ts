@@ -1,4 +1,4 @@
-// Passwords as clients show them: what passes, what is said to the others, and what the backend hears of it.
+// basicAuth with the credentials that clients send: which pass, the responses to the others, and what the backend gets.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ const passwords = suite('basicAuth')
 const stage = new Stage()
 passwords.after.each(() => stage.clear())
 
-/** All of `secret`. */
+/** All are hashes of `secret`. */
 const BCRYPT = '$$2y$$05$$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a'
 const APR1 = '$$apr1$$abcdefgh$$h9FWgUz3n9YxylKLlR5SQ/'
 const SHA = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
@@ -38,7 +38,7 @@ async function statusOf(gateway: RunningGateway, value: string): Promise<number>
   return (await ask(gateway, 'GET / HTTP/1.1', `authorization: ${value}`)).status
 }
 
-passwords('let in who knows one, whatever kind of hash it has', async () => {
+passwords('admit a request with a valid password, for every kind of hash', async () => {
   const { backend, gateway } = await stageOf(USERS)
   for (const user of ['b', 'a', 's', 'p', 'ü'])
     for (const [password, status] of [
@@ -48,11 +48,11 @@ passwords('let in who knows one, whatever kind of hash it has', async () => {
     ] as const)
       assert.is(await statusOf(gateway, basic(`${user}:${password}`)), status, user + password)
   assert.is(await statusOf(gateway, `bASIC ${basic('s:secret').slice(6)}`), 200)
-  // Taken off the request.
+  // The credential is removed from the request.
   assert.not.match(backend.received, /authorization/i)
 })
 
-passwords('are asked for by the realm', async () => {
+passwords('are requested with the realm', async () => {
   const { backend, gateway } = await stageOf(`${USERS}, realm: "the vault"`)
   const answer = await ask(gateway, 'GET / HTTP/1.1')
   assert.is(answer.status, 401)
@@ -65,7 +65,7 @@ passwords('are asked for by the realm', async () => {
   assert.is(backend.received, '')
 })
 
-passwords('are asked for by a proxy where they stand in its header', async () => {
+passwords('are requested with 407 when the location is proxy-authorization', async () => {
   const { backend, gateway } = await stageOf(
     `${USERS}, authorizationLocation: { header: { name: proxy-authorization } }`,
   )
@@ -79,7 +79,7 @@ passwords('are asked for by a proxy where they stand in its header', async () =>
   assert.not.match(backend.received, 'proxy-authorization')
 })
 
-passwords('may be left out where they are optional, but must not be wrong', async () => {
+passwords('may be missing in mode optional, but must not be wrong', async () => {
   const { backend, gateway } = await stageOf(`${USERS}, mode: optional`)
   assert.is((await ask(gateway, 'GET / HTTP/1.1')).status, 200)
   assert.is(await statusOf(gateway, 'Bearer abc'), 200)
@@ -87,7 +87,7 @@ passwords('may be left out where they are optional, but must not be wrong', asyn
   assert.is(await statusOf(gateway, basic('s:wrong')), 401)
 })
 
-passwords('are readable by user in rules', async () => {
+passwords('provide the user name to rules', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
   const rule = `authorization: { rules: ['basicAuth.username == "s"'] }`
   const gateway = await stage.gateway(routeTo(backend, `basicAuth: { ${USERS} }, ${rule}`))
@@ -95,7 +95,7 @@ passwords('are readable by user in rules', async () => {
   assert.is(await statusOf(gateway, basic('a:secret')), 403)
 })
 
-/** Notes what it is asked, and says what it is told to. */
+/** Records its calls, and returns the given result. */
 class Asked extends PasswordChecker {
   asked: [password: string, hash: string][] = []
   verdict: PasswordCheck | Promise<PasswordCheck> = 'right'
@@ -123,7 +123,7 @@ function showing(...values: string[]) {
   return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: a', ...fields))
 }
 
-passwords('of nobody are checked like all others, and never right', () => {
+passwords('of unknown users are checked like all others, and never valid', () => {
   const asked = new Asked()
   const policy = policyWith(asked)
   const reply = answerOf(policy, showing(basic('nobody:secret')))
@@ -131,12 +131,12 @@ passwords('of nobody are checked like all others, and never right', () => {
   assert.is(contentOf(reply), 'basic authentication failure: invalid credentials')
   assert.is(asked.asked[0]![0], 'secret')
   assert.match(asked.asked[0]![1], /^\$2b\$05\$/)
-  // A name like a part of a prototype is nobody's, too.
+  // The name of a prototype member is an unknown user too.
   for (const name of ['__proto__', 'constructor', ''])
     assert.is(answerOf(policy, showing(basic(`${name}:x`))).head.status, 401)
 })
 
-passwords('may hold anything but control characters; user names no colon', () => {
+passwords('may contain anything except control characters; user names no colon', () => {
   const asked = new Asked()
   const policy = policyWith(asked)
   for (const [pair, password] of [
@@ -165,7 +165,7 @@ passwords('may hold anything but control characters; user names no colon', () =>
   assert.equal(asked.asked, [])
 })
 
-passwords('shown twice are nobody’s', () => {
+passwords('sent twice are rejected', () => {
   const asked = new Asked()
   const policy = policyWith(asked)
   const right = basic('s:secret')
@@ -175,13 +175,13 @@ passwords('shown twice are nobody’s', () => {
   assert.equal(asked.asked, [])
 })
 
-passwords('that cannot be checked now are no fault of the client', () => {
+passwords('that cannot be checked now get a 503', () => {
   const asked = new Asked()
   asked.verdict = 'busy'
   const reply = answerOf(policyWith(asked), showing(basic('b:secret')))
   assert.is(reply.head.status, 503)
   assert.is(reply.head.get('www-authenticate'), undefined)
-  assert.is(contentOf(reply), 'basic authentication failure: too many checks at once')
+  assert.is(contentOf(reply), 'basic authentication failure: too many password checks in progress')
 })
 
 passwords.run()

@@ -11,7 +11,7 @@ import { exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
 const credentials = suite('credentials')
 
-/** As a user writes it. */
+/** The location from configuration text. */
 function locationOf(written: string) {
   const policies = `apiKey: { keys: [{ key: k }], location: { ${written} } }`
   const text = routeText(`backends: [{ host: "a:1" }], policies: { ${policies} }`)
@@ -32,13 +32,13 @@ function exchange(target: string, ...fields: string[]): Exchange {
   return exchangeOf(requestOf(`GET ${target} HTTP/1.1`, 'Host: a', ...fields))
 }
 
-/** What a request of this target and these fields shows. */
+/** The credential found in a request with this target and these headers. */
 function found(location: typeof BEARER, target: string, ...fields: string[]): string {
   const one = findCredential(exchange(target, ...fields), location)
   return one.kind === 'one' ? `one ${one.value}` : one.kind
 }
 
-credentials('are found in a header, behind the prefix', () => {
+credentials('are found in a header, after the prefix', () => {
   assert.is(found(BEARER, '/'), 'none')
   assert.is(found(BEARER, '/', 'authorization: Bearer abc'), 'one abc')
   assert.is(found(BEARER, '/', 'AUTHORIZATION:  bEARER   abc '), 'one abc')
@@ -49,7 +49,7 @@ credentials('are found in a header, behind the prefix', () => {
   assert.is(found(HEADER, '/', 'x-api-key:'), 'one ')
 })
 
-credentials('are nobody’s in a header that is there twice', () => {
+credentials('are ambiguous in a header that is sent twice', () => {
   for (const fields of [
     ['Bearer a', 'Bearer b'],
     ['Bearer a', 'Bearer a'],
@@ -83,7 +83,7 @@ credentials('are found in a cookie', () => {
   assert.is(found(COOKIE, '/', 'cookie: sid=a', 'cookie: b=c; sid=d'), 'several')
 })
 
-credentials('are found by an expression, however long', () => {
+credentials('are found by an expression, at any length', () => {
   assert.is(found(EXPRESSION, '/'), 'none')
   assert.is(found(EXPRESSION, '/', 'x-all: t abc'), 'one abc')
   assert.is(found(EXPRESSION, '/', 'x-all: t '), 'one t')
@@ -91,7 +91,7 @@ credentials('are found by an expression, however long', () => {
   assert.is(found(EXPRESSION, '/', `x-all: t ${long}`), `one ${long}`)
 })
 
-/** Takes off what is found there. */
+/** Removes the credential found there. */
 function take(one: Exchange, location: typeof BEARER): void {
   const credential = findCredential(one, location)
   assert.is(credential.kind, 'one')
@@ -104,7 +104,7 @@ function taken(location: typeof BEARER, target: string, ...fields: string[]): st
   return `${one.request.target} ${one.request.fieldsText().replaceAll('\r\n', '|')}`
 }
 
-credentials('are taken off, and all else stays as it was written', () => {
+credentials('are removed, and all other text stays unchanged', () => {
   assert.is(taken(BEARER, '/?a', 'AuthorizaTion: Bearer abc', 'x: y'), '/?a Host: a|x: y|')
   assert.is(taken(QUERY, '/p?a=%62&key=x&&b', 'x: y'), '/p?a=%62&&b Host: a|x: y|')
   assert.is(taken(QUERY, '/p?k%65y=x'), '/p Host: a|')
@@ -115,10 +115,10 @@ credentials('are taken off, and all else stays as it was written', () => {
   assert.is(taken(COOKIE, '/', 'cookie: a=b', 'cookie: sid=x'), '/ Host: a|cookie: a=b|')
 })
 
-credentials('that an expression found are taken off where they stand as a whole', () => {
+credentials('that an expression found are removed where they are a complete value', () => {
   assert.is(taken(EXPRESSION, '/', 'x-all: t abc', 'x: y'), '/ Host: a|x: y|')
   assert.is(taken(EXPRESSION, '/', 'x-all: abc', 'x: y'), '/ Host: a|x: y|')
-  // In every place: another may be what the backend reads.
+  // In every place: the backend may read another one.
   assert.is(taken(EXPRESSION, '/', 'x-all: t abc', 'authorization: Bearer   abc'), '/ Host: a|')
   const bySid = byExpression('request.headers["cookie"].split("sid=")[1].split(";")[0]')
   assert.is(taken(bySid, '/', 'cookie: a=b; sid=x=y; c=d'), '/ Host: a|cookie: a=b; c=d|')
@@ -128,7 +128,7 @@ credentials('that an expression found are taken off where they stand as a whole'
   assert.is(taken(byEnd, '/p?a=%62&key=a%2Bb'), '/p?a=%62 Host: a|')
 })
 
-credentials('that an expression made of something else stay where they are', () => {
+credentials('that an expression composed stay on the request', () => {
   const part = byExpression('request.headers["x-all"].split("-")[0]')
   assert.is(taken(part, '/', 'x-all: abc-d', 'x: xabc'), '/ Host: a|x-all: abc-d|x: xabc|')
   assert.is(taken(part, '/', 'x-all: a-b', 'x: note to a'), '/ Host: a|x-all: a-b|x: note to a|')
@@ -143,7 +143,7 @@ credentials('that an expression made of something else stay where they are', () 
   assert.is(taken(source, '/?from=127.0.0.1', forwarded), `/?from=127.0.0.1 Host: a|${forwarded}|`)
 })
 
-credentials('are put back as they were for a backend that is to have them', () => {
+credentials('are restored unchanged for a backend with passthrough', () => {
   const one = exchange(
     '/p?key=%61&b=c',
     'authorization: bearer abc',
@@ -161,7 +161,7 @@ credentials('are put back as they were for a backend that is to have them', () =
   assert.equal(one.request.getAll('cookie'), ['d=e; sid=x=y'])
 })
 
-credentials('that replaced the client’s meanwhile give way to it', () => {
+credentials('are restored over values that replaced them in the meantime', () => {
   const one = exchange('/', 'authorization: Bearer abc')
   take(one, BEARER)
   one.request.set('authorization', 'Basic other')

@@ -20,7 +20,7 @@ function identity(): IdentityStore {
   return stage.add(new IdentityStore(new Ear(() => {})))
 }
 
-knowing('has one verifier for the same rules, so that a reload checks no token anew', () => {
+knowing('has one verifier for the same rules, so that a reload verifies no token again', () => {
   const known = identity()
   const first = known.verifier(RULES)
   assert.is(known.verifier({ ...RULES, audiences: [...RULES.audiences] }), first)
@@ -35,7 +35,7 @@ knowing('has one verifier for the same rules, so that a reload checks no token a
   assert.is.not(known.verifier(RULES, 'http://a/k'), first)
 })
 
-knowing('drops only the verifier used longest ago when there are too many', () => {
+knowing('evicts only the least recently used verifier', () => {
   const known = identity()
   const first = known.verifier(RULES)
   const second = known.verifier({ ...RULES, leeway: 0 })
@@ -46,7 +46,7 @@ knowing('drops only the verifier used longest ago when there are too many', () =
   assert.is.not(known.verifier({ ...RULES, leeway: 0 }), second)
 })
 
-knowing('looks for keys where the issuer has them, unless it is told where', () => {
+knowing('derives the key URL from the issuer, unless one is configured', () => {
   const known = identity()
   known.verifier({ ...RULES, issuer: 'https://a.example/' })
   known.verifier({ ...RULES, issuer: 'https://b.example' }, 'https://b.example/certs')
@@ -58,7 +58,7 @@ knowing('looks for keys where the issuer has them, unless it is told where', () 
   )
 })
 
-knowing('shares a key set between those who want different things of tokens', async () => {
+knowing('shares a key set between verifiers with different rules', async () => {
   const server = stage.add(await KeyServer.start(signer))
   const known = identity()
   const jwks = { kind: 'url', url: server.url } as const
@@ -74,7 +74,7 @@ knowing('shares a key set between those who want different things of tokens', as
   assert.is(server.asked, 1)
 })
 
-knowing('gets keys while posts of clients hang', async () => {
+knowing('fetches keys while posts of clients hang', async () => {
   const provider = stage.add(await ProviderServer.start())
   provider.says.set('POST /register', 'hang')
   provider.offer('/keys', { keys: [signer.jwk] })
@@ -85,7 +85,7 @@ knowing('gets keys while posts of clients hang', async () => {
   const posts = Array.from({ length: MAX_PROVIDER_CALLS }, () =>
     calls.post('client registration', posted),
   )
-  await provider.untilHeard(1)
+  await provider.untilReceived(1)
   const keys = known.keys.sourceFor(`${provider.origin}/keys`).current()
   assert.instance(await deadline(Promise.resolve(keys), 30_000, 'the keys'), VerificationKeySet)
   const document = known.documents.findFirst([`${provider.origin}/document`])

@@ -1,4 +1,4 @@
-// Bearer tokens in front of a plain backend, with real keys of a provider behind HTTP.
+// jwtAuth in front of a plain backend, with real keys fetched from a provider over HTTP.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -38,7 +38,7 @@ async function show(gateway: RunningGateway, ...values: string[]): Promise<Answe
   return ask(gateway, 'GET / HTTP/1.1', ...fields)
 }
 
-tokens('let in who has a good one, and keep it from the backend', async () => {
+tokens('admit a request with a valid one, and are not sent to the backend', async () => {
   const { keys, backend, gateway } = await setUp('mode: strict')
   for (let times = 3; times > 0; times--)
     assert.is((await show(gateway, `Bearer ${signer.token(claims())}`)).status, 200)
@@ -47,7 +47,7 @@ tokens('let in who has a good one, and keep it from the backend', async () => {
   assert.is(keys.asked, 1)
 })
 
-tokens('are asked for in the mode that is set', async () => {
+tokens('are required according to the mode', async () => {
   const good = `Bearer ${signer.token(claims())}`
   const bad = `Bearer ${signer.token(claims({ aud: 'x' }))}`
   const table: [mode: string, none: number, bad: number, twice: number][] = [
@@ -64,12 +64,12 @@ tokens('are asked for in the mode that is set', async () => {
     assert.is((await show(gateway, good, good)).status, twice, mode)
     assert.is((await show(gateway, good, 'Basic abc')).status, twice, mode)
     assert.is((await show(gateway, good)).status, 200, mode)
-    // What nobody has verified stays where it is.
+    // An unverified token stays on the request.
     if (mode === 'mode: permissive') assert.match(backend.received, bad)
   }
 })
 
-tokens('are refused with the class of what is wrong, and nothing of what they say', async () => {
+tokens('are rejected with the kind of fault, and none of their content', async () => {
   const { gateway } = await setUp('mode: strict')
   const none = await show(gateway)
   assert.is(none.status, 401)
@@ -98,7 +98,7 @@ tokens('are refused with the class of what is wrong, and nothing of what they sa
   assert.not.match(JSON.stringify(gateway.lines), /s3cr3t|eyJ/)
 })
 
-tokens('tell rules their claims', async () => {
+tokens('provide their claims to rules', async () => {
   const rule = `authorization: { rules: ['"mcp-user" in jwt.realm_access.roles'] }`
   const { gateway } = await setUp('', rule)
   const roles = (...list: string[]) =>
@@ -110,7 +110,7 @@ tokens('tell rules their claims', async () => {
   assert.is((await show(gateway)).status, 403)
 })
 
-tokens('with hostile claims are let in or not, but break nothing', async () => {
+tokens('with hostile claims are accepted or rejected, but break nothing', async () => {
   const rule = `authorization: { rules: ['jwt.roles.exists(r, r.startsWith("admin") && r.matches("^(a|d|m)+in$$"))'] }`
   const { gateway } = await setUp('mode: strict', rule)
   const base = JSON.stringify(claims())
@@ -133,25 +133,22 @@ tokens('with hostile claims are let in or not, but break nothing', async () => {
   }
 })
 
-tokens(
-  'cannot be checked while the provider is down, and everything else can be served',
-  async () => {
-    const { keys, gateway } = await setUp('mode: optional')
-    keys.status = 500
-    const { status, body, headers } = await show(gateway, `Bearer ${signer.token(claims())}`)
-    assert.is(status, 503)
-    assert.is(body, 'authentication failure: the keys cannot be had now')
-    assert.is(headers['www-authenticate'], undefined)
-    assert.is((await show(gateway)).status, 200)
-    const warned = gateway.lines.filter(({ level }) => level === 'warn')
-    assert.equal(
-      warned.map(({ message, error }) => [message, error]),
-      [['cannot fetch key set', 'status 500']],
-    )
-  },
-)
+tokens('get 503 while the provider is down, and other routes are served', async () => {
+  const { keys, gateway } = await setUp('mode: optional')
+  keys.status = 500
+  const { status, body, headers } = await show(gateway, `Bearer ${signer.token(claims())}`)
+  assert.is(status, 503)
+  assert.is(body, 'authentication failure: signing keys of the issuer are unavailable')
+  assert.is(headers['www-authenticate'], undefined)
+  assert.is((await show(gateway)).status, 200)
+  const warned = gateway.lines.filter(({ level }) => level === 'warn')
+  assert.equal(
+    warned.map(({ message, error }) => [message, error]),
+    [['cannot fetch key set', 'status 500']],
+  )
+})
 
-tokens('wait for the keys, and leave with their client', async () => {
+tokens('wait for the keys until the client closes the connection', async () => {
   const { keys, backend, gateway } = await setUp('mode: strict')
   keys.isHolding = true
   const client = await stage.client(gateway)
@@ -161,13 +158,13 @@ tokens('wait for the keys, and leave with their client', async () => {
   client.reset()
   assert.equal(await gateway.outcomes(1), ['client_closed'])
   keys.release()
-  // The keys that came for one who has left serve the next.
+  // The keys fetched for the closed request serve the next one.
   assert.is((await show(gateway, `Bearer ${signer.token(claims())}`)).status, 200)
   assert.is(keys.asked, 1)
   assert.is(backend.received.match(/^GET /gm)?.length, 1)
 })
 
-tokens('of several issuers are checked by the one they name', async () => {
+tokens('of several issuers are verified with the rules of the issuer they name', async () => {
   const [first, second] = [
     stage.add(await KeyServer.start(signer)),
     stage.add(await KeyServer.start(later)),
@@ -184,13 +181,13 @@ tokens('of several issuers are checked by the one they name', async () => {
     (await show(gateway, `Bearer ${by.token(claims({ iss }))}`)).status
   assert.is(await status(signer, 'http://one'), 200)
   assert.is(await status(later, 'http://two'), 200)
-  // Neither may speak for the other.
+  // Neither issuer may sign for the other.
   assert.is(await status(later, 'http://one'), 401)
   assert.is(await status(signer, 'http://two'), 401)
   assert.is(await status(signer, 'http://three'), 401)
 })
 
-tokens('may stand in a cookie, the query or wherever an expression finds them', async () => {
+tokens('are found in a cookie, the query or by an expression', async () => {
   const token = signer.token(claims({ pad: 'x'.repeat(2000) }))
   const table: [location: string, lines: string[]][] = [
     ['cookie: { name: t }', ['GET / HTTP/1.1', `cookie: a=b; t=${token}`]],

@@ -14,7 +14,7 @@ async function finds(set: VerificationKeySet, kid: string, algorithm: string): P
   return (await deadline(set.find(kid, algorithm), 30_000, 'a key')) !== null
 }
 
-keys('may check what they are made for, and nothing else', async () => {
+keys('verify only the algorithms of their type', async () => {
   const p384 = await Signer.make('ES384', 'p384')
   const set = new VerificationKeySet([rsa.jwk, ec.jwk, ed.jwk, p384.jwk])
   assert.equal(set.ids, ['rsa', 'ec', 'ed', 'p384'])
@@ -35,7 +35,7 @@ keys('may check what they are made for, and nothing else', async () => {
   assert.not(ALL_ALGORITHMS.some((name) => /^(?:none|HS|.*dir)/i.test(name)))
 })
 
-keys('that name an algorithm are for no other', async () => {
+keys('that name an algorithm verify no other', async () => {
   const set = new VerificationKeySet([
     { ...rsa.jwk, alg: 'RS512' },
     { ...ec.jwk, alg: 'HS256' },
@@ -46,7 +46,7 @@ keys('that name an algorithm are for no other', async () => {
   assert.not(await finds(set, 'ec', 'HS256'))
 })
 
-keys('of no use are left out, and cost the others nothing', () => {
+keys('that are unusable are excluded, and do not affect the others', () => {
   const odd: unknown[] = [
     null,
     7,
@@ -69,7 +69,7 @@ keys('of no use are left out, and cost the others nothing', () => {
   assert.equal(new VerificationKeySet([...odd, ...good]).ids, ['rsa', 'ec'])
 })
 
-keys('that are broken, or lie about what they are, are none', async () => {
+keys('that are malformed or of another type than they claim are not imported', async () => {
   const broken: Record<string, unknown>[] = [
     { kty: 'RSA', n: 'AQAB' },
     { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' },
@@ -92,7 +92,7 @@ keys('that are broken, or lie about what they are, are none', async () => {
   assert.not(set.has('toString'))
 })
 
-keys('tell why others of the set were left out', () => {
+keys('report why others of the set were excluded', () => {
   const set = new VerificationKeySet([
     rsa.jwk,
     { ...ec.jwk, kid: 'rsa' },
@@ -107,9 +107,9 @@ keys('tell why others of the set were left out', () => {
     null,
   ])
   assert.equal(set.ids, ['rsa'])
-  // Of two with one id the first counts.
+  // Of two keys with the same id, the first is used.
   assert.equal(Object.fromEntries(set.excluded), {
-    'kid of another': 1,
+    'duplicate kid': 1,
     private: 2,
     'too short': 1,
     algorithm: 1,

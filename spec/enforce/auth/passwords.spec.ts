@@ -16,7 +16,7 @@ const LETTERS = 'a'.repeat(53)
 const BCRYPT = `$2y$05$${LETTERS}`
 const SHA = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
 
-/** Slow checks that the spec answers; `secret` is right. */
+/** Slow checks that the spec completes; `secret` is the valid password. */
 class Slow {
   isFull = false
   asked: string[] = []
@@ -28,7 +28,7 @@ class Slow {
     return password.startsWith('secret')
   }
 
-  /** Answers all that was asked so far. */
+  /** Completes all checks so far. */
   answer(): void {
     for (const answer of this.#answers.splice(0)) answer()
   }
@@ -41,7 +41,7 @@ async function soon<T>(wait: T | Promise<T>): Promise<T> {
   return deadline(Promise.resolve(wait), 30_000, 'a check')
 }
 
-passwords('are checked at once against fast hashes', () => {
+passwords('are checked synchronously against fast hashes', () => {
   const slow = new Slow()
   const checked = new PasswordChecker(new RefusalCounter(), slow)
   assert.is(checked.check('secret', SHA), 'right')
@@ -54,7 +54,7 @@ passwords('are checked at once against fast hashes', () => {
   assert.equal(slow.asked, [])
 })
 
-passwords('that were right are not checked again for a while', async () => {
+passwords('that were valid are not checked again for a while', async () => {
   const slow = new Slow()
   const clock = { time: 0, now: () => clock.time }
   const checked = new PasswordChecker(new RefusalCounter(), slow, clock)
@@ -71,7 +71,7 @@ passwords('that were right are not checked again for a while', async () => {
   assert.is(slow.asked.length, 2)
 })
 
-passwords('that were wrong are checked every time', async () => {
+passwords('that were invalid are checked every time', async () => {
   const slow = new Slow()
   const checked = new PasswordChecker(new RefusalCounter(), slow)
   for (const count of [1, 2]) {
@@ -82,7 +82,7 @@ passwords('that were wrong are checked every time', async () => {
   }
 })
 
-passwords('are remembered with their hash: another file asks again', async () => {
+passwords('are cached with their hash: another hash is checked again', async () => {
   const slow = new Slow()
   const checked = new PasswordChecker(new RefusalCounter(), slow)
   const first = checked.check('secret', BCRYPT)
@@ -94,7 +94,7 @@ passwords('are remembered with their hash: another file asks again', async () =>
   assert.is(slow.asked.length, 2)
 })
 
-passwords('of a crowd are checked once', async () => {
+passwords('of concurrent requests are checked once', async () => {
   const slow = new Slow()
   const checked = new PasswordChecker(new RefusalCounter(), slow)
   const crowd = [1, 2, 3].map(() => checked.check('secret', BCRYPT))
@@ -103,7 +103,7 @@ passwords('of a crowd are checked once', async () => {
   for (const one of crowd) assert.is(await soon(one), 'right')
 })
 
-passwords('are not checked while too many wait, unless they are known', async () => {
+passwords('are not checked while too many wait, unless they are cached', async () => {
   const slow = new Slow()
   const refusals = new RefusalCounter()
   const checked = new PasswordChecker(refusals, slow)
@@ -121,7 +121,7 @@ passwords('are not checked while too many wait, unless they are known', async ()
   assert.is(await soon(second), 'right')
 })
 
-passwords('are remembered up to a number, the one used longest ago goes', async () => {
+passwords('are cached up to a bound, and the least recently used is evicted', async () => {
   const slow = new Slow()
   const checked = new PasswordChecker(new RefusalCounter(), slow)
   const learn = async (from: number, to: number): Promise<void> => {
@@ -142,7 +142,7 @@ passwords('are remembered up to a number, the one used longest ago goes', async 
   assert.is(slow.asked.length, 1)
 })
 
-passwords('of nobody cost as much as the costliest of the file', () => {
+passwords('of unknown users cost as much as the slowest hash of the file', () => {
   const apr1 = '$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/'
   assert.match(createDecoyHash([SHA, BCRYPT, `$2a$12$${LETTERS}`, apr1]), /^\$2b\$12\$/)
   assert.match(createDecoyHash([SHA, BCRYPT]), /^\$2b\$05\$/)

@@ -1,4 +1,4 @@
-// A provider's key set over its life: fetched, kept, renewed, lost and found again.
+// A provider's key set: fetched, cached, renewed, unavailable and available again.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -29,12 +29,12 @@ class Clock {
   }
 }
 
-/** A server, and the keys behind it with a clock that stands still. */
+/** A server and its key set, with a fixed clock. */
 async function setUp(...signers: Signer[]) {
   return setUpAt('', ...signers)
 }
 
-/** The same, asked for with a query. */
+/** The same key set, at a URL with a query. */
 async function setUpAt(query: string, ...signers: Signer[]) {
   const server = stage.add(await KeyServer.start(...signers))
   const lines: Line[] = []
@@ -55,7 +55,7 @@ async function idsOf(keys: RemoteKeySet): Promise<string[] | string> {
   return typeof set === 'string' ? set : set.ids
 }
 
-/** Until the set that is fetched in the background is another one. */
+/** Waits until the background fetch has changed the set. */
 async function untilGeneration(keys: RemoteKeySet, generation: number): Promise<void> {
   const until = performance.now() + 30_000
   while (keys.generation < generation) {
@@ -64,7 +64,7 @@ async function untilGeneration(keys: RemoteKeySet, generation: number): Promise<
   }
 }
 
-remote('are fetched when first needed, once for a crowd', async () => {
+remote('are fetched when first needed, once for concurrent callers', async () => {
   const { server, keys, lines } = await setUp(one)
   assert.is(server.asked, 0)
   assert.is(keys.generation, 0)
@@ -75,7 +75,7 @@ remote('are fetched when first needed, once for a crowd', async () => {
   for (const ids of await Promise.all(crowd)) assert.equal(ids, ['one'])
   assert.is(server.asked, 1)
   assert.is(keys.generation, 1)
-  // No wait from now on.
+  // Synchronous from now on.
   assert.not.instance(keys.current(), Promise)
   assert.equal(
     lines.map(({ message, keys: count }) => [message, count]),
@@ -83,7 +83,7 @@ remote('are fetched when first needed, once for a crowd', async () => {
   )
 })
 
-remote('are fetched again behind the back of those who ask, when they are old', async () => {
+remote('are fetched again in the background when they are no longer fresh', async () => {
   const { server, keys, clock } = await setUp(one)
   await current(keys)
   clock.time += 900_000 - 1
@@ -98,7 +98,7 @@ remote('are fetched again behind the back of those who ask, when they are old', 
   assert.is(server.asked, 2)
 })
 
-remote('are as fresh as the provider says, within bounds', async () => {
+remote('are fresh for the max-age of the provider, within bounds', async () => {
   const table: [cacheControl: string, fresh: number][] = [
     ['max-age=300', 300_000],
     ['public, max-age=7200, must-revalidate', 7_200_000],
@@ -125,7 +125,7 @@ remote('are as fresh as the provider says, within bounds', async () => {
   }
 })
 
-remote('are waited for when they have been old for long', async () => {
+remote('are waited for after the grace period', async () => {
   const { server, keys, clock } = await setUp(one)
   await current(keys)
   server.offer(two)
@@ -138,12 +138,12 @@ remote('are waited for when they have been old for long', async () => {
   assert.is(server.asked, 2)
 })
 
-remote('that are old are not waited for while the provider is down', async () => {
+remote('are not waited for after the grace period while the provider is down', async () => {
   const { server, keys, clock } = await setUp(one)
   await current(keys)
   server.status = 500
   clock.time += 960_000
-  // Whoever comes first cannot know.
+  // The first caller has to wait.
   assert.equal(await idsOf(keys), ['one'])
   assert.is(server.asked, 2)
   clock.time += 5000
@@ -151,19 +151,19 @@ remote('that are old are not waited for while the provider is down', async () =>
   await server.untilAsked(3)
 })
 
-remote('come packed from servers that pack everything', async () => {
+remote('are decompressed', async () => {
   const { server, keys } = await setUp(one)
   server.packs = true
   assert.equal(await idsOf(keys), ['one'])
 })
 
-remote('packed as nobody can unpack them say so', async () => {
+remote('with an unknown compression are an error', async () => {
   const { server, keys } = await setUp(one)
   server.headers['content-encoding'] = 'br'
   assert.is(await idsOf(keys), 'content-encoding br')
 })
 
-remote('tell how many of a set were left out, and why', async () => {
+remote('report how many keys of a set were excluded, and why', async () => {
   const { server, keys, lines } = await setUp(one)
   const odd = [
     { ...two.jwk, use: 'enc' },
@@ -175,11 +175,11 @@ remote('tell how many of a set were left out, and why', async () => {
   const { level, message, why } = lines.at(-1)!
   assert.equal(
     [level, message, why],
-    ['warn', 'keys left out of the set', 'not for signatures: 2, key type: 1'],
+    ['warn', 'keys excluded from key set', 'not for signatures: 2, key type: 1'],
   )
 })
 
-remote('stay the same generation while the text does', async () => {
+remote('keep their generation while the document stays the same', async () => {
   const { server, keys, clock } = await setUp(one)
   const first = await current(keys)
   clock.time += 900_000
@@ -189,10 +189,10 @@ remote('stay the same generation while the text does', async () => {
   assert.is(await current(keys), first)
 })
 
-remote('are renewed for a key that is not there, with a rest in between', async () => {
+remote('are renewed for an unknown key, with a cooldown in between', async () => {
   const { server, keys, clock } = await setUp(one)
   await current(keys)
-  // The first time at once, whenever the last regular fetch was.
+  // The first time at once, no matter when the last regular fetch was.
   assert.not(await keys.renew())
   assert.is(server.asked, 2)
   server.offer(two)
@@ -210,7 +210,7 @@ remote('are renewed for a key that is not there, with a rest in between', async 
   assert.is(keys.generation, 2)
 })
 
-remote('that cannot be had say why, and are tried again after a rest', async () => {
+remote('that cannot be fetched return the reason, and are retried after a delay', async () => {
   const { server, keys, clock, lines } = await setUp(one)
   server.status = 503
   assert.is(await idsOf(keys), 'status 503')
@@ -236,7 +236,7 @@ remote('that cannot be had say why, and are tried again after a rest', async () 
   )
 })
 
-remote('that were good stay while the provider is down or talks nonsense', async () => {
+remote('that were valid stay in use while the provider is down or sends garbage', async () => {
   for (const [status, text] of [
     [500, '{}'],
     [302, ''],
@@ -253,14 +253,14 @@ remote('that were good stay while the provider is down or talks nonsense', async
     assert.not(await deadline(keys.renew(), 30_000, 'a fetch'), text)
     assert.equal(await idsOf(keys), ['one'])
     assert.is(keys.generation, 1)
-    const told = lines.at(-1)!
-    assert.equal([told['level'], told['keys']], ['warn', 'the last good set'])
-    assert.ok(String(told['error']).length < 300)
+    const line = lines.at(-1)!
+    assert.equal([line['level'], line['keys']], ['warn', 'the last good set'])
+    assert.ok(String(line['error']).length < 300)
     assert.is.not(keys.status.error, null)
   }
 })
 
-remote('of a provider that is not there are not waited for again and again', async () => {
+remote('of a provider that is down are not waited for again and again', async () => {
   const { server, keys, clock } = await setUp(one)
   const { url } = server
   await server.close()
@@ -272,33 +272,33 @@ remote('of a provider that is not there are not waited for again and again', asy
   assert.is(keys.status.url, url)
 })
 
-remote('are told of without the query they were asked for with', async () => {
+remote('are logged without the query of their URL', async () => {
   const { server, keys, clock, lines } = await setUpAt('?code=s3cret', one)
   const { text, url } = server
-  const told = async (): Promise<void> => {
+  const fetchAndCheckLog = async (): Promise<void> => {
     await current(keys)
     clock.time += 5000
     assert.is(lines.at(-1)!['url'], url)
     assert.is(keys.status.url, url)
     assert.not.match(JSON.stringify([lines, keys.status]), 's3cret')
   }
-  // As a server may that shows what it was asked.
+  // Some servers repeat the request in the response.
   server.text = '?code=s3cret'
-  await told()
+  await fetchAndCheckLog()
   assert.is(keys.status.error, 'no key set')
   server.text = text
-  await told()
+  await fetchAndCheckLog()
   await server.close()
   clock.time += 1_000_000
   await deadline(keys.renew(), 30_000, 'a fetch')
-  await told()
+  await fetchAndCheckLog()
   assert.equal(
     lines.map(({ message }) => message),
     ['cannot fetch key set', 'fetched key set', 'cannot fetch key set'],
   )
 })
 
-remote('are shared by all who name the URL', async () => {
+remote('are shared by all policies with the same URL', async () => {
   const { fetch, close } = createFetcher()
   stage.add({ close })
   const sets = new KeySetRegistry(new Ear(() => {}), fetch)
@@ -310,7 +310,7 @@ remote('are shared by all who name the URL', async () => {
   )
 })
 
-remote('that stand in the configuration are never fetched', async () => {
+remote('in the configuration are never fetched', async () => {
   const fixed = createFixedKeySource([one.jwk as never])
   assert.equal((fixed.current() as VerificationKeySet).ids, ['one'])
   assert.not(await fixed.renew())

@@ -11,7 +11,7 @@ checking.before.each(() => {
 })
 checking.after.each(() => checks.close())
 
-/** Of `secret`, by another implementation. */
+/** Hashes of `secret` from another implementation. */
 const BCRYPT = '$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a'
 const APR1 = '$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/'
 
@@ -19,7 +19,7 @@ async function check(password: string, hash: string): Promise<boolean> {
   return deadline(checks.check(password, hash), 30_000, 'a slow check')
 }
 
-checking('tells right from wrong, for each kind', async () => {
+checking('accepts valid and rejects invalid passwords of each kind', async () => {
   for (const hash of [BCRYPT, BCRYPT.replace('2y', '2a'), BCRYPT.replace('2y', '2b'), APR1]) {
     assert.ok(await check('secret', hash), hash)
     assert.not(await check('Secret', hash), hash)
@@ -27,7 +27,7 @@ checking('tells right from wrong, for each kind', async () => {
   }
 })
 
-checking('answers each by itself when many ask at once, and leaves this thread alone', async () => {
+checking('completes concurrent checks separately, and does not block this thread', async () => {
   let turns = 0
   const ticking = setInterval(() => turns++, 1)
   const asked = ['secret', 'wrong', 'secret', 'no'].map((password, at) =>
@@ -38,7 +38,7 @@ checking('answers each by itself when many ask at once, and leaves this thread a
   assert.ok(turns > 0)
 })
 
-checking('says when it has enough to do', async () => {
+checking('reports when it is full', async () => {
   const asked: Promise<boolean>[] = []
   for (let at = 0; at < MAX_PENDING_CHECKS; at++) {
     assert.not(checks.isFull)
@@ -49,14 +49,20 @@ checking('says when it has enough to do', async () => {
   assert.not(checks.isFull)
 })
 
-checking('fails what waits when it is closed, and starts again when asked again', async () => {
-  const waiting = checks.check('secret', BCRYPT).then(
-    () => 'answered',
-    (error: Error) => error.message,
-  )
-  checks.close()
-  assert.is(await deadline(waiting, 30_000, 'the end'), 'the thread of slow checks was ended')
-  assert.ok(await check('secret', APR1))
-})
+checking(
+  'rejects waiting checks when it is closed, and starts again with the next check',
+  async () => {
+    const waiting = checks.check('secret', BCRYPT).then(
+      () => 'answered',
+      (error: Error) => error.message,
+    )
+    checks.close()
+    assert.is(
+      await deadline(waiting, 30_000, 'the end'),
+      'the password check thread was terminated',
+    )
+    assert.ok(await check('secret', APR1))
+  },
+)
 
 checking.run()

@@ -13,7 +13,7 @@ function cacheOf(...hashes: string[]): TokenCache {
   return cache
 }
 
-remembering('knows a token until it expires', () => {
+remembering('returns a token until it expires', () => {
   const cache = cacheOf('a')
   assert.is(cache.get('a', 1, 99), VALID)
   assert.is(cache.get('b', 1, 99), undefined)
@@ -22,13 +22,13 @@ remembering('knows a token until it expires', () => {
   assert.is(cache.size, 0)
 })
 
-remembering('knows no token that other keys checked', () => {
+remembering('returns no token that was verified with other keys', () => {
   const cache = cacheOf('a')
   assert.is(cache.get('a', 2, 0), undefined)
   assert.is(cache.get('a', 1, 0), undefined)
 })
 
-remembering('forgets the one used longest ago when there are too many', () => {
+remembering('evicts the least recently used token', () => {
   const hashes = Array.from({ length: MAX_TOKENS }, (_, at) => `t${at}`)
   const cache = cacheOf(...hashes)
   assert.is(cache.get('t0', 1, 0), VALID)
@@ -39,7 +39,7 @@ remembering('forgets the one used longest ago when there are too many', () => {
   assert.is(cache.get('new', 1, 0), VALID)
 })
 
-remembering('finds a token that is used over and over in no time, however many there are', () => {
+remembering('finds a frequently used token in constant time, with any number of tokens', () => {
   const cache = cacheOf(...Array.from({ length: MAX_TOKENS }, (_, at) => `t${at}`))
   const started = process.cpuUsage()
   for (let at = 0; at < 100_000; at++) cache.get('t7', 1, 0)
@@ -48,7 +48,7 @@ remembering('finds a token that is used over and over in no time, however many t
   assert.ok(user + system < 500_000, `${user + system} us`)
 })
 
-remembering('keeps hashes, not tokens', () => {
+remembering('stores hashes, not tokens', () => {
   assert.match(TokenCache.hashOf('secret'), /^[A-Za-z0-9+/]{43}=$/)
   assert.is.not(TokenCache.hashOf('a'), TokenCache.hashOf('b'))
 })

@@ -22,7 +22,7 @@ function setUp(rules = RULES, ...signers: Signer[]) {
   return { source, clock, verifier: new TokenVerifier(rules, source, clock) }
 }
 
-verifying('takes tokens of every algorithm that is allowed', async () => {
+verifying('accepts tokens of every allowed algorithm', async () => {
   const { verifier } = setUp(RULES, rsa, ...rest)
   for (const signer of [rsa, ...rest])
     assert.is(await verdictOf(verifier, signer.token(claimsOf())), 'valid', signer.alg)
@@ -52,7 +52,7 @@ verifying('reads the claims, and the scopes in each of their forms', async () =>
   }
 })
 
-verifying('tells what is wrong by class', async () => {
+verifying('reports the kind of fault', async () => {
   const { verifier } = setUp()
   const table: [claims: Record<string, unknown>, verdict: string][] = [
     [{ iss: `${ISSUER}/` }, 'issuer'],
@@ -92,7 +92,7 @@ verifying('tells what is wrong by class', async () => {
     )
 })
 
-verifying('asks for the claims and the leeway that are configured', async () => {
+verifying('requires the configured claims with the configured leeway', async () => {
   const { verifier } = setUp({ ...RULES, requiredClaims: ['sub', 'azp'], leeway: 0, audiences: [] })
   const verdict = (claims: Record<string, unknown>) =>
     verdictOf(verifier, rsa.token(claimsOf({ azp: 'c', ...claims })))
@@ -105,7 +105,7 @@ verifying('asks for the claims and the leeway that are configured', async () => 
   assert.is(await verdict({ nbf: NOW + 1 }), 'not valid yet')
 })
 
-verifying('checks a token once, and a crowd with it once', async () => {
+verifying('verifies a token once, also for concurrent requests', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf())
   const crowd = [1, 2, 3].map(() => verdictOf(verifier, token))
@@ -118,7 +118,7 @@ verifying('checks a token once, and a crowd with it once', async () => {
   assert.is(source.found, 2)
 })
 
-verifying('checks a bad token every time', async () => {
+verifying('verifies an invalid token every time', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf({ aud: 'other' }))
   assert.is(await verdictOf(verifier, token), 'audience')
@@ -126,7 +126,7 @@ verifying('checks a bad token every time', async () => {
   assert.is(source.found, 2)
 })
 
-verifying('takes no token from memory when it has expired', async () => {
+verifying('does not use the cache for an expired token', async () => {
   const { source, clock, verifier } = setUp()
   const token = rsa.token(claimsOf({ exp: NOW + 10 }))
   assert.is(await verdictOf(verifier, token), 'valid')
@@ -137,7 +137,7 @@ verifying('takes no token from memory when it has expired', async () => {
   assert.is(source.found, 2)
 })
 
-verifying('takes no token from memory when the keys are others', async () => {
+verifying('does not use the cache after the keys changed', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf())
   assert.is(await verdictOf(verifier, token), 'valid')
@@ -148,7 +148,7 @@ verifying('takes no token from memory when the keys are others', async () => {
   assert.is(await verdictOf(verifier, token), 'unknown key')
 })
 
-verifying('remembers for the keys that checked it, not for those that came meanwhile', async () => {
+verifying('caches a token with the keys that verified it, not with later ones', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf())
   const checking = verdictOf(verifier, token)
@@ -159,7 +159,7 @@ verifying('remembers for the keys that checked it, not for those that came meanw
   assert.is(await verdictOf(verifier, token), 'unknown key')
 })
 
-verifying('waits for keys that are too old, with a token it remembers too', async () => {
+verifying('waits for new keys after the grace period, also with a cached token', async () => {
   const { verifier, source } = setUp()
   const token = rsa.token(claimsOf())
   assert.is(await verdictOf(verifier, token), 'valid')
@@ -179,7 +179,7 @@ verifying('waits for keys that are too old, with a token it remembers too', asyn
   assert.is(await other, 'unknown key')
 })
 
-verifying('asks the provider again for a key it does not know', async () => {
+verifying('fetches the keys again for an unknown key', async () => {
   const { source, verifier } = setUp()
   const other = rest[3]!
   source.next = [rsa, other]
@@ -192,7 +192,7 @@ verifying('asks the provider again for a key it does not know', async () => {
   assert.is(source.renewed, 2)
 })
 
-verifying('says when the keys cannot be had, and remembers nothing of it', async () => {
+verifying('reports unavailable keys, and caches nothing', async () => {
   const { source, verifier } = setUp()
   source.reason = 'status 503'
   const token = rsa.token(claimsOf())
@@ -201,7 +201,7 @@ verifying('says when the keys cannot be had, and remembers nothing of it', async
   assert.is(await verdictOf(verifier, token), 'valid')
 })
 
-verifying('fails only those who wait when its keys fail it', async () => {
+verifying('fails only the waiting callers when its key source throws', async () => {
   const { source, verifier } = setUp()
   const token = rsa.token(claimsOf())
   const keys = source.current() as VerificationKeySet

@@ -1,4 +1,4 @@
-// What specs of tokens share: rules, claims that fit them, a clock, and a source of keys that counts.
+// Shared by the specs of tokens: rules, matching claims, a clock, and a key source that counts its calls.
 
 import type { TokenRules } from '../../../lib/config/policy-types.ts'
 import { VerificationKeySet } from '../../../lib/enforce/auth/key-sets.ts'
@@ -9,7 +9,7 @@ import type { Signer } from '../../support/signer.ts'
 
 export const ISSUER = 'https://idp.example/realms/r'
 
-/** Seconds, where clocks of specs stand. */
+/** The fixed time of the specs, in seconds. */
 export const NOW = 1_800_000_000
 
 export const RULES: TokenRules = {
@@ -20,7 +20,7 @@ export const RULES: TokenRules = {
   leeway: 60_000,
 }
 
-/** Claims of a good token, with others in their place. */
+/** The claims of a valid token, with some replaced. */
 export function claimsOf(other: Record<string, unknown> = {}): Record<string, unknown> {
   return { iss: ISSUER, aud: 'gateway', exp: NOW + 300, sub: 'u', ...other }
 }
@@ -33,7 +33,7 @@ export class StillClock {
   }
 }
 
-/** Keys whose uses are counted: each `find` is followed by one verification. */
+/** Keys that count their uses: each `find` is followed by one verification. */
 class CountedKeys extends VerificationKeySet {
   found = 0
 
@@ -46,10 +46,10 @@ class CountedKeys extends VerificationKeySet {
 export class CountedSource implements KeySource {
   generation = 1
   renewed = 0
-  /** What the provider offers by the time it is asked again. */
+  /** The keys that the next renewal returns. */
   next: readonly Signer[] | null = null
   reason: string | null = null
-  /** While it is set, whoever asks waits for this first. */
+  /** While it is set, callers wait for this promise first. */
   wait: Promise<void> | null = null
   #keys: CountedKeys
   #found = 0
@@ -88,7 +88,7 @@ export class CountedSource implements KeySource {
   }
 }
 
-/** `valid`, or what is wrong. */
+/** `valid`, or the fault. */
 export async function verdictOf(verifier: TokenVerifier, token: string): Promise<string> {
   const verification = await deadline(Promise.resolve(verifier.verify(token)), 30_000, 'a check')
   return wordFor(verification)

@@ -1,4 +1,4 @@
-// Answers of a rate limit service, good and bad, as its client takes them from the wire.
+// Responses of a rate limit service, valid and invalid, as its client reads them from the wire.
 
 import { once } from 'node:events'
 import { constants } from 'node:http2'
@@ -13,7 +13,7 @@ import { Lines } from '../../support/rls/lines.ts'
 import { answer, answerOk, codeMessage, framed, RawService } from '../../support/rls/raw-service.ts'
 import { splits } from '../../support/splits.ts'
 
-const answers = suite('answers of a rate limit service')
+const answers = suite('responses of a rate limit service')
 
 const REQUEST = {
   domain: 'd',
@@ -36,32 +36,32 @@ answers.after.each(() => {
   running = null
 })
 
-/** What it was answered, in short. */
-async function told(asked: Promise<RateLimitResult>): Promise<string> {
-  const result = await deadline(asked, 30_000, 'an answer')
+/** A short text of the result. */
+async function describe(pending: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(pending, 30_000, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
-/** What comes of a stream that is treated like this. */
+/** The result of a call whose stream is handled this way. */
 async function after(onStream: (stream: ServerHttp2Stream) => void, ms = 5_000): Promise<string> {
   const { service, raw } = await start(onStream)
-  const result = await told(service.query(REQUEST, ms).answer)
+  const result = await describe(service.query(REQUEST, ms).answer)
   service.close()
   raw.close()
   return result
 }
 
-answers('are asked for as gRPC wants it', async () => {
+answers('the request follows the gRPC protocol', async () => {
   const { raw, service } = await start(() => {})
   const heads: Record<string, unknown>[] = []
   const bodies: Buffer[] = []
   raw.onHead = (headers) => heads.push({ ...headers })
   raw.onBody = (bytes) => bodies.push(bytes)
-  const asking = service.query(REQUEST, 700)
+  const query = service.query(REQUEST, 700)
   await raw.called(1)
   await deadline(once(raw.streams[0]!, 'end'), 30_000, 'the whole request')
   answerOk(raw.streams[0]!)
-  assert.is(await told(asking.answer), 'ok')
+  assert.is(await describe(query.answer), 'ok')
   const { host, port } = raw.endpoint
   assert.equal(heads, [
     {
@@ -77,32 +77,32 @@ answers('are asked for as gRPC wants it', async () => {
   assert.equal(Buffer.concat(bodies), framed(encodeRateLimitRequest(REQUEST)))
 })
 
-answers('are read however their data is cut', async () => {
+answers('are read at every split of their data', async () => {
   const cuts = [...splits(OK)]
   let at = 0
   const { service, raw } = await start((stream) => answer(stream, cuts[at++]!))
   for (const chunks of cuts)
-    assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok', `${chunks[0]?.length}`)
+    assert.is(await describe(service.query(REQUEST, 5_000).answer), 'ok', `${chunks[0]?.length}`)
   assert.is(raw.sockets.length, 1)
 })
 
-answers('say yes or no', async () => {
+answers('allow or deny the request', async () => {
   assert.is(await after((stream) => answer(stream, [OK])), 'ok')
   assert.is(await after((stream) => answer(stream, [framed(codeMessage(2))])), 'over')
 })
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc' } as const
 
-const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: string][] = [
+const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, describe: string][] = [
   [
     'an error in trailers',
     (stream) => answer(stream, [OK], { 'grpc-status': '13', 'grpc-message': 'so%20bad' }),
-    'bad: gRPC status internal: so bad',
+    'invalid: gRPC status internal: so bad',
   ],
   [
     'an error without a message, in one head',
     (stream) => stream.respond({ ...HEAD, 'grpc-status': '14' }, { endStream: true }),
-    'bad: gRPC status unavailable',
+    'invalid: gRPC status unavailable',
   ],
   [
     'an error of no known number, with a broken text',
@@ -111,7 +111,7 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
         { ...HEAD, 'grpc-status': '99', 'grpc-message': '%zz' + 'x'.repeat(300) },
         { endStream: true },
       ),
-    `bad: gRPC status out of range: %zz${'x'.repeat(197)}`,
+    `invalid: gRPC status out of range: %zz${'x'.repeat(197)}`,
   ],
   [
     'a page',
@@ -119,42 +119,42 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
       stream.respond({ ':status': 200, 'content-type': 'text/html' })
       stream.end('<html>')
     },
-    'bad: an answer that is not gRPC',
+    'invalid: the response is not gRPC',
   ],
   [
     'another status of HTTP',
     (stream) => stream.respond({ ':status': 503, 'content-type': 'text/plain' }),
-    'bad: status 503',
+    'invalid: status 503',
   ],
   [
     'success without a message',
     (stream) => stream.respond({ ...HEAD, 'grpc-status': '0' }, { endStream: true }),
-    'bad: malformed answer: no whole message',
+    'invalid: malformed response: no complete message',
   ],
   [
     'half a message',
     (stream) => answer(stream, [OK.subarray(0, 6)]),
-    'bad: malformed answer: no whole message',
+    'invalid: malformed response: no complete message',
   ],
   [
     'two messages',
     (stream) => answer(stream, [OK, OK]),
-    'bad: malformed answer: more than one message',
+    'invalid: malformed response: more than one message',
   ],
   [
     'a compressed message',
     (stream) => answer(stream, [Buffer.from('\x01\0\0\0\x02\x08\x01')]),
-    'bad: malformed answer: a compressed message',
+    'invalid: malformed response: a compressed message',
   ],
   [
     'a message that is none',
     (stream) => answer(stream, [framed(Buffer.from('08ff', 'hex'))]),
-    'bad: malformed answer: a number beyond the end',
+    'invalid: malformed response: a number beyond the end',
   ],
   [
     'neither yes nor no',
     (stream) => answer(stream, [framed(Buffer.alloc(0))]),
-    'bad: an answer without a code',
+    'invalid: the response has no code',
   ],
   [
     'a message and no status',
@@ -162,52 +162,52 @@ const BAD: [what: string, onStream: (stream: ServerHttp2Stream) => void, told: s
       stream.respond(HEAD)
       stream.end(OK)
     },
-    'cut: stream closed: no-error',
+    'broken: stream closed: no-error',
   ],
   [
     'a stream that is reset',
     (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-    'cut: stream closed: internal-error',
+    'broken: stream closed: internal-error',
   ],
 ]
 
-answers('are failures when they are bad, and say how', async () => {
+answers('are failures with a reason when they are invalid', async () => {
   for (const [what, onStream, expected] of BAD) assert.is(await after(onStream), expected, what)
 })
 
-answers('that do not come in time are not waited for', async () => {
+answers('that do not arrive in time are a timeout', async () => {
   const { raw, service } = await start(() => {})
-  const asking = service.query(REQUEST, 30)
+  const query = service.query(REQUEST, 30)
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
-  assert.is(await told(asking.answer), 'timeout: no answer in time')
+  assert.is(await describe(query.answer), 'timeout: no response in time')
   await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
-answers('that nobody waits for any more are cancelled at the service', async () => {
+answers('whose caller no longer waits are cancelled at the service', async () => {
   const { raw, service } = await start(() => {})
-  const asking = service.query(REQUEST, 5_000)
+  const query = service.query(REQUEST, 5_000)
   await raw.called(1)
   const closed = once(raw.streams[0]!, 'close')
-  asking.cancel()
-  asking.cancel()
-  assert.is(await told(asking.answer), 'cancelled: cancelled')
+  query.cancel()
+  query.cancel()
+  assert.is(await describe(query.answer), 'cancelled: cancelled')
   await deadline(closed, 30_000, 'the stream to close')
   assert.is(raw.streams[0]!.rstCode, constants.NGHTTP2_CANCEL)
 })
 
-answers('are asked for once more when the service has not looked', async () => {
+answers('are requested once more when the service refused the stream', async () => {
   let refusals = 1
   const { raw, service } = await start((stream) => {
     if (refusals-- > 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
     else answerOk(stream)
   })
-  assert.is(await told(service.query(REQUEST, 5_000).answer), 'ok')
+  assert.is(await describe(service.query(REQUEST, 5_000).answer), 'ok')
   assert.is(raw.streams.length, 2)
   refusals = 9
   assert.is(
-    await told(service.query(REQUEST, 5_000).answer),
+    await describe(service.query(REQUEST, 5_000).answer),
     'refused: stream closed: refused-stream',
   )
   assert.is(raw.streams.length, 4)

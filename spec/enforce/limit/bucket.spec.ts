@@ -4,13 +4,13 @@ import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
 
 const filling = suite('bucket')
 
-/** Five a minute, from a rule that was made at 1000. */
-const FIVE = { most: 5, amount: 5, interval: 60_000, anchor: 1000 }
+/** Five per minute; the first window starts at 1000. */
+const FIVE = { maxLevel: 5, amount: 5, interval: 60_000, anchor: 1000 }
 /** The same with a burst of three. */
-const BURST = { ...FIVE, most: 8 }
+const BURST = { ...FIVE, maxLevel: 8 }
 const MINUTE = 60_000
 
-/** How many requests in a row it lets pass. */
+/** How many requests in a row pass. */
 function drained(bucket: Bucket, now: number): number {
   let count = 0
   while (bucket.take(now)) count++
@@ -22,7 +22,7 @@ filling('starts full', () => {
   assert.is(drained(new Bucket(BURST, 1000), 1000), 8)
 })
 
-filling('lets requests pass until it is empty, and takes nothing of those it refuses', () => {
+filling('passes requests until it is empty, and takes nothing for refused ones', () => {
   const bucket = new Bucket(FIVE, 1000)
   const words = Array.from({ length: 8 }, () => bucket.take(2000))
   assert.equal(words, [true, true, true, true, true, false, false, false])
@@ -30,33 +30,33 @@ filling('lets requests pass until it is empty, and takes nothing of those it ref
   assert.is(drained(bucket, 1000 + MINUTE), 5)
 })
 
-filling('is refilled at whole intervals after the anchor, and not in between', () => {
+filling('is refilled at the end of each interval after the anchor, and not in between', () => {
   const bucket = new Bucket(FIVE, 1000)
   drained(bucket, 59_000)
   assert.is(bucket.remaining(1000 + MINUTE - 1), 0)
   assert.is(bucket.remaining(1000 + MINUTE), 5)
 })
 
-filling('turns with the anchor, not with its first use', () => {
+filling('counts windows from the anchor, not from its first use', () => {
   const bucket = new Bucket(FIVE, 1000 + MINUTE - 5)
   assert.is(drained(bucket, 1000 + MINUTE - 5), 5)
   assert.is(drained(bucket, 1000 + MINUTE), 5)
 })
 
-filling('without a burst is a fixed window, however long nobody came', () => {
+filling('without a burst is a fixed window, also after a long idle time', () => {
   const bucket = new Bucket(FIVE, 1000)
   assert.is(drained(bucket, 1000), 5)
   assert.is(drained(bucket, 1000 + 10 * MINUTE), 5)
 })
 
-filling('with a burst gets the amount for each interval, up to what it holds', () => {
+filling('with a burst gets the amount for each interval, up to its maximum', () => {
   const bucket = new Bucket(BURST, 1000)
   assert.is(drained(bucket, 1000), 8)
   assert.is(drained(bucket, 1000 + MINUTE), 5)
   assert.is(drained(bucket, 1000 + 3 * MINUTE), 8)
 })
 
-filling('takes tokens that are not there, and is closed then until the window turns', () => {
+filling('takes more tokens than remain, and is then closed until the window ends', () => {
   const bucket = new Bucket(FIVE, 1000)
   assert.ok(bucket.isOpen(1000))
   bucket.spend(100, 1000)
@@ -66,7 +66,7 @@ filling('takes tokens that are not there, and is closed then until the window tu
   assert.is(bucket.remaining(1000 + MINUTE), 5)
 })
 
-filling('is open as long as anything is left', () => {
+filling('is open while anything remains', () => {
   const bucket = new Bucket(FIVE, 1000)
   bucket.spend(4.75, 1000)
   assert.ok(bucket.isOpen(1000))
@@ -75,7 +75,7 @@ filling('is open as long as anything is left', () => {
   assert.not.ok(bucket.isOpen(1000))
 })
 
-filling('pays a debt first with what is given back', () => {
+filling('applies a refund to a negative level first', () => {
   const bucket = new Bucket(FIVE, 1000)
   bucket.spend(10, 1000)
   bucket.refund(4, 1000)
@@ -84,20 +84,20 @@ filling('pays a debt first with what is given back', () => {
   assert.is(bucket.remaining(1000), 2)
 })
 
-filling('forgives a debt when the window turns: overshoot is never carried over', () => {
+filling('resets a negative level when the window ends: overshoot is never carried over', () => {
   const bucket = new Bucket(BURST, 1000)
   bucket.spend(1_000_000, 1000)
   assert.is(bucket.remaining(1000 + MINUTE), 5)
 })
 
-filling('never holds more than it may', () => {
+filling('never exceeds its maximum', () => {
   const bucket = new Bucket(BURST, 1000)
   bucket.refund(1, 1000)
   assert.is(bucket.remaining(1000), 8)
   assert.is(bucket.remaining(1000 + 1_000_000 * MINUTE), 8)
 })
 
-filling('knows whether a refill has given all that could be given back', () => {
+filling('knows whether a refill has restored everything that could be refunded', () => {
   const bucket = new Bucket(BURST, 1000)
   const first = bucket.spend(6, 1000)
   assert.not.ok(bucket.hasCleared(first, 1000))
@@ -107,11 +107,11 @@ filling('knows whether a refill has given all that could be given back', () => {
   assert.ok(bucket.hasCleared(first, 1000 + 2 * MINUTE))
   const third = bucket.spend(9, 1000 + 2 * MINUTE)
   assert.not.ok(bucket.hasCleared(third, 1000 + 2 * MINUTE))
-  // 0 + 5, with a debt forgiven.
+  // 0 + 5, with a negative level reset.
   assert.ok(bucket.hasCleared(third, 1000 + 3 * MINUTE))
 })
 
-filling('tells what it holds, what is left, and in how many whole seconds there is more', () => {
+filling('reports its limit, the remaining amount and the whole seconds to the next refill', () => {
   const bucket = new Bucket(BURST, 1000)
   bucket.take(1000)
   assert.equal(bucket.allowance(1000), { limit: 8, remaining: 7, reset: 60 })
@@ -123,25 +123,25 @@ filling('tells what it holds, what is left, and in how many whole seconds there 
   assert.is(bucket.allowance(1000 + MINUTE).remaining, 0)
 })
 
-filling('never says that there is more in no time', () => {
+filling('never reports a reset in 0 seconds', () => {
   const bucket = new Bucket({ ...FIVE, interval: 100 }, 1000)
   for (let now = 1000; now < 1400; now++) assert.is(bucket.allowance(now).reset, 1)
 })
 
-filling('is not confused by a clock that goes back', () => {
+filling('ignores a clock that goes back', () => {
   const bucket = new Bucket(FIVE, 1000)
   assert.is(drained(bucket, 1000 + MINUTE), 5)
   assert.is(bucket.remaining(1000), 0)
   assert.is(bucket.remaining(1000 + MINUTE), 0)
 })
 
-filling('counts as far as numbers go', () => {
-  const most = Number.MAX_SAFE_INTEGER
-  const bucket = new Bucket({ ...FIVE, most, amount: most }, 1000)
-  bucket.spend(most, 1000)
-  bucket.spend(most, 1000)
+filling('counts up to the largest safe integer', () => {
+  const maxLevel = Number.MAX_SAFE_INTEGER
+  const bucket = new Bucket({ ...FIVE, maxLevel, amount: maxLevel }, 1000)
+  bucket.spend(maxLevel, 1000)
+  bucket.spend(maxLevel, 1000)
   assert.not.ok(bucket.isOpen(1000))
-  assert.is(bucket.remaining(1000 + 1_000_000 * MINUTE), most)
+  assert.is(bucket.remaining(1000 + 1_000_000 * MINUTE), maxLevel)
 })
 
 filling.run()

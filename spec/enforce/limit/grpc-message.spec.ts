@@ -1,4 +1,4 @@
-// The one message of a gRPC answer, wherever the stream is cut.
+// The single message of a gRPC response, at every split of the stream.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ import { splits } from '../../support/splits.ts'
 
 const messages = suite('gRPC message')
 
-/** The message in these chunks, each of which is overwritten once it was read; or why there is none. */
+/** The message in these chunks, each overwritten after it was read; or why there is none. */
 function read(chunks: readonly Buffer[]): string {
   const message = new GrpcMessageReader()
   try {
@@ -32,19 +32,19 @@ const STREAMS: [wire: string, read: string][] = [
   ['\0\0\0\0\x03abc', 'abc'],
   ['\0\0\0\0\0', ''],
   ['\0\0\0\x01\x02' + 'a'.repeat(258), 'a'.repeat(258)],
-  ['', '! no whole message'],
-  ['\0\0\0\0', '! no whole message'],
-  ['\0\0\0\0\x03ab', '! no whole message'],
+  ['', '! no complete message'],
+  ['\0\0\0\0', '! no complete message'],
+  ['\0\0\0\0\x03ab', '! no complete message'],
   ['\0\0\0\0\x01ab', '! more than one message'],
   ['\0\0\0\0\0\0\0\0\0\0', '! more than one message'],
   ['\x01\0\0\0\x01a', '! a compressed message'],
-  ['\0\x00\x04\0\x01a', '! a message that is too long'],
-  ['\0\xff\xff\xff\xffa', '! a message that is too long'],
+  ['\0\x00\x04\0\x01a', '! the message is too long'],
+  ['\0\xff\xff\xff\xffa', '! the message is too long'],
 ]
 
 messages('is read at every split', () => {
-  for (const [wire, told] of STREAMS)
-    for (const chunks of splits(Buffer.from(wire, 'latin1'))) assert.is(read(chunks), told)
+  for (const [wire, expected] of STREAMS)
+    for (const chunks of splits(Buffer.from(wire, 'latin1'))) assert.is(read(chunks), expected)
 })
 
 messages('is read as it was framed, up to the bound', () => {
@@ -52,7 +52,7 @@ messages('is read as it was framed, up to the bound', () => {
   assert.is(read([frameGrpcMessage(longest)]).length, MAX_GRPC_RESPONSE_BYTES)
   assert.is(read([frameGrpcMessage(Buffer.from('abc'))]), 'abc')
   const longer = Buffer.alloc(MAX_GRPC_RESPONSE_BYTES + 1)
-  assert.is(read([frameGrpcMessage(longer)]), '! a message that is too long')
+  assert.is(read([frameGrpcMessage(longer)]), '! the message is too long')
 })
 
 messages.run()

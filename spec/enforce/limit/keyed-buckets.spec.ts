@@ -12,14 +12,14 @@ import { fc } from '../../support/fast-check.ts'
 
 const keyed = suite('keyed buckets')
 
-const TERMS = { most: 3, amount: 3, interval: 1000, anchor: 0 }
+const TERMS = { maxLevel: 3, amount: 3, interval: 1000, anchor: 0 }
 
 /** Buckets of these keys, each with one request taken. */
 function used(buckets: KeyedBuckets, ...keys: string[]): void {
   for (const key of keys) buckets.bucketFor(key, 0).take(0)
 }
 
-keyed('gives each key a full bucket of its own, and the same one again', () => {
+keyed('gives each key its own full bucket, and the same one each time', () => {
   const buckets = new KeyedBuckets(TERMS)
   used(buckets, 'a', 'a', 'b')
   assert.is(buckets.bucketFor('a', 0).remaining(0), 1)
@@ -29,7 +29,7 @@ keyed('gives each key a full bucket of its own, and the same one again', () => {
   assert.is(buckets.size, 3)
 })
 
-keyed('turns the windows of all keys together, whenever they came', () => {
+keyed('ends the windows of all keys together, no matter when they were added', () => {
   const buckets = new KeyedBuckets(TERMS)
   buckets.bucketFor('early', 0).spend(3, 0)
   buckets.bucketFor('late', 999).spend(3, 999)
@@ -38,7 +38,7 @@ keyed('turns the windows of all keys together, whenever they came', () => {
   assert.is(buckets.bucketFor('late', 1000).remaining(1000), 3)
 })
 
-keyed('keeps 65,536 of them, and drops the one used longest ago', () => {
+keyed('keeps 65,536 buckets, and evicts the least recently used', () => {
   assert.is(MAX_LIMIT_KEYS, 65_536)
   const buckets = new KeyedBuckets(TERMS)
   for (let at = 0; at < MAX_LIMIT_KEYS; at++) used(buckets, `k${at}`)
@@ -51,13 +51,13 @@ keyed('keeps 65,536 of them, and drops the one used longest ago', () => {
   assert.is(buckets.bucketFor('k1', 0).remaining(0), 3)
 })
 
-keyed('starts a key that was dropped with a full bucket', () => {
+keyed('starts an evicted key with a full bucket', () => {
   const buckets = new KeyedBuckets(TERMS, createBucketCapacity(2))
   used(buckets, 'a', 'a', 'b', 'c')
   assert.is(buckets.bucketFor('a', 0).remaining(0), 3)
 })
 
-keyed('counts those that went with something spent, and not those whose window has turned', () => {
+keyed('counts evicted buckets that were not full, and not those whose window has ended', () => {
   const room = createBucketCapacity(2)
   const buckets = new KeyedBuckets(TERMS, room)
   used(buckets, 'a', 'b')
@@ -71,7 +71,7 @@ keyed('counts those that went with something spent, and not those whose window h
   assert.is(room.evicted, 2)
 })
 
-keyed('comes down to a bound that was lowered as new keys come, without a pause', () => {
+keyed('shrinks to a lowered bound step by step as new keys are added', () => {
   const room = createBucketCapacity(6)
   const buckets = new KeyedBuckets(TERMS, room)
   used(buckets, 'a', 'b', 'c', 'd', 'e', 'f')
@@ -84,16 +84,16 @@ keyed('comes down to a bound that was lowered as new keys come, without a pause'
   assert.is(buckets.bucketFor('h', 0).remaining(0), 2)
 })
 
-keyed('drops in the order of use, whatever that is', () => {
+keyed('evicts in any order of use', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
   const room = fc.integer({ min: 1, max: 6 })
   fc.assert(
-    fc.property(room, fc.array(key, { maxLength: 50 }), (most, keys) => {
-      const buckets = new KeyedBuckets(TERMS, createBucketCapacity(most))
+    fc.property(room, fc.array(key, { maxLength: 50 }), (maxBuckets, keys) => {
+      const buckets = new KeyedBuckets(TERMS, createBucketCapacity(maxBuckets))
       let kept: string[] = []
       for (const one of keys) {
         buckets.bucketFor(one, 0)
-        kept = [...kept.filter((other) => other !== one), one].slice(-most)
+        kept = [...kept.filter((other) => other !== one), one].slice(-maxBuckets)
         const found = buckets.tightest(10, 0).map((bucket) => bucket.key)
         assert.equal(found.sort(), [...kept].sort())
         assert.is(buckets.size, kept.length)
@@ -103,17 +103,17 @@ keyed('drops in the order of use, whatever that is', () => {
   )
 })
 
-keyed('finds room for a new key in no time, however many there are', () => {
+keyed('evicts in constant time, with any number of keys', () => {
   const buckets = new KeyedBuckets(TERMS)
   for (let at = 0; at < MAX_LIMIT_KEYS; at++) buckets.bucketFor(`k${at}`, 0)
   const started = process.cpuUsage()
   for (let at = 0; at < 100_000; at++) buckets.bucketFor(`n${at}`, 0)
   const { user, system } = process.cpuUsage(started)
-  // Looking for the oldest behind the deleted ones would take 4 s.
+  // A search for the oldest key after all deleted ones would take 4 s.
   assert.ok(user + system < 1_500_000, `${user + system} us`)
 })
 
-keyed('keeps of a long key only its hash, and does not mix up two of them', () => {
+keyed('stores only the hash of a long key, and tells two of them apart', () => {
   const buckets = new KeyedBuckets(TERMS)
   const kept = 'k'.repeat(MAX_STORED_KEY_LENGTH)
   used(buckets, kept, `${kept}1`, `${kept}1`, `${kept}2`)
@@ -125,7 +125,7 @@ keyed('keeps of a long key only its hash, and does not mix up two of them', () =
   assert.is(names.filter((name) => /^[A-Za-z0-9+/]{43}=$/.test(name)).length, 2)
 })
 
-keyed('knows a key again, whatever characters it has', () => {
+keyed('finds a key with any characters', () => {
   const buckets = new KeyedBuckets(TERMS)
   const names = ['ü', '日本', '😀', 'a\ud800b', '\udc00', '\0', 'a\u0300', 'à', ' a', 'a ']
   used(buckets, ...names, ...names)
@@ -134,7 +134,7 @@ keyed('knows a key again, whatever characters it has', () => {
     assert.is(buckets.bucketFor(name, 0).remaining(0), 1, JSON.stringify(name))
 })
 
-keyed('does not hold on to the text its keys were cut out of', () => {
+keyed('does not keep the text in memory from which its keys were sliced', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const heap = (): number => {
@@ -153,7 +153,7 @@ keyed('does not hold on to the text its keys were cut out of', () => {
   assert.is(buckets.size, 2000)
 })
 
-keyed('names those with the least left, the tightest first, of two the one used last', () => {
+keyed('lists the tightest buckets first, and of two equal ones the one used last', () => {
   const buckets = new KeyedBuckets(TERMS)
   used(buckets, 'a', 'b', 'b', 'b', 'c', 'c', 'd', 'd')
   buckets.bucketFor('full', 0)
@@ -166,7 +166,7 @@ keyed('names those with the least left, the tightest first, of two the one used 
   assert.equal(buckets.tightest(1, 1000), [{ key: 'full', remaining: 3 }])
 })
 
-keyed('looks at so many that were used last, for those who are in a hurry', () => {
+keyed('inspects only the most recently used buckets if asked to', () => {
   const buckets = new KeyedBuckets(TERMS)
   used(buckets, 'a', 'a', 'a', 'b', 'c', 'd')
   const names = (among: number) => buckets.tightest(2, 0, among).map(({ key }) => key)

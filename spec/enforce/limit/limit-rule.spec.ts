@@ -44,7 +44,7 @@ living('with a key has a bucket for each of its values', () => {
   assert.is(rule.keyed!.size, 2)
 })
 
-living('reads what keys are made of: tokens, API keys, headers, models', () => {
+living('evaluates keys from tokens, API keys, headers and models', () => {
   const cases: [key: string, exchange: Exchange][] = [
     ['jwt.sub', user('a')],
     ['apiKey.user_id', exchangeWith({ apiKey: new Map([['user_id', 'u']]) })],
@@ -63,7 +63,7 @@ living('reads what keys are made of: tokens, API keys, headers, models', () => {
   }
 })
 
-living('lets requests share a bucket whose key is empty or cannot be evaluated', () => {
+living('uses the shared bucket when the key is empty or cannot be evaluated', () => {
   const rule = ruleOf('requests', 'jwt.sub')
   const sharing = [
     exchangeWith(null),
@@ -77,7 +77,7 @@ living('lets requests share a bucket whose key is empty or cannot be evaluated',
   assert.is(rule.keyed!.size, 0)
 })
 
-living('counts those without a key: they are not exempt', () => {
+living('counts requests without a key: they are not exempt', () => {
   const rule = ruleOf('requests', 'jwt.sub')
   const words = Array.from({ length: 4 }, () =>
     rule.bucketForExchange(exchangeWith(null), 0).take(0),
@@ -87,7 +87,7 @@ living('counts those without a key: they are not exempt', () => {
 })
 
 living(
-  'of requests whose key reads the model shares one bucket: the body is not parsed yet',
+  'for requests, a key that reads the model has one bucket: the body is not parsed yet',
   () => {
     const rule = ruleOf('requests', 'llm.requestModel')
     assert.is(rule.bucketForExchange(exchangeWith(null), 0), rule.shared)
@@ -95,7 +95,7 @@ living(
   },
 )
 
-living('starts its windows when it is made', () => {
+living('starts its first window when it is created', () => {
   let time = 700
   const rule = ruleOf('requests', 'jwt.sub', () => time)
   rule.shared.spend(3, time)

@@ -1,4 +1,4 @@
-// Limits beside the plans: what keeps its counts over a reload, and what is told of it.
+// The registry of limits: which counts survive a reload, and what its status contains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ import {
 
 const standing = suite('limits')
 
-/** As another load of the same text gives it: the key is compiled anew. */
+/** A limit as a reload of the same text creates it: its key is compiled again. */
 function limitOf(changes: Partial<LimitConfig> = {}, key = 'jwt.sub'): LimitConfig {
   const compiled = compileExpression(key, 'tokenLimitKey')
   return {
@@ -29,14 +29,14 @@ function limitOf(changes: Partial<LimitConfig> = {}, key = 'jwt.sub'): LimitConf
   }
 }
 
-standing('keeps a limit, and what it has counted, while its words stay the same', () => {
+standing('keeps a limit and its counts while its configuration stays the same', () => {
   const limits = new LimitRegistry()
   const rule = limits.ruleFor('route/a', limitOf())
   rule.shared.take(0)
   assert.is(limits.ruleFor('route/a', limitOf()), rule)
 })
 
-standing('starts a limit anew when anything about it has changed', () => {
+standing('starts a new limit when anything in its configuration has changed', () => {
   const limits = new LimitRegistry()
   const rules = [
     limits.ruleFor('route/a', limitOf()),
@@ -52,7 +52,7 @@ standing('starts a limit anew when anything about it has changed', () => {
   assert.is(new Set(rules).size, rules.length)
 })
 
-standing('forgets those that nobody names any more', () => {
+standing('removes limits that are no longer configured', () => {
   const limits = new LimitRegistry()
   const kept = limits.ruleFor('route/a', limitOf())
   const dropped = limits.ruleFor('route/b', limitOf())
@@ -61,7 +61,7 @@ standing('forgets those that nobody names any more', () => {
   assert.is.not(limits.ruleFor('route/b', limitOf()), dropped)
 })
 
-standing('has a clock of its own that begins with the rule', () => {
+standing('starts the windows of a rule when the rule is created', () => {
   const limits = new LimitRegistry()
   const rule = limits.ruleFor('route/a', limitOf())
   const now = rule.now()
@@ -69,7 +69,7 @@ standing('has a clock of its own that begins with the rule', () => {
   assert.is(rule.shared.allowance(now).reset, 60)
 })
 
-standing('tells of each limit what is left, and of its keys the tightest', () => {
+standing('reports the remaining amount of each limit, and its tightest keys', () => {
   let time = 0
   const limits = new LimitRegistry(() => time)
   const rule = limits.ruleFor('route/a', limitOf())
@@ -104,7 +104,7 @@ standing('tells of each limit what is left, and of its keys the tightest', () =>
   })
 })
 
-standing('lets those who look often look at the keys that were used last', () => {
+standing('inspects only recently used keys for frequent reads', () => {
   const limits = new LimitRegistry(() => 0)
   const rule = limits.ruleFor('route/a', limitOf())
   limits.ruleFor('route/b', limitOf({ key: null })).shared.spend(3, 0)

@@ -13,7 +13,7 @@ import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
 const limiting = suite('local limit')
 
-/** The limits of a route as they are written, on a clock that stands at `time`. */
+/** The limits of a route from configuration text, with a clock that is fixed at `time`. */
 class Stage {
   time = 0
   readonly limits = new LimitRegistry(() => this.time)
@@ -33,13 +33,13 @@ class Stage {
     return exchangeOf(requestOf('GET / HTTP/1.1', 'Host: h', ...fields))
   }
 
-  /** The status of its own answer, or `passes`. */
+  /** The status of the policy's response, or `passes`. */
   ask(...fields: string[]): number | 'passes' {
     return wordOf(this.policy, this.exchange(...fields))?.head.status ?? 'passes'
   }
 
-  /** Limit, remaining and reset as the client reads them. */
-  told(...fields: string[]): string {
+  /** Limit, remaining and reset from the response headers. */
+  limitHeaders(...fields: string[]): string {
     const exchange = this.exchange(...fields)
     const head = wordOf(this.policy, exchange)?.head ?? buildResponseHead(200, [])
     this.policy.response!(exchange, head)
@@ -52,16 +52,22 @@ function headers(head: { get(name: string): string | undefined }): string {
   return names.map((name) => head.get(`x-ratelimit-${name}`)).join(' ')
 }
 
-limiting('refuses with 429 when the budget is used up, and passes again in the next window', () => {
-  const stage = new Stage('requests: 2, unit: Minutes')
-  assert.equal([stage.ask(), stage.ask(), stage.ask(), stage.ask()], ['passes', 'passes', 429, 429])
-  stage.time = 59_999
-  assert.is(stage.ask(), 429)
-  stage.time = 60_000
-  assert.equal([stage.ask(), stage.ask(), stage.ask()], ['passes', 'passes', 429])
-})
+limiting(
+  'refuses with 429 when the budget is exhausted, and passes again in the next window',
+  () => {
+    const stage = new Stage('requests: 2, unit: Minutes')
+    assert.equal(
+      [stage.ask(), stage.ask(), stage.ask(), stage.ask()],
+      ['passes', 'passes', 429, 429],
+    )
+    stage.time = 59_999
+    assert.is(stage.ask(), 429)
+    stage.time = 60_000
+    assert.equal([stage.ask(), stage.ask(), stage.ask()], ['passes', 'passes', 429])
+  },
+)
 
-limiting('says in plain text why, and when to come back', () => {
+limiting('responds in plain text with retry-after', () => {
   const stage = new Stage('requests: 1, unit: Hours')
   stage.ask()
   stage.time = 1_800_001
@@ -75,7 +81,7 @@ limiting('says in plain text why, and when to come back', () => {
   assert.is(contentOf(reply), 'rate limit exceeded')
 })
 
-limiting('turns its windows by the unit', () => {
+limiting('has windows of the configured unit', () => {
   for (const [unit, ms] of [
     ['Seconds', 1000],
     ['Minutes', 60_000],
@@ -90,17 +96,17 @@ limiting('turns its windows by the unit', () => {
   }
 })
 
-limiting('tells limit, remaining and reset on answers that pass and on those that do not', () => {
+limiting('adds limit, remaining and reset headers to passed and refused responses', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
-  assert.is(stage.told(), '2 1 60')
+  assert.is(stage.limitHeaders(), '2 1 60')
   stage.time = 20_500
-  assert.is(stage.told(), '2 0 40')
-  assert.is(stage.told(), '2 0 40')
+  assert.is(stage.limitHeaders(), '2 0 40')
+  assert.is(stage.limitHeaders(), '2 0 40')
 })
 
-limiting('adds the burst to the ceiling, and gives it back only as fast as the limit', () => {
+limiting('adds the burst to the maximum, and refills it only at the rate of the limit', () => {
   const stage = new Stage('requests: 2, burst: 3, unit: Seconds')
-  assert.is(stage.told(), '5 4 1')
+  assert.is(stage.limitHeaders(), '5 4 1')
   for (let taken = 1; taken < 5; taken++) assert.is(stage.ask(), 'passes')
   assert.is(stage.ask(), 429)
   stage.time = 1000
@@ -119,7 +125,7 @@ limiting('needs a request to pass every entry', () => {
   assert.is(stage.ask(), 429)
 })
 
-limiting('leaves what an earlier entry took when a later one refuses', () => {
+limiting('does not refund an earlier entry when a later one refuses', () => {
   const stage = new Stage('requests: 3, unit: Hours', 'requests: 1, unit: Seconds')
   assert.equal([stage.ask(), stage.ask(), stage.ask()], ['passes', 429, 429])
   assert.is(stage.rules[0]!.shared.remaining(0), 0)
@@ -127,22 +133,22 @@ limiting('leaves what an earlier entry took when a later one refuses', () => {
   assert.is(stage.ask(), 429)
 })
 
-limiting('does not ask a later entry once one has refused', () => {
+limiting('does not check later entries after one has refused', () => {
   const stage = new Stage('requests: 1, unit: Seconds', 'requests: 5, unit: Hours')
   assert.equal([stage.ask(), stage.ask(), stage.ask()], ['passes', 429, 429])
   assert.is(stage.rules[1]!.shared.remaining(0), 4)
 })
 
-limiting('tells of the tightest entry: the least left, and of two the later reset', () => {
+limiting('reports the tightest entry: the least remaining, and of two the later reset', () => {
   const stage = new Stage('requests: 10, unit: Seconds', 'requests: 3, unit: Hours')
-  assert.is(stage.told(), '3 2 3600')
+  assert.is(stage.limitHeaders(), '3 2 3600')
   const tied = new Stage('requests: 2, unit: Hours', 'requests: 2, unit: Seconds')
-  assert.is(tied.told(), '2 1 3600')
+  assert.is(tied.limitHeaders(), '2 1 3600')
   const turned = new Stage('requests: 2, unit: Seconds', 'requests: 2, unit: Hours')
-  assert.is(turned.told(), '2 1 3600')
+  assert.is(turned.limitHeaders(), '2 1 3600')
 })
 
-limiting('tells a refused client to wait for the last of the entries that are used up', () => {
+limiting('reports the latest reset of the exhausted entries to a refused client', () => {
   const stage = new Stage('requests: 1, unit: Hours', 'requests: 1, unit: Seconds')
   stage.ask()
   const reply = answerOf(createLocalRateLimitPolicy(stage.rules), stage.exchange())
@@ -155,11 +161,11 @@ limiting('tells a refused client to wait for the last of the entries that are us
 limiting('keeps a bucket for each key, with the same limits', () => {
   const stage = new Stage('requests: 1, unit: Minutes, key: "request.headers[\\"x-user\\"]"')
   assert.equal([stage.ask('x-user: a'), stage.ask('x-user: a')], ['passes', 429])
-  assert.is(stage.told('x-user: b'), '1 0 60')
+  assert.is(stage.limitHeaders('x-user: b'), '1 0 60')
   assert.is(stage.ask('x-user: c'), 'passes')
 })
 
-limiting('lets clients without a key share one bucket', () => {
+limiting('uses one shared bucket for clients without a key', () => {
   const stage = new Stage('requests: 1, unit: Minutes, key: jwt.sub')
   assert.equal([stage.ask(), stage.ask()], ['passes', 429])
   const exchange = stage.exchange()
@@ -167,12 +173,12 @@ limiting('lets clients without a key share one bucket', () => {
   assert.is(wordOf(stage.policy, exchange), undefined)
 })
 
-limiting('lets all share one bucket where the key reads the model', () => {
+limiting('uses one shared bucket when the key reads the model', () => {
   const stage = new Stage('requests: 1, unit: Minutes, key: llm.requestModel')
   assert.equal([stage.ask(), stage.ask()], ['passes', 429])
 })
 
-limiting('counts no requests for a limit of tokens, and still tells of it', () => {
+limiting('counts no requests for a token limit, and still adds its headers', () => {
   const stage = new Stage('tokens: 1, unit: Minutes')
   assert.equal([stage.ask(), stage.ask(), stage.ask()], ['passes', 'passes', 'passes'])
   const exchange = stage.exchange()
@@ -184,7 +190,7 @@ limiting('counts no requests for a limit of tokens, and still tells of it', () =
   assert.is(headers(head), '9 4 7')
 })
 
-limiting('replaces what a backend says about limits of its own', () => {
+limiting('replaces the rate limit headers of the backend', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
   const exchange = stage.exchange()
   wordOf(stage.policy, exchange)
@@ -201,7 +207,7 @@ limiting('replaces what a backend says about limits of its own', () => {
   assert.is(head.get('x-ratelimit-limit-tokens'), '5')
 })
 
-limiting('tells of the tighter one where two such policies were met', () => {
+limiting('reports the tighter limit of two policies', () => {
   const [gateway, route] = [
     new Stage('requests: 9, unit: Hours'),
     new Stage('requests: 5, unit: Minutes'),
@@ -212,14 +218,14 @@ limiting('tells of the tighter one where two such policies were met', () => {
   assert.equal(exchange.enforcement.allowance, { limit: 5, remaining: 4, reset: 60 })
 })
 
-limiting('counts a request once where a limit was attached twice', () => {
+limiting('counts a request once when a limit is attached twice', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
   const policy = createLocalRateLimitPolicy([...stage.rules, ...stage.rules])
   const words = [1, 2, 3].map(() => wordOf(policy, stage.exchange())?.head.status)
   assert.equal(words, [undefined, undefined, 429])
 })
 
-limiting('goes on counting where it was when the configuration is loaded again', () => {
+limiting('keeps its counts when the configuration is reloaded', () => {
   const stage = new Stage('requests: 2, unit: Minutes')
   stage.ask()
   const again = new Stage('requests: 2, unit: Minutes')

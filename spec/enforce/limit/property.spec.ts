@@ -1,5 +1,5 @@
-// Any interleaving of admissions, raises, settlements and waits leaves a bucket where a ledger, kept window by window
-// and token by token, says that it must be.
+// After any interleaving of admissions, raises, settlements and waits, a bucket agrees with a ledger that is kept window
+// by window and token by token.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,36 +7,36 @@ import { Bucket } from '../../../lib/enforce/limit/bucket.ts'
 import { TokenCharge } from '../../../lib/enforce/limit/token-charge.ts'
 import { fc } from '../../support/fast-check.ts'
 
-const balance = suite('base/limit/property')
+const balance = suite('bucket properties')
 
 const INTERVAL = 1000
 
 interface Terms {
-  readonly most: number
+  readonly maxLevel: number
   readonly amount: number
 }
 
-/** One request as the ledger has it. */
+/** One request in the ledger. */
 interface Line {
   taken: number
-  /** Of it, what no refill has made good yet. */
+  /** The part that no refill has restored yet. */
   owed: number
   isSettled: boolean
 }
 
-/** The plain way: every window is turned in its time, and every line is looked at each time. */
+/** A simple model: it advances window by window, and visits every line each time. */
 class Ledger {
   readonly #terms: Terms
   readonly lines: Line[] = []
   level: number
   time = 0
-  /** Taken and given back since the window began. */
+  /** Tokens taken and refunded since the window began. */
   debits = 0
   refunds = 0
 
   constructor(terms: Terms) {
     this.#terms = terms
-    this.level = terms.most
+    this.level = terms.maxLevel
   }
 
   wait(ms: number): void {
@@ -47,11 +47,11 @@ class Ledger {
   }
 
   #turn(): void {
-    const { most, amount } = this.#terms
+    const { maxLevel, amount } = this.#terms
     const isForgiven = this.level < 0
     this.level = (isForgiven ? 0 : this.level) + amount
-    if (isForgiven || this.level >= most) for (const line of this.lines) line.owed = 0
-    if (this.level > most) this.level = most
+    if (isForgiven || this.level >= maxLevel) for (const line of this.lines) line.owed = 0
+    if (this.level > maxLevel) this.level = maxLevel
     this.debits = 0
     this.refunds = 0
   }
@@ -77,7 +77,7 @@ class Ledger {
     line.isSettled = true
     if (cost > line.taken) return this.#debit(cost - line.taken)
     const refund = Math.min(line.taken - cost, line.owed)
-    this.level = Math.min(this.#terms.most, this.level + refund)
+    this.level = Math.min(this.#terms.maxLevel, this.level + refund)
     this.refunds += refund
   }
 
@@ -99,7 +99,7 @@ type Step =
   | { readonly kind: 'abort'; readonly at: number }
   | { readonly kind: 'wait'; readonly ms: number }
 
-/** Round ones meet: budgets are used up to the last token, and no further. */
+/** Round numbers, so that budgets are often exhausted exactly. */
 const TOKENS = fc.oneof(
   fc.nat(40),
   fc.nat(4).map((tens) => tens * 10),
@@ -127,12 +127,12 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
 )
 const STEPS = fc.array(STEP, { minLength: 1, maxLength: 60, size: 'max' })
 const AMOUNT = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(10, 20, 50))
-const FIXED: fc.Arbitrary<Terms> = AMOUNT.map((most) => ({ most, amount: most }))
+const FIXED: fc.Arbitrary<Terms> = AMOUNT.map((maxLevel) => ({ maxLevel, amount: maxLevel }))
 const ANY: fc.Arbitrary<Terms> = fc
   .tuple(AMOUNT, fc.oneof(fc.nat(60), fc.constantFrom(0, 10, 50)))
-  .map(([amount, burst]) => ({ amount, most: amount + burst }))
+  .map(([amount, burst]) => ({ amount, maxLevel: amount + burst }))
 
-/** A bucket and its ledger, led through the same steps. */
+/** A bucket and its ledger, which run the same steps. */
 class Pair {
   readonly terms: Terms
   readonly ledger: Ledger
@@ -154,8 +154,8 @@ class Pair {
     if (step.kind === 'wait') ledger.wait(step.ms)
     else if (step.kind === 'admit') this.#admit(step.tokens)
     else if (this.#charges.length > 0) this.#change(step, step.at % this.#charges.length)
-    const { most } = this.terms
-    assert.ok(this.left >= 0 && this.left <= most, `${this.left} of ${most} left`)
+    const { maxLevel } = this.terms
+    assert.ok(this.left >= 0 && this.left <= maxLevel, `${this.left} of ${maxLevel} left`)
     assert.is(this.left, Math.max(0, ledger.level))
     assert.is(this.bucket.isOpen(ledger.time), ledger.level > 0)
   }
@@ -189,7 +189,7 @@ class Pair {
   }
 }
 
-balance('agrees with the ledger after every step, whatever the order', () => {
+balance('agrees with the ledger after every step, in any order', () => {
   fc.assert(
     fc.property(ANY, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
@@ -199,14 +199,14 @@ balance('agrees with the ledger after every step, whatever the order', () => {
   )
 })
 
-balance('in a fixed window leaves what was taken in it less what was given back', () => {
+balance('in a fixed window is reduced by what was taken less what was refunded', () => {
   fc.assert(
     fc.property(FIXED, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
       for (const step of steps) {
         pair.do(step)
         const { debits, refunds, level } = pair.ledger
-        assert.is(level, terms.most - debits + refunds)
+        assert.is(level, terms.maxLevel - debits + refunds)
         assert.ok(refunds <= debits)
       }
     }),
@@ -214,32 +214,36 @@ balance('in a fixed window leaves what was taken in it less what was given back'
   )
 })
 
-balance('is full again after as many idle windows as it takes, whatever came before', () => {
+balance('is full again after enough idle windows, from any state', () => {
   fc.assert(
     fc.property(ANY, STEPS, (terms, steps) => {
       const pair = new Pair(terms)
       for (const step of steps) pair.do(step)
-      pair.do({ kind: 'wait', ms: INTERVAL * Math.ceil(terms.most / terms.amount) })
-      assert.is(pair.left, terms.most)
+      pair.do({ kind: 'wait', ms: INTERVAL * Math.ceil(terms.maxLevel / terms.amount) })
+      assert.is(pair.left, terms.maxLevel)
     }),
     { numRuns: 1000 },
   )
 })
 
-balance('lets pass, between two looks at the clock, only what still met something left', () => {
+balance('admits requests at one point in time only while something remains', () => {
   fc.assert(
-    fc.property(ANY, fc.array(fc.integer({ min: 1, max: 40 })), ({ most, amount }, estimates) => {
-      const bucket = new Bucket({ most, amount, interval: INTERVAL, anchor: 0 }, 0)
-      let spent = 0
-      for (const estimate of estimates) {
-        assert.is(bucket.isOpen(0), spent < most)
-        if (spent >= most) break
-        new TokenCharge(bucket, () => 0).raise(estimate)
-        spent += estimate
-      }
-      // All but the last had room, so it alone can overshoot.
-      assert.ok(spent < most + 40)
-    }),
+    fc.property(
+      ANY,
+      fc.array(fc.integer({ min: 1, max: 40 })),
+      ({ maxLevel, amount }, estimates) => {
+        const bucket = new Bucket({ maxLevel, amount, interval: INTERVAL, anchor: 0 }, 0)
+        let spent = 0
+        for (const estimate of estimates) {
+          assert.is(bucket.isOpen(0), spent < maxLevel)
+          if (spent >= maxLevel) break
+          new TokenCharge(bucket, () => 0).raise(estimate)
+          spent += estimate
+        }
+        // All but the last fit in the budget, so only the last can overshoot.
+        assert.ok(spent < maxLevel + 40)
+      },
+    ),
     { numRuns: 1000 },
   )
 })

@@ -1,4 +1,4 @@
-// Rate limit messages: bytes on the page, and the same as protobufjs makes of the published protos.
+// Rate limit messages: compared with fixed bytes, and with protobufjs and the published protos.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -22,7 +22,7 @@ function descriptor(key: string, value: string, hits: number | null = null) {
   return { entries: [{ key, value }], limit: null, hits }
 }
 
-codec('lay out a request field by field', () => {
+codec('encode a request field by field', () => {
   const request = { domain: 'd', descriptors: [descriptor('k', 'v')] }
   assert.is(
     encodeRateLimitRequest(request).toString('latin1'),
@@ -30,7 +30,7 @@ codec('lay out a request field by field', () => {
   )
 })
 
-codec('tell hits of 0 from none', () => {
+codec('encode hits of 0 differently from no hits', () => {
   const bytes = (hits: number | null): string =>
     encodeRateLimitRequest({ domain: '', descriptors: [descriptor('k', '', hits)] }).toString('hex')
   assert.is(bytes(null), '1205' + '0a030a016b')
@@ -38,10 +38,10 @@ codec('tell hits of 0 from none', () => {
   assert.is(bytes(300), '120a' + '0a030a016b' + '1a0308ac02')
 })
 
-codec('find what is known in an answer and skip the rest', () => {
+codec('decode the known fields of a response and skip the rest', () => {
   const bytes = Buffer.concat([
     Buffer.from('0801', 'hex'),
-    // A varint, eight bytes, text and four bytes that nobody knows.
+    // Unknown fields: a varint, eight bytes, a text and four bytes.
     Buffer.from('f807ffffffffffffffffff01f9070102030405060708fa0702ffeefd0701020304', 'hex'),
     Buffer.from('12100801' + '12040805' + '1002' + '1803' + '2204083c1001', 'hex'),
     Buffer.from('2a026e6f', 'hex'),
@@ -55,31 +55,31 @@ codec('find what is known in an answer and skip the rest', () => {
   })
 })
 
-codec('take an empty message for one that says nothing', () => {
+codec('decode an empty message to defaults', () => {
   const { code, statuses, body } = decodeRateLimitResponse(Buffer.alloc(0))
   assert.equal([code, statuses, body.length], ['unknown', [], 0])
 })
 
-codec('take a code of the future for none', () => {
+codec('decode an unknown code as unknown', () => {
   assert.is(decodeRateLimitResponse(Buffer.from('0807', 'hex')).code, 'unknown')
-  // -1, as an enum is written that is below nothing.
+  // -1, as a negative enum value is encoded.
   assert.is(decodeRateLimitResponse(Buffer.from('08ffffffffffffffffff01', 'hex')).code, 'unknown')
 })
 
 const MALFORMED = {
-  'a number without its end': '08ff',
+  'a truncated number': '08ff',
   'a number of more than ten bytes': '08' + 'ff'.repeat(10) + '01',
-  'no number behind its name': '08',
+  'no number after its tag': '08',
   'a length beyond the end': '1205',
-  'a length beyond all ends': '12ffffffffffffff7f',
+  'a length of 64 bits': '12ffffffffffffff7f',
   'a field 0': '0001',
   'a group': '0b',
   'a type that does not exist': '0e',
   'a code that is a text': '0a0101',
   'a status that is a number': '1001',
-  'a status that is cut': '120208',
+  'a truncated status': '120208',
   'a header name that is not UTF-8': '1a030a01ff',
-  'four bytes that are three': 'fd07010203',
+  'three bytes of a fixed32': 'fd07010203',
 }
 
 codec('are refused when they are malformed', () => {
@@ -91,7 +91,7 @@ codec('are refused when they are malformed', () => {
     )
 })
 
-codec('never end otherwise than as an answer or as malformed', () => {
+codec('either decode or throw MalformedMessage, for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
       try {
@@ -120,7 +120,7 @@ const requests: fc.Arbitrary<RateLimitRequest> = fc.record({
   ),
 })
 
-codec('are read by protobufjs as they were meant', () => {
+codec('are decoded correctly by protobufjs', () => {
   fc.assert(
     fc.property(requests, (request) => {
       const read = SHOULD_RATE_LIMIT.requestDeserialize(encodeRateLimitRequest(request))
@@ -185,7 +185,7 @@ function headersOf(list: readonly WireHeader[]): [string, string][] {
   ])
 }
 
-codec('read what protobufjs writes', () => {
+codec('decode what protobufjs encodes', () => {
   fc.assert(
     fc.property(answers, (answer) => {
       const read = decodeRateLimitResponse(SHOULD_RATE_LIMIT.responseSerialize(answer))

@@ -1,4 +1,4 @@
-// The one connection to a rate limit service: when it is opened, kept, given up and opened again.
+// The connection to a rate limit service: when it is opened, kept, dropped and reopened.
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -36,7 +36,7 @@ function keep<One extends { close(): void }>(one: One): One {
   return one
 }
 
-/** Stands still, unless the spec moves it. */
+/** A clock that only the spec advances. */
 const clock = { at: 0, now: () => clock.at }
 
 function serviceAt(endpoint: EndpointAddress, log = new Lines()): RateLimitService {
@@ -44,15 +44,15 @@ function serviceAt(endpoint: EndpointAddress, log = new Lines()): RateLimitServi
 }
 
 async function ask(service: RateLimitService, ms = WAIT_MS): Promise<string> {
-  return told(service.query(REQUEST, ms).answer)
+  return describe(service.query(REQUEST, ms).answer)
 }
 
-async function told(asked: Promise<RateLimitResult>): Promise<string> {
-  const result = await deadline(asked, WAIT_MS, 'an answer')
+async function describe(pending: Promise<RateLimitResult>): Promise<string> {
+  const result = await deadline(pending, WAIT_MS, 'an answer')
   return 'kind' in result ? `${result.kind}: ${result.reason}` : result.code
 }
 
-/** A port that does this with whoever connects. */
+/** A port with this connection handler. */
 async function port(onConnection: (socket: Socket) => void) {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
@@ -74,18 +74,18 @@ async function port(onConnection: (socket: Socket) => void) {
   return { endpoint, sockets, close }
 }
 
-client('opens one connection for all calls, when the first comes', async () => {
+client('opens one connection for all calls with the first call', async () => {
   const raw = keep(await RawService.start(answerOk))
   const service = serviceAt(raw.endpoint)
   assert.equal([service.state, raw.sockets.length], ['idle', 0])
   const calls = Array.from({ length: 20 }, () => ask(service))
-  assert.is(service.state, 'dialling')
+  assert.is(service.state, 'connecting')
   for (const call of calls) assert.is(await call, 'ok')
   assert.is(await ask(service), 'ok')
   assert.equal([service.state, raw.sockets.length], ['open', 1])
 })
 
-client('is reached over unix sockets as well', async () => {
+client('connects over unix sockets too', async () => {
   const folder = keep(new Folder())
   const path = `${folder.path}/rls.sock`
   keep(await RawService.start(answerOk, path))
@@ -94,33 +94,33 @@ client('is reached over unix sockets as well', async () => {
   assert.is(await ask(service), 'ok')
 })
 
-client('fails all calls that waited for a connection when there is none', async () => {
+client('fails all waiting calls when the connection cannot be opened', async () => {
   const { endpoint, close } = await port(() => {})
   close()
   const service = serviceAt(endpoint)
   const calls = [ask(service), ask(service)]
-  for (const call of calls) assert.is(await call, 'cut: ECONNREFUSED')
-  assert.is(await ask(service), 'unasked: ECONNREFUSED')
+  for (const call of calls) assert.is(await call, 'broken: ECONNREFUSED')
+  assert.is(await ask(service), 'unsent: ECONNREFUSED')
 })
 
-client('that is down is tried again in longer and longer steps, by one call', async () => {
+client('retries a service that is down with one call after each longer cooldown', async () => {
   const { endpoint, sockets } = await port((socket) => socket.destroy())
   const service = serviceAt(endpoint)
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
   let tries = 1
   for (const rest of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
-    assert.is(service.state, 'resting')
+    assert.is(service.state, 'cooldown')
     clock.at += rest - 1
-    assert.match(await ask(service), /^unasked: /)
+    assert.match(await ask(service), /^unsent: /)
     assert.is(sockets.length, tries)
     clock.at += 1
     const calls = [ask(service), ask(service)]
-    for (const call of calls) assert.match(await call, /^cut: /)
+    for (const call of calls) assert.match(await call, /^broken: /)
     assert.is(sockets.length, ++tries)
   }
 })
 
-client('that is back answers again, and rests for short after that', async () => {
+client('uses a service that is back, and resets its cooldown', async () => {
   const first = await RawService.start(answerOk)
   const { endpoint } = first
   const service = serviceAt(endpoint)
@@ -129,7 +129,7 @@ client('that is back answers again, and rests for short after that', async () =>
   first.close()
   await deadline(closed, WAIT_MS, 'the connection to close')
   for (let failures = 0; failures < 4; failures++) {
-    assert.match(await ask(service), /^cut: /)
+    assert.match(await ask(service), /^broken: /)
     clock.at += 2_000
   }
   const second = keep(await RawService.start(answerOk, endpoint.port))
@@ -137,23 +137,23 @@ client('that is back answers again, and rests for short after that', async () =>
   assert.equal([service.state, second.sockets.length], ['open', 1])
   second.close()
   await deadline(once(second.sockets[0]!, 'close'), WAIT_MS, 'the connection to close')
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
   clock.at += 100
-  assert.match(await ask(service), /^cut: /)
+  assert.match(await ask(service), /^broken: /)
 })
 
-client('is not what it seems when it does not speak HTTP/2', async () => {
+client('fails when the server does not speak HTTP/2', async () => {
   const { endpoint } = await port((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
   const service = serviceAt(endpoint)
-  assert.match(await ask(service), /^cut: /)
-  assert.match(await ask(service), /^unasked: /)
-  assert.is(service.state, 'resting')
+  assert.match(await ask(service), /^broken: /)
+  assert.match(await ask(service), /^unsent: /)
+  assert.is(service.state, 'cooldown')
 })
 
-client('that sends its connection away has another one for new calls', async () => {
+client('opens another connection for new calls after GOAWAY', async () => {
   const raw = keep(
     await RawService.start((stream, { streams }) => {
-      // The second is answered on the connection that was sent away.
+      // The second call completes on the connection that got GOAWAY.
       if (streams.length !== 2) return answerOk(stream)
       stream.session!.goaway()
     }),
@@ -176,7 +176,7 @@ function soon(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-client('that breaks off in the middle fails the calls under way, and no later ones', async () => {
+client('fails the running calls when the connection breaks, and no later ones', async () => {
   const raw = keep(
     await RawService.start((stream, { streams }) => {
       if (streams.length !== 2) answerOk(stream)
@@ -187,22 +187,22 @@ client('that breaks off in the middle fails the calls under way, and no later on
   const cut = ask(service)
   await raw.called(2)
   raw.sockets[0]!.resetAndDestroy()
-  assert.match(await cut, /^cut: /)
+  assert.match(await cut, /^broken: /)
   assert.is(await ask(service), 'ok')
   assert.is(raw.sockets.length, 2)
 })
 
-client('that says nothing for some time gets another connection', async () => {
+client('replaces a connection without responses for some time', async () => {
   const raw = keep(await RawService.start(answerOk))
   const service = serviceAt(raw.endpoint)
   const isSilent = async (): Promise<void> =>
-    assert.is(await ask(service, 5), 'timeout: no answer in time')
+    assert.is(await ask(service, 5), 'timeout: no response in time')
   assert.is(await ask(service), 'ok')
   raw.onStream = () => {}
   await isSilent()
   clock.at += 2_999
   await isSilent()
-  // A word between makes it a slow one, not one that is gone.
+  // A response in between means that the service is slow, not dead.
   raw.onStream = answerOk
   assert.is(await ask(service), 'ok')
   raw.onStream = () => {}
@@ -213,37 +213,37 @@ client('that says nothing for some time gets another connection', async () => {
   const waiting = ask(service)
   clock.at += 1
   await isSilent()
-  assert.match(await waiting, /^cut: /)
-  assert.is(await ask(service), 'unasked: no answers')
+  assert.match(await waiting, /^broken: /)
+  assert.is(await ask(service), 'unsent: no responses')
   raw.onStream = answerOk
   clock.at += 100
   assert.is(await ask(service), 'ok')
   assert.is(raw.sockets.length, 2)
 })
 
-client('takes no more calls than it can have under way', async () => {
+client('bounds the number of concurrent calls', async () => {
   const raw = keep(await RawService.start(() => {}))
   const service = serviceAt(raw.endpoint)
   const calls = Array.from({ length: MAX_RATE_LIMIT_CALLS }, () => service.query(REQUEST, WAIT_MS))
-  assert.is(await ask(service), 'unasked: too many calls under way')
+  assert.is(await ask(service), 'unsent: too many calls in progress')
   calls[0]!.cancel()
-  assert.is(await told(calls[0]!.answer), 'cancelled: cancelled')
-  let next = 'unasked: too many calls under way'
-  while (next === 'unasked: too many calls under way') {
+  assert.is(await describe(calls[0]!.answer), 'cancelled: cancelled')
+  let next = 'unsent: too many calls in progress'
+  while (next === 'unsent: too many calls in progress') {
     await deadline(soon(), WAIT_MS, 'a stream to close')
     next = await ask(service, 5)
   }
-  assert.is(next, 'timeout: no answer in time')
+  assert.is(next, 'timeout: no response in time')
 })
 
-client('is not made to end its connection by clients that leave in numbers', async () => {
+client('limits stream resets when many clients close their connections', async () => {
   const raw = keep(await RawService.start(() => {}))
   const service = serviceAt(raw.endpoint)
   const leave = async (count: number): Promise<void> => {
     const calls = Array.from({ length: count }, () => service.query(REQUEST, WAIT_MS))
     await raw.called(raw.streams.length + count)
     for (const call of calls) call.cancel()
-    for (const { answer } of calls) assert.is(await told(answer), 'cancelled: cancelled')
+    for (const { answer } of calls) assert.is(await describe(answer), 'cancelled: cancelled')
     const isLeft = (): boolean => raw.streams.every(({ closed, aborted }) => closed || !aborted)
     await until('streams to close', isLeft)
   }
@@ -253,14 +253,14 @@ client('is not made to end its connection by clients that leave in numbers', asy
   clock.at += 500
   await leave(20)
   await until('streams to be reset', () => resets() >= 110)
-  // Those that were forgotten are answered to nobody.
+  // The responses of forgotten calls are ignored.
   for (const stream of raw.streams) if (!stream.aborted) answerOk(stream)
   raw.onStream = answerOk
   assert.is(await ask(service), 'ok')
   assert.equal([resets(), raw.sockets.length], [110, 1])
 })
 
-client('is left by a call that was forgotten when its time is over', async () => {
+client('closes the stream of a forgotten call at its timeout', async () => {
   const raw = keep(await RawService.start(() => {}))
   const service = serviceAt(raw.endpoint)
   for (let count = 0; count < 100; count++) service.query(REQUEST, WAIT_MS).cancel()
@@ -272,7 +272,7 @@ client('is left by a call that was forgotten when its time is over', async () =>
   assert.is(stream!.rstCode, 8)
 })
 
-client('is told of in the log now and then, with the number of failures', async () => {
+client('logs failures at intervals with their number', async () => {
   const log = new Lines()
   const { endpoint, close } = await port(() => {})
   close()
@@ -290,7 +290,7 @@ client('is told of in the log now and then, with the number of failures', async 
 })
 
 client(
-  'that is closed ends its connection when calls are over, and lends one to latecomers',
+  'after close ends its connection with the last call, and opens one for later calls',
   async () => {
     const raw = keep(
       await RawService.start((stream, { streams }) => {
@@ -313,7 +313,7 @@ client(
   },
 )
 
-client('is one for all that name the same endpoint', async () => {
+client('is shared by all policies with the same endpoint', async () => {
   const services = keep(new RateLimitServices(new Lines()))
   const raw = keep(await RawService.start(answerOk))
   const service = services.serviceFor(raw.endpoint)

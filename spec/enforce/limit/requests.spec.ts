@@ -1,4 +1,4 @@
-// remoteRateLimit of requests: what the service is asked, and what becomes of its answers.
+// remoteRateLimit of requests: the queries to the service, and the effect of its responses.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -32,35 +32,38 @@ function limited({ endpoint }: RlsDouble, fields: string): Limited {
 
 const BY_USER = 'descriptors: [{ entries: [{ key: user, value: jwt.sub }] }]'
 
-requests('pass until the budget of their key is spent, and again in the next window', async () => {
-  const rls = await double()
-  rls.now = 6_000 + 20
-  const limit = limited(rls, BY_USER)
-  assert.is(await limit.request(of('ada')), 'pass')
-  assert.is(await limit.request(of('ada')), 'pass')
-  const third = of('ada')
-  assert.is(await limit.request(third), '429 rate limit exceeded')
-  assert.is(third.enforcement.refusalReason, 'rate_limit')
-  assert.equal(REFUSED.get(third), {
-    'content-type': 'text/plain',
-    'content-length': '19',
-    'retry-after': '40',
-    'x-ratelimit-limit': '2',
-    'x-ratelimit-remaining': '0',
-    'x-ratelimit-reset': '40',
-  })
-  assert.is(await limit.request(of('bob')), 'pass')
-  rls.now += 40
-  const next = of('ada')
-  assert.is(await limit.request(next), 'pass')
-  assert.equal(limit.answerOf(next), {
-    'x-ratelimit-limit': '2',
-    'x-ratelimit-remaining': '1',
-    'x-ratelimit-reset': '60',
-  })
-})
+requests(
+  'pass until the budget of their key is exhausted, and again in the next window',
+  async () => {
+    const rls = await double()
+    rls.now = 6_000 + 20
+    const limit = limited(rls, BY_USER)
+    assert.is(await limit.request(of('ada')), 'pass')
+    assert.is(await limit.request(of('ada')), 'pass')
+    const third = of('ada')
+    assert.is(await limit.request(third), '429 rate limit exceeded')
+    assert.is(third.enforcement.refusalReason, 'rate_limit')
+    assert.equal(REFUSED.get(third), {
+      'content-type': 'text/plain',
+      'content-length': '19',
+      'retry-after': '40',
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '40',
+    })
+    assert.is(await limit.request(of('bob')), 'pass')
+    rls.now += 40
+    const next = of('ada')
+    assert.is(await limit.request(next), 'pass')
+    assert.equal(limit.answerOf(next), {
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': '60',
+    })
+  },
+)
 
-requests('of two gateways come out of one budget', async () => {
+requests('of two gateways share one budget', async () => {
   const rls = await double()
   const [one, other] = [limited(rls, BY_USER), limited(rls, BY_USER)]
   assert.is(await one.request(of('ada')), 'pass')
@@ -69,7 +72,7 @@ requests('of two gateways come out of one budget', async () => {
   assert.is(await other.request(of('ada')), '429 rate limit exceeded')
 })
 
-requests('are told of by domain, entries, cost and another limit', async () => {
+requests('are described by domain, entries, cost and limit override', async () => {
   const rls = await double()
   const limit = limited(
     rls,
@@ -106,7 +109,7 @@ requests('are told of by domain, entries, cost and another limit', async () => {
   ])
 })
 
-requests('are not told of by what has no value', async () => {
+requests('have no descriptor whose expression has no value', async () => {
   const rls = await double()
   const limit = limited(
     rls,
@@ -137,7 +140,7 @@ requests('are not told of by what has no value', async () => {
   )
 })
 
-requests('that no descriptor is about are decided at once, without a call', async () => {
+requests('without a descriptor pass without a call', async () => {
   const rls = await double()
   const limit = limited(rls, BY_USER)
   assert.is(limit.policy.request!(exchangeFor(null)), undefined)
@@ -149,7 +152,7 @@ requests('that no descriptor is about are decided at once, without a call', asyn
   assert.equal([rls.requests.length, limit.service.state], [0, 'idle'])
 })
 
-requests('are known by the bytes of a header, and by as much of it as is reasonable', async () => {
+requests('send header values as UTF-8, truncated to a bound', async () => {
   const rls = await double()
   const limit = limited(
     rls,
@@ -167,7 +170,7 @@ requests('are known by the bytes of a header, and by as much of it as is reasona
   )
 })
 
-requests('and their answers take the headers a service adds', async () => {
+requests('and their responses get the headers of the service', async () => {
   const extra = () => ({
     request_headers_to_add: [{ key: 'X-Tier', value: 'gold' }],
     response_headers_to_add: [
@@ -193,7 +196,7 @@ requests('and their answers take the headers a service adds', async () => {
   })
 })
 
-requests('are refused in the words of the service', async () => {
+requests('are refused with the body and headers of the service', async () => {
   const extra = () => ({
     overall_code: 'OVER_LIMIT' as const,
     raw_body: Buffer.from('{"slow":"down"}'),
@@ -216,7 +219,7 @@ requests('are refused in the words of the service', async () => {
   })
 })
 
-requests('are safe from headers that would break a head or frame it anew', async () => {
+requests('ignore service headers that are malformed or change the framing', async () => {
   const bad = [
     { key: 'content-length', value: '0' },
     { key: 'Transfer-Encoding', value: 'chunked' },
@@ -247,7 +250,7 @@ requests('are safe from headers that would break a head or frame it anew', async
 })
 
 requests(
-  'show the tightest of several budgets, and wait for the longest that is spent',
+  'report the tightest of several budgets, and the latest reset of exhausted ones',
   async () => {
     const rules = {
       user: { requests_per_unit: 2, unit: 'MINUTE' },
@@ -274,13 +277,13 @@ requests(
   },
 )
 
-requests('that only a shadow would refuse pass', async () => {
+requests('pass when only a shadow limit is exceeded', async () => {
   const rules = { user: { requests_per_unit: 1, unit: 'MINUTE', shadow: true } } as const
   const limit = limited(await double({ rules }), BY_USER)
   for (let count = 0; count < 3; count++) assert.is(await limit.request(of('ada')), 'pass')
 })
 
-requests('without the service are refused, or pass where it is said so', async () => {
+requests('are refused while the service is down, or pass with failOpen', async () => {
   const rls = await double({ fail: { code: 14, details: 'redis: no route to 10.1.2.3' } })
   const closed = limited(rls, BY_USER)
   const open = limited(rls, `${BY_USER}, failureMode: failOpen`)
@@ -298,16 +301,16 @@ requests('without the service are refused, or pass where it is said so', async (
   assert.is(closed.log.all[0]![5], 'gRPC status unavailable: redis: no route to 10.1.2.3')
 })
 
-requests('wait for the service as long as is said', async () => {
+requests('wait for the service up to the configured timeout', async () => {
   let release = (): void => {}
   const rls = await double({ hold: new Promise((resolve) => (release = resolve)) })
   const limit = limited(rls, `${BY_USER}, timeout: 30ms`)
   assert.is(await limit.request(of('ada')), '500 rate limit failed')
-  assert.is(limit.log.all[0]![5], 'no answer in time')
+  assert.is(limit.log.all[0]![5], 'no response in time')
   release()
 })
 
-requests('of clients that leave are asked about no more', async () => {
+requests('cancel the query when the client closes the connection', async () => {
   let release = (): void => {}
   const hold = new Promise<void>((resolve) => (release = resolve))
   const rls = await double({ hold })

@@ -1,4 +1,4 @@
-// What specs of remote limits share: a policy and a meter from configuration text, and exchanges to try them on.
+// Shared by the specs of remote limits: a policy and a meter from configuration text, and exchanges to run them on.
 
 import type { ExchangeFacts } from '../../../lib/core/facts.ts'
 import type { EndpointAddress } from '../../../lib/config/config-types.ts'
@@ -22,14 +22,14 @@ import { deadline } from '../../support/deadline.ts'
 import { contentOf, requestOf } from '../../support/exchange-of.ts'
 import { Lines } from '../../support/rls/lines.ts'
 
-/** One gateway's share: its policy, its meter and its connection to the service. */
+/** One gateway: its policy, its meter and its connection to the service. */
 export class Limited {
   readonly policy: Policy
   readonly meter: TokenLimitPolicy
   readonly service: RateLimitService
   readonly log = new Lines()
 
-  /** `fields` is YAML in flow form: descriptors, and whatever else there is. */
+  /** `fields` is YAML in flow form: descriptors and other fields of the policy. */
   constructor(endpoint: EndpointAddress, fields: string) {
     // Longer than by default: machines that run specs are busy.
     const timeout = fields.includes('timeout:') ? '' : 'timeout: 5s, '
@@ -47,7 +47,7 @@ export class Limited {
     this.service.close()
   }
 
-  /** What comes of a request: `pass`, or the status and the body of a refusal. */
+  /** The result of a request: `pass`, or the status and the body of a refusal. */
   async request(exchange: Exchange): Promise<string> {
     return said(exchange, this, this.policy.request!(exchange))
   }
@@ -56,7 +56,7 @@ export class Limited {
     return said(exchange, this, this.meter.admit(exchange, estimate))
   }
 
-  /** The fields of a backend's answer on its way out. */
+  /** The headers of a backend response after the policy. */
   answerOf(exchange: Exchange, fields: [string, string][] = []): Record<string, string> {
     const head = buildResponseHead(200, fields)
     this.policy.response!(exchange, head)
@@ -64,7 +64,7 @@ export class Limited {
   }
 }
 
-/** The fields of a refusal, as they went out. */
+/** The headers of a refusal after the policy. */
 export const REFUSED = new WeakMap<Exchange, Record<string, string>>()
 
 async function said(exchange: Exchange, limited: Limited, verdict: Verdict): Promise<string> {
@@ -97,7 +97,7 @@ export function exchangeFor(facts: ExchangeFacts | null, ...lines: string[]): Ex
   return exchange
 }
 
-/** Somebody with a token. */
+/** An exchange with token claims. */
 export function of(sub: string, ...lines: string[]): Exchange {
   return exchangeFor({ jwt: new Map([['sub', sub]]) }, ...lines)
 }

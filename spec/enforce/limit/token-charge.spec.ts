@@ -10,13 +10,13 @@ function costOf(input: number, output = 0): TokenCost {
   return { input, output, basis: 'counted' }
 }
 
-/** A bucket of 100 a second, unless said otherwise, on a clock that stands at `time`. */
+/** A bucket of 100 per second by default, with a clock that is fixed at `time`. */
 class Stage {
   time = 0
   readonly bucket: Bucket
 
-  constructor(most = 100, amount = most) {
-    this.bucket = new Bucket({ most, amount, interval: 1000, anchor: 0 }, 0)
+  constructor(maxLevel = 100, amount = maxLevel) {
+    this.bucket = new Bucket({ maxLevel, amount, interval: 1000, anchor: 0 }, 0)
   }
 
   charge(estimate: number): TokenCharge {
@@ -30,7 +30,7 @@ class Stage {
   }
 }
 
-charging('takes the estimate, and settles with what it really was: input and output', () => {
+charging('takes the estimate, and settles with the real input and output', () => {
   const stage = new Stage()
   const dear = stage.charge(10)
   assert.is(stage.left, 90)
@@ -44,7 +44,7 @@ charging('takes the estimate, and settles with what it really was: input and out
   assert.is(stage.left, 40)
 })
 
-charging('settles once; whatever is said later changes nothing', () => {
+charging('settles once; later calls change nothing', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
   charge.settle(costOf(20))
@@ -54,7 +54,7 @@ charging('settles once; whatever is said later changes nothing', () => {
   assert.is(stage.left, 80)
 })
 
-charging('takes more as more of the request is known', () => {
+charging('takes more with each raise', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
   charge.raise(20)
@@ -64,7 +64,7 @@ charging('takes more as more of the request is known', () => {
   assert.is(stage.left, 88)
 })
 
-charging('settled with its own estimate leaves things as they are', () => {
+charging('changes nothing when it settles with its own estimate', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
   charge.raise(5)
@@ -72,7 +72,7 @@ charging('settled with its own estimate leaves things as they are', () => {
   assert.is(stage.left, 85)
 })
 
-charging('gives nothing back into a window that began full', () => {
+charging('refunds nothing in a window that began full', () => {
   const stage = new Stage()
   const charge = stage.charge(90)
   stage.time = 1000
@@ -81,7 +81,7 @@ charging('gives nothing back into a window that began full', () => {
   assert.is(stage.left, 40)
 })
 
-charging('gives nothing back behind a window that was used up to the last token', () => {
+charging('refunds nothing after a window that was exhausted exactly', () => {
   const stage = new Stage()
   const charge = stage.charge(100)
   stage.time = 1000
@@ -90,7 +90,7 @@ charging('gives nothing back behind a window that was used up to the last token'
   assert.is(stage.left, 70)
 })
 
-charging('gives nothing back into a window that began with a debt forgiven', () => {
+charging('refunds nothing in a window that began with a reset negative level', () => {
   const stage = new Stage(100, 10)
   const charge = stage.charge(90)
   stage.charge(50)
@@ -100,7 +100,7 @@ charging('gives nothing back into a window that began with a debt forgiven', () 
   assert.is(stage.left, 10)
 })
 
-charging('gives back into a later window while nothing was forgiven or lost between', () => {
+charging('refunds in a later window when no refill restored the tokens in between', () => {
   const stage = new Stage(100, 10)
   const charge = stage.charge(90)
   stage.time = 2000
@@ -109,7 +109,7 @@ charging('gives back into a later window while nothing was forgiven or lost betw
   assert.is(stage.left, 70)
 })
 
-charging('takes what it missed from the window in which that is known', () => {
+charging('takes the missing tokens from the window in which it settles', () => {
   const stage = new Stage()
   const charge = stage.charge(10)
   stage.time = 5000
@@ -117,7 +117,7 @@ charging('takes what it missed from the window in which that is known', () => {
   assert.is(stage.left, 40)
 })
 
-charging('gives back what it took in this window, and no more', () => {
+charging('refunds what it took in this window, and no more', () => {
   const stage = new Stage()
   const charge = stage.charge(50)
   stage.time = 1000
@@ -128,7 +128,7 @@ charging('gives back what it took in this window, and no more', () => {
   assert.is(stage.left, 30)
 })
 
-charging('of what was overdrawn opens nothing by another one’s refund', () => {
+charging('does not open an overdrawn bucket by the refund of another charge', () => {
   const stage = new Stage()
   const small = stage.charge(20)
   const large = stage.charge(20)
@@ -140,7 +140,7 @@ charging('of what was overdrawn opens nothing by another one’s refund', () => 
   assert.is(stage.left, 100)
 })
 
-charging('takes nonsense for nothing, and too much for very much', () => {
+charging('counts invalid numbers as 0, and bounds large ones', () => {
   const stage = new Stage()
   stage.charge(NaN).settle(costOf(NaN, -5))
   stage.charge(-10).raise(-10)

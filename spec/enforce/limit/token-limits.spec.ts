@@ -11,7 +11,7 @@ import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
 const metering = suite('token limits')
 
-/** The limits of a route as they are written, on a clock that stands at `time`. */
+/** The limits of a route from configuration text, with a clock that is fixed at `time`. */
 class Stage {
   time = 0
   readonly rules: readonly RateLimitRule[]
@@ -38,7 +38,7 @@ class Stage {
     return verdict as Reply | undefined
   }
 
-  /** A request from its admission to its end; false when it is refused. */
+  /** Runs a request from admission to settlement; false when it is refused. */
   call(
     estimate: number,
     input: number,
@@ -67,23 +67,20 @@ metering('charges an estimate at admission and the real counts afterwards', () =
   assert.is(stage.left(), 79)
 })
 
-metering(
-  'lets the request that overshoots succeed, and refuses the next until the window turns',
-  () => {
-    const stage = new Stage('tokens: 100, unit: Minutes')
-    assert.ok(stage.call(5, 60, 39))
-    assert.is(stage.left(), 1)
-    assert.ok(stage.call(5, 4000, 1000))
-    assert.not.ok(stage.call(1, 1, 1))
-    stage.time = 59_999
-    assert.not.ok(stage.call(1, 1, 1))
-    stage.time = 60_000
-    assert.is(stage.left(), 100)
-    assert.ok(stage.call(1, 1, 1))
-  },
-)
+metering('passes the request that overshoots, and refuses the next until the window ends', () => {
+  const stage = new Stage('tokens: 100, unit: Minutes')
+  assert.ok(stage.call(5, 60, 39))
+  assert.is(stage.left(), 1)
+  assert.ok(stage.call(5, 4000, 1000))
+  assert.not.ok(stage.call(1, 1, 1))
+  stage.time = 59_999
+  assert.not.ok(stage.call(1, 1, 1))
+  stage.time = 60_000
+  assert.is(stage.left(), 100)
+  assert.ok(stage.call(1, 1, 1))
+})
 
-metering('refuses in plain text, and says when to come back', () => {
+metering('refuses in plain text with retry-after', () => {
   const stage = new Stage('tokens: 10, unit: Minutes')
   stage.call(10, 10, 10)
   stage.time = 20_500
@@ -98,7 +95,7 @@ metering('refuses in plain text, and says when to come back', () => {
   assert.equal(exchange.enforcement.charges, [])
 })
 
-metering('does not let requests at the same time all slip past', () => {
+metering('does not admit all concurrent requests', () => {
   for (const [budget, estimate, passed] of [
     [50, 10, 5],
     [55, 10, 6],
@@ -112,7 +109,7 @@ metering('does not let requests at the same time all slip past', () => {
   }
 })
 
-metering('lets more pass as those under way turn out to need less', () => {
+metering('admits more requests when running ones settle for less', () => {
   const stage = new Stage('tokens: 50, unit: Minutes')
   const first = stage.exchange()
   stage.admit(first, 50)
@@ -135,7 +132,7 @@ metering('needs a request to pass every entry, and charges none when one refuses
   assert.equal([stage.left(0), stage.left(1)], [970, 0])
 })
 
-metering('tells of the tightest entry, before the real counts are known', () => {
+metering('reports the tightest entry before the real counts are known', () => {
   const stage = new Stage('tokens: 30, unit: Hours', 'tokens: 1000, unit: Seconds')
   const exchange = stage.exchange()
   stage.admit(exchange, 10)
@@ -144,7 +141,7 @@ metering('tells of the tightest entry, before the real counts are known', () => 
   assert.is(exchange.enforcement.allowance?.remaining, 20)
 })
 
-metering('tells of a limit of requests if that is tighter', () => {
+metering('reports a request limit if that is tighter', () => {
   const stage = new Stage('tokens: 30, unit: Hours')
   const exchange = stage.exchange()
   const requests = { limit: 5, remaining: 2, reset: 1 }
@@ -153,7 +150,7 @@ metering('tells of a limit of requests if that is tighter', () => {
   assert.is(exchange.enforcement.allowance, requests)
 })
 
-metering('tells a refused client to wait for the last of the entries that are used up', () => {
+metering('reports the latest reset of the exhausted entries to a refused client', () => {
   const stage = new Stage('tokens: 5, unit: Seconds', 'tokens: 5, unit: Hours')
   stage.call(5, 5, 5)
   assert.is(stage.admit(stage.exchange())?.head.get('retry-after'), '3600')
@@ -171,17 +168,20 @@ metering('keeps a bucket for each key, which may be the model', () => {
   assert.is(stage.left(), 10)
 })
 
-metering('settles with the bucket it was charged to, whoever the key names by then', () => {
-  const stage = new Stage('tokens: 10, unit: Minutes, key: jwt.sub')
-  const exchange = stage.exchange({ jwt: new Map([['sub', 'a']]) })
-  stage.admit(exchange, 1)
-  exchange.facts = { jwt: new Map([['sub', 'b']]) }
-  exchange.enforcement.charges[0]!.settle({ input: 5, output: 5, basis: 'counted' })
-  assert.not.ok(stage.call(1, 1, 1, { jwt: new Map([['sub', 'a']]) }))
-  assert.ok(stage.call(1, 1, 1, { jwt: new Map([['sub', 'b']]) }))
-})
+metering(
+  'settles with the bucket that was charged, even if the key has another value by then',
+  () => {
+    const stage = new Stage('tokens: 10, unit: Minutes, key: jwt.sub')
+    const exchange = stage.exchange({ jwt: new Map([['sub', 'a']]) })
+    stage.admit(exchange, 1)
+    exchange.facts = { jwt: new Map([['sub', 'b']]) }
+    exchange.enforcement.charges[0]!.settle({ input: 5, output: 5, basis: 'counted' })
+    assert.not.ok(stage.call(1, 1, 1, { jwt: new Map([['sub', 'a']]) }))
+    assert.ok(stage.call(1, 1, 1, { jwt: new Map([['sub', 'b']]) }))
+  },
+)
 
-metering('lets requests without a key share one bucket', () => {
+metering('uses one shared bucket for requests without a key', () => {
   const stage = new Stage('tokens: 10, unit: Minutes, key: jwt.sub')
   assert.ok(stage.call(1, 10, 10))
   assert.not.ok(stage.call(1, 1, 1))
@@ -189,7 +189,7 @@ metering('lets requests without a key share one bucket', () => {
   assert.ok(stage.call(1, 1, 1, { jwt: new Map([['sub', 'a']]) }))
 })
 
-metering('has nothing to say about limits of requests', () => {
+metering('ignores request limits', () => {
   const stage = new Stage('requests: 1, unit: Minutes')
   const exchange = stage.exchange()
   for (let count = 0; count < 3; count++) assert.is(stage.admit(exchange, 100), undefined)
@@ -198,7 +198,7 @@ metering('has nothing to say about limits of requests', () => {
   assert.is(stage.left(), 1)
 })
 
-metering('adds to what others have charged', () => {
+metering('adds to the charges of other meters', () => {
   const stage = new Stage('tokens: 10, unit: Minutes', 'tokens: 20, unit: Hours')
   const exchange = stage.exchange()
   const other = { raise() {}, settle() {} }
@@ -208,7 +208,7 @@ metering('adds to what others have charged', () => {
   assert.is(exchange.enforcement.charges.length, 3)
 })
 
-metering('charges a request once where a limit was attached twice', () => {
+metering('charges a request once when a limit is attached twice', () => {
   const stage = new Stage('tokens: 10, unit: Minutes')
   const exchange = stage.exchange()
   const meter = createTokenLimitPolicy([...stage.rules, ...stage.rules])

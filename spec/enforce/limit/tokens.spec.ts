@@ -1,4 +1,4 @@
-// remoteRateLimit of LLM tokens: what is taken at admission, what is settled at the end, and who is refused in between.
+// remoteRateLimit of LLM tokens: hits at admission, settlement at the end, and refusals.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -40,7 +40,7 @@ function settle(exchange: Exchange, input: number, output: number): void {
     charge.settle({ input, output, basis: 'counted' })
 }
 
-/** The service has had so many calls. */
+/** Waits until the service has received this many calls. */
 async function called(rls: RlsDouble, count: number): Promise<void> {
   await until(`${count} calls`, () => rls.requests.length >= count)
 }
@@ -49,7 +49,7 @@ function hitsOf(rls: RlsDouble): (string | undefined)[][] {
   return rls.requests.map(({ descriptors }) => descriptors.map((one) => one.hits_addend?.value))
 }
 
-tokens('are asked for one by one, and settled by what they came to', async () => {
+tokens('take one hit at admission, and settle with the real cost', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = of('ada')
@@ -61,7 +61,7 @@ tokens('are asked for one by one, and settled by what they came to', async () =>
   assert.equal(hitsOf(rls), [['1'], ['54']])
 })
 
-tokens('are settled once, whatever was raised in between', async () => {
+tokens('are settled once, and raises are ignored', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = of('ada')
@@ -69,7 +69,7 @@ tokens('are settled once, whatever was raised in between', async () => {
   exchange.enforcement.charges[0]!.raise(50)
   settle(exchange, 30, 25)
   settle(exchange, 30, 25)
-  // Asked behind the others on the same connection, so that those have arrived.
+  // Sent after the others on the same connection, so that those have arrived.
   await limit.admit(of('bob'), 1)
   assert.equal(hitsOf(rls).slice(0, -1), [['1'], ['54']])
 })
@@ -90,7 +90,7 @@ tokens('that were not used are not counted', async () => {
   assert.equal([rls.countOf('user', 'ada'), rls.requests.length], [3, 4])
 })
 
-tokens('are taken from the request that goes beyond the budget; the next is refused', async () => {
+tokens('are charged to the request that overshoots the budget; the next is refused', async () => {
   const rls = await double()
   rls.now = 60_000 + 45
   const limit = limited(rls)
@@ -98,7 +98,7 @@ tokens('are taken from the request that goes beyond the budget; the next is refu
   assert.is(await limit.admit(first, 1), 'pass')
   settle(first, 70, 20)
   await called(rls, 2)
-  // 10 are left, and this one needs more.
+  // 10 remain, and this request needs more.
   const second = of('ada')
   assert.is(await limit.admit(second, 500), 'pass')
   assert.equal(limit.answerOf(second), {
@@ -116,7 +116,7 @@ tokens('are taken from the request that goes beyond the budget; the next is refu
   assert.is(await limit.admit(of('ada'), 1), 'pass')
 })
 
-tokens('are refused when exactly nothing is left', async () => {
+tokens('are refused when exactly nothing remains', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = of('ada')
@@ -127,7 +127,7 @@ tokens('are refused when exactly nothing is left', async () => {
   assert.is(await limit.admit(of('ada'), 0), '429 rate limit exceeded')
 })
 
-tokens('of two gateways come out of one budget', async () => {
+tokens('of two gateways share one budget', async () => {
   const rls = await double()
   const [one, other] = [limited(rls), limited(rls)]
   const exchange = of('ada')
@@ -137,7 +137,7 @@ tokens('of two gateways come out of one budget', async () => {
   assert.is(await other.admit(of('ada'), 1), '429 rate limit exceeded')
 })
 
-tokens('are refused by any of several budgets, and by none of their shadows', async () => {
+tokens('are refused by any of several limits, and by no shadow limit', async () => {
   const rules = {
     ...RULES,
     user: { requests_per_unit: 10, unit: 'MINUTE', shadow: true },
@@ -164,7 +164,7 @@ tokens('are refused by any of several budgets, and by none of their shadows', as
   assert.is(await use('n'), 'pass')
 })
 
-tokens('with a cost of their own are only looked at first, and counted at the end', async () => {
+tokens('with their own cost are only checked at admission, and counted at the end', async () => {
   const rls = await double()
   const limit = limited(
     rls,
@@ -178,7 +178,7 @@ tokens('with a cost of their own are only looked at first, and counted at the en
   await called(rls, 2)
   assert.equal(hitsOf(rls), [['0'], ['121']])
   assert.is(await limit.admit(of('ada'), 50), '429 rate limit exceeded')
-  // One whose cost cannot be told, and one that reached no provider.
+  // A request whose cost cannot be evaluated, and one that reached no provider.
   const other = of('bob')
   assert.is(await limit.admit(other, 50), 'pass')
   settle(other, 1, 1)
@@ -190,7 +190,7 @@ tokens('with a cost of their own are only looked at first, and counted at the en
   assert.is(rls.countOf('user', 'bob'), 0)
 })
 
-tokens('that no descriptor is about are decided at once', async () => {
+tokens('without a descriptor pass synchronously', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = exchangeFor(null)
@@ -198,7 +198,7 @@ tokens('that no descriptor is about are decided at once', async () => {
   assert.equal([exchange.enforcement.charges.length, rls.requests.length], [0, 0])
 })
 
-tokens('are refused by a service that does not say which budget it means', async () => {
+tokens('are refused by a service that does not name the limit', async () => {
   const extra = () => ({ overall_code: 'OVER_LIMIT' as const, statuses: [] })
   const limit = limited(await double({ extra }))
   const exchange = of('ada')
@@ -206,7 +206,7 @@ tokens('are refused by a service that does not say which budget it means', async
   assert.is(REFUSED.get(exchange)!['retry-after'], undefined)
 })
 
-tokens('are refused in the words of the service, and only then', async () => {
+tokens('are refused with the body and headers of the service', async () => {
   const extra = ({ overall_code }: { overall_code: string }) => ({
     raw_body: Buffer.from('enough'),
     response_headers_to_add: [
@@ -219,7 +219,7 @@ tokens('are refused in the words of the service, and only then', async () => {
   assert.is(await limit.admit(first, 50), 'pass')
   settle(first, 500, 0)
   await called(rls, 2)
-  // What it says to a call that nobody waits for is for nobody.
+  // The response to a settlement is ignored.
   assert.is(limit.answerOf(first)['x-vendor-ratelimited'], 'false')
   const third = of('ada')
   assert.is(await limit.admit(third, 5), '429 enough')
@@ -227,7 +227,7 @@ tokens('are refused in the words of the service, and only then', async () => {
 })
 
 tokens(
-  'without the service are refused, or pass and are settled if it is back by then',
+  'are refused while the service is down, or pass and are settled if it is back by then',
   async () => {
     const rls = await double({ fail: { code: 2, details: 'no' } })
     const closed = limited(rls)
@@ -244,7 +244,7 @@ tokens(
   },
 )
 
-tokens('that cannot be settled are told of in the log', async () => {
+tokens('that cannot be settled are logged', async () => {
   const rls = await double()
   const limit = limited(rls)
   const exchange = of('ada')
@@ -255,7 +255,7 @@ tokens('that cannot be settled are told of in the log', async () => {
   assert.equal(limit.log.all[0]!.slice(0, 2), ['warn', 'rate limit service failed'])
 })
 
-tokens('of clients that leave while they wait are charged to nobody', async () => {
+tokens('are not charged when the client closes the connection while it waits', async () => {
   let release = (): void => {}
   const rls = await double({ hold: new Promise((resolve) => (release = resolve)) })
   const limit = limited(rls)
@@ -268,7 +268,7 @@ tokens('of clients that leave while they wait are charged to nobody', async () =
   release()
 })
 
-tokens('of what was let pass as free are told when its answer says what it cost', async () => {
+tokens('of a request admitted as free are charged when its response reports a cost', async () => {
   const rls = await double()
   const limit = limited(rls)
   for (const phase of ['relay', 'settled'] as const) {

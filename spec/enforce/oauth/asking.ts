@@ -1,9 +1,9 @@
-// What specs of the OAuth side share: a protected route in front of nothing, and requests to it as bytes.
+// Shared by the OAuth specs: a gateway with a protected route, and raw requests to it.
 
 import type { RunningGateway } from '../../support/gateway.ts'
 import { RawClient } from '../../support/raw-client.ts'
 
-/** What clients are told the gateway is called; never where it is reached in a spec. */
+/** The public URL of the gateway, which differs from its address in a spec. */
 export const BASE = 'https://gateway.example'
 export const RESOURCE = '/.well-known/oauth-protected-resource'
 export const SERVER = '/.well-known/oauth-authorization-server'
@@ -11,12 +11,12 @@ export const OPENID = '/.well-known/openid-configuration'
 
 export interface Answer {
   readonly status: number
-  /** By name in lower case; of several values the last. */
+  /** By lower-case name; the last of several values. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A gateway's text: everything is behind mcpAuthentication; both parts are YAML in flow form, without braces. */
+/** A gateway configuration with mcpAuthentication; both parts are YAML in flow form, without braces. */
 export function protectedBy(fields: string, policies = '', resource = `${BASE}/mcp`): string {
   const scopes = 'scopesSupported: [read, write], bearerMethodsSupported: [header]'
   const metadata = `resourceMetadata: { resource: "${resource}", ${scopes} }`
@@ -24,7 +24,7 @@ export function protectedBy(fields: string, policies = '', resource = `${BASE}/m
   return `routes: [{ name: mcp, backends: [{ host: 127.0.0.1:9 }], policies: { ${auth}, ${policies} } }]\n`
 }
 
-/** Sends a request line, fields and a body, with a length and a Host unless the fields have one. */
+/** Sends a request line, headers and a body; adds a length and a Host unless the headers have one. */
 export async function ask(
   { port }: Pick<RunningGateway, 'port'>,
   line: string,
@@ -45,7 +45,7 @@ export async function ask(
   }
 }
 
-/** The JSON of a document that is there. */
+/** The JSON of a document that exists. */
 export async function read(
   gateway: RunningGateway,
   path: string,
@@ -53,7 +53,7 @@ export async function read(
   const { status, body, headers } = await ask(gateway, `GET ${path}`)
   if (status !== 200 || headers['content-type'] !== 'application/json')
     throw new Error(`${path} is answered with ${status} ${body}`)
-  // What came is kept as latin1.
+  // Received bytes are kept as latin1.
   return JSON.parse(Buffer.from(body, 'latin1').toString())
 }
 

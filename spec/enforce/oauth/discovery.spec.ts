@@ -1,4 +1,4 @@
-// A provider's document over its life: fetched, kept, renewed, lost and found again.
+// Discovery documents: fetched, cached, renewed, unavailable and available again.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -22,7 +22,7 @@ interface Scene {
   readonly clock: { time: number; now(): number }
   readonly lines: Line[]
   first: (...paths: string[]) => Promise<unknown>
-  /** When nothing is being fetched any more. */
+  /** Waits until no fetch is in progress. */
   settled: () => Promise<unknown>
 }
 
@@ -36,7 +36,7 @@ async function scene(timeout = 5000): Promise<Scene> {
     last = fetched.catch(() => {})
     return fetched
   }
-  // One turn more: those who wait for the fetch hear of it first.
+  // One more turn: the waiting callers are resolved first.
   const settled = (): Promise<unknown> =>
     deadline(
       last.then(() => new Promise((resolve) => setImmediate(resolve))),
@@ -51,17 +51,17 @@ async function scene(timeout = 5000): Promise<Scene> {
   return { provider, clock, lines, first, settled }
 }
 
-documents('asks once for a crowd, and not again for a minute', async () => {
+documents('fetches once for concurrent callers, and not again for a minute', async () => {
   const { provider, clock, first } = await scene()
   provider.offer(PATH, { a: 1 })
   const crowd = await Promise.all(Array.from({ length: 50 }, () => first(PATH)))
   for (const one of crowd) assert.equal(one, { a: 1 })
   clock.time += MINUTE - 1
   assert.equal(await first(PATH), { a: 1 })
-  assert.is(provider.heard.length, 1)
+  assert.is(provider.received.length, 1)
 })
 
-documents('serves the old one while it fetches the new one', async () => {
+documents('serves a stale document while it fetches a new one', async () => {
   const { provider, clock, first, settled } = await scene()
   provider.offer(PATH, { a: 1 })
   await first(PATH)
@@ -72,7 +72,7 @@ documents('serves the old one while it fetches the new one', async () => {
   assert.equal(await first(PATH), { a: 2 })
 })
 
-documents('serves the last good one for an hour while the provider is down', async () => {
+documents('serves the last valid document for an hour while the provider is down', async () => {
   const { provider, clock, lines, first, settled } = await scene()
   provider.offer(PATH, { a: 1 })
   await first(PATH)
@@ -81,27 +81,27 @@ documents('serves the last good one for an hour while the provider is down', asy
     clock.time += MINUTE
     assert.equal(await first(PATH), { a: 1 })
     await settled()
-    assert.is(provider.heard.length, 1 + minute)
+    assert.is(provider.received.length, 1 + minute)
   }
   clock.time += MINUTE
-  assert.is(await first(PATH), `${provider.host} answers with status 500`)
+  assert.is(await first(PATH), `${provider.host} responded with status 500`)
   assert.is(lines.length, 1, 'one outage is one line')
   provider.offer(PATH, { a: 2 })
   clock.time += MINUTE
   assert.equal(await first(PATH), { a: 2 })
 })
 
-documents('does not hammer a provider that fails', async () => {
+documents('waits before it calls a failed provider again', async () => {
   const { provider, clock, first } = await scene()
   for (let i = 0; i < 20; i++)
-    assert.is(await first(PATH), `${provider.host} answers with status 404`)
-  assert.is(provider.heard.length, 1)
+    assert.is(await first(PATH), `${provider.host} responded with status 404`)
+  assert.is(provider.received.length, 1)
   clock.time += 5000
   await Promise.all(Array.from({ length: 20 }, () => first(PATH)))
-  assert.is(provider.heard.length, 2)
+  assert.is(provider.received.length, 2)
 })
 
-documents('takes the first that is there', async () => {
+documents('uses the first document that exists', async () => {
   const { provider, first } = await scene()
   provider.offer('/b', { b: 1 })
   provider.offer('/c', { c: 1 })
@@ -109,7 +109,7 @@ documents('takes the first that is there', async () => {
   assert.equal(provider.lines, ['GET /a', 'GET /b'])
 })
 
-documents('looks first where it found one before', async () => {
+documents('tries the URL of the cached document first', async () => {
   const { provider, clock, first, settled } = await scene()
   provider.offer('/b', { b: 1 })
   assert.equal(await first('/a', '/b'), { b: 1 })
@@ -124,7 +124,7 @@ documents('looks first where it found one before', async () => {
   assert.equal(await first('/a', '/b'), { a: 1 })
 })
 
-documents('says which host failed and how, and keeps the details for the log', async () => {
+documents('reports which host failed and how, with details only in the log', async () => {
   const { provider, lines, first } = await scene(200)
   const { host } = provider
   provider.says.set('GET /hang', 'hang')
@@ -133,31 +133,31 @@ documents('says which host failed and how, and keeps the details for the log', a
   provider.says.set('GET /list', { body: '["hush"]' })
   provider.says.set('GET /null', { body: 'null' })
   provider.says.set('GET /giant', { body: `{"a":"${'x'.repeat(1_048_576)}"}` })
-  assert.is(await first('/hang'), `${host} does not answer`)
-  assert.is(await first('/moved'), `${host} answers with status 302`)
-  assert.is(await first('/html'), `${host} answers with no JSON object`)
-  assert.is(await first('/list'), `${host} answers with no JSON object`)
-  assert.is(await first('/null'), `${host} answers with no JSON object`)
-  assert.is(await first('/giant'), `${host} does not answer`)
+  assert.is(await first('/hang'), `${host} does not respond`)
+  assert.is(await first('/moved'), `${host} responded with status 302`)
+  assert.is(await first('/html'), `${host} responded without a JSON object`)
+  assert.is(await first('/list'), `${host} responded without a JSON object`)
+  assert.is(await first('/null'), `${host} responded without a JSON object`)
+  assert.is(await first('/giant'), `${host} does not respond`)
   assert.is(lines.length, 6)
   assert.match(String(lines[5]!['error']), 'more than 1048576 bytes')
   assert.not.match(JSON.stringify(lines), 'hush')
   await provider.close()
-  assert.is(await first('/refused'), `${host} does not answer`)
-  assert.match(String(lines[6]!['error']), `${host} does not answer: `)
+  assert.is(await first('/refused'), `${host} does not respond`)
+  assert.match(String(lines[6]!['error']), `${host} does not respond: `)
 })
 
-documents('waits once for a host that hangs, not once for each place on it', async () => {
+documents('waits once for a host that hangs, not once for each of its URLs', async () => {
   const { provider, first } = await scene(200)
   provider.says.set('GET /a', 'hang')
   provider.says.set('GET /b', 'hang')
-  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.is(await first('/a', '/b'), `${provider.host} does not respond`)
   // And not again for a while.
-  assert.is(await first('/a', '/b'), `${provider.host} does not answer`)
+  assert.is(await first('/a', '/b'), `${provider.host} does not respond`)
   assert.equal(provider.lines, ['GET /a'])
 })
 
-documents('are told of without the query they were asked for with', async () => {
+documents('are logged without the query of their URL', async () => {
   const { provider, lines, first } = await scene()
   await first('/document?code=s3cret')
   assert.equal(provider.lines, ['GET /document?code=s3cret'])

@@ -11,13 +11,13 @@ const form = suite('form')
 
 const left = (text: string): string => formatForm(removeFormParts(parseForm(text), 'resource'))
 
-form('takes out a parameter however often and however it is written', () => {
+form('removes every occurrence of a parameter, however it is encoded', () => {
   assert.is(left('resource=a&b=1&resource=c&resource'), 'b=1')
   assert.is(left('b=1&re%73ource=http%3A%2F%2Fa'), 'b=1')
   assert.is(left('%72%65%73%6F%75%72%63%65=a'), '')
 })
 
-form('keeps all else byte for byte', () => {
+form('keeps all other parameters byte for byte', () => {
   for (const text of [
     'code_challenge=E9Mel-hoa2_Ow~.&state=a%2Fb+c%20d&scope=x%20y&redirect_uri=http://127.0.0.1:1/cb?a=b',
     'resources=1&Resource=2&?resource=3&resource%00=4&%20resource=5',
@@ -32,7 +32,7 @@ form('keeps all else byte for byte', () => {
     assert.is(left(text), text, text)
 })
 
-form('gives the value of a parameter that stands there once', () => {
+form('returns the value of a parameter that occurs once', () => {
   assert.is(singleFormValue(parseForm('a=1&client_id=x'), 'client_id'), 'x')
   assert.is(singleFormValue(parseForm('client%5Fid=x%2By+z'), 'client_id'), 'x+y z')
   assert.is(singleFormValue(parseForm('client_id'), 'client_id'), '')
@@ -40,7 +40,7 @@ form('gives the value of a parameter that stands there once', () => {
   assert.is(singleFormValue(parseForm('client_id=%zz'), 'client_id'), '%zz')
 })
 
-form('gives nothing where the parameter could mean two things', () => {
+form('returns null when the parameter is ambiguous', () => {
   for (const text of [
     '',
     'client=x',

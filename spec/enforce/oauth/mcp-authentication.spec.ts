@@ -1,4 +1,4 @@
-// Bearer tokens in front of MCP: who is let in, what the others are told, and what needs no token.
+// mcpAuthentication: valid tokens, the responses to other requests, and the paths that need no token.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ const stage = new Stage()
 guard.after.each(() => stage.clear())
 
 const signer = await Signer.make('RS256', 'k1')
-const stranger = await Signer.make('RS256', 'k1')
+const attacker = await Signer.make('RS256', 'k1')
 
 const ISSUER = 'https://idp.example/realms/r'
 const METADATA = `resource_metadata="${BASE}${RESOURCE}/mcp"`
@@ -28,7 +28,7 @@ interface Scene {
   readonly gateway: RunningGateway
 }
 
-/** `fields` of the policy, `more` policies beside it, `scopes` that clients are told of. */
+/** `fields` of the policy, `more` policies next to it, `scopes` that the metadata advertises. */
 async function scene(fields = '', more = '', scopes = ''): Promise<Scene> {
   const keys = stage.add(await KeyServer.start(signer))
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: OK }, { again: true }])
@@ -53,7 +53,7 @@ async function call(gateway: RunningGateway, ...fields: string[]): Promise<Answe
   return ask(gateway, 'POST /mcp', fields, '{}')
 }
 
-guard('asks for a token, and says where to get one', async () => {
+guard('requires a token, and sends the metadata URL', async () => {
   const { backend, gateway } = await scene('', '', 'scopesSupported: [read]')
   for (const fields of [[], ['authorization: Basic YTpi'], ['authorization: abc']]) {
     const { status, headers, body } = await call(gateway, ...fields)
@@ -65,13 +65,13 @@ guard('asks for a token, and says where to get one', async () => {
   assert.is(backend.received, '')
 })
 
-guard('says what is wrong with a token, and nothing of what it says', async () => {
+guard('names the kind of fault of a token, and none of its content', async () => {
   const { backend, gateway } = await scene()
   const table: [token: string, fault: string][] = [
     [signer.token(claims({ exp: 1 })), 'expired'],
     [signer.token(claims({ iss: 's3cr3t' })), 'issuer'],
     [signer.token(claims({ aud: 's3cr3t' })), 'audience'],
-    [stranger.token(claims()), 'signature'],
+    [attacker.token(claims()), 'signature'],
     [signer.token(claims(), { kid: 's3cr3t' }), 'unknown key'],
     [signer.token(claims(), { alg: 'none' }), 'algorithm'],
     ['s3cr3t"', 'malformed'],
@@ -79,8 +79,8 @@ guard('says what is wrong with a token, and nothing of what it says', async () =
   for (const [token, fault] of table) {
     const { status, headers, body } = await call(gateway, `authorization: Bearer ${token}`)
     assert.is(status, 401)
-    const told = `error="invalid_token", error_description="the token is not valid: ${fault}"`
-    assert.is(headers['www-authenticate'], `Bearer ${told}, ${METADATA}`)
+    const challenge = `error="invalid_token", error_description="the token is not valid: ${fault}"`
+    assert.is(headers['www-authenticate'], `Bearer ${challenge}, ${METADATA}`)
     const description = `JWT token is not valid: ${fault}`
     assert.equal(JSON.parse(body), { error: 'unauthorized', error_description: description })
   }
@@ -89,7 +89,7 @@ guard('says what is wrong with a token, and nothing of what it says', async () =
   assert.is(backend.received, '')
 })
 
-guard('names the scopes to those who have to log in again', async () => {
+guard('sends the scopes to clients that must log in again', async () => {
   const rule = `authorization: { rules: ['"write" in jwt.scope.split(" ")'] }`
   const { gateway } = await scene('', rule, 'scopesSupported: [read, "api://c/write"]')
   const scope = 'scope="read api://c/write"'
@@ -97,19 +97,19 @@ guard('names the scopes to those who have to log in again', async () => {
   assert.match(expired.headers['www-authenticate']!, `${METADATA}, ${scope}`)
   const { status, headers, body } = await call(gateway, bearer({ scope: 'read' }))
   assert.equal([status, body], [403, 'authorization failed'])
-  const told = 'error="insufficient_scope", error_description="the token lacks a scope"'
-  assert.is(headers['www-authenticate'], `Bearer ${told}, ${METADATA}, ${scope}`)
+  const challenge = 'error="insufficient_scope", error_description="the token lacks a scope"'
+  assert.is(headers['www-authenticate'], `Bearer ${challenge}, ${METADATA}, ${scope}`)
   assert.is((await call(gateway, bearer({ scope: 'read write' }))).status, 200)
 })
 
-guard('keeps the token from the backend', async () => {
+guard('does not send the token to the backend', async () => {
   const { backend, gateway } = await scene()
   assert.is((await call(gateway, bearer(), 'x-other: 1')).status, 200)
   assert.match(backend.received, 'x-other: 1')
   assert.not.match(backend.received, /authorization|eyJ/i)
 })
 
-guard('asks as strictly as it is told to', async () => {
+guard('requires a token according to the mode', async () => {
   const table: [mode: string, none: number, bad: number][] = [
     ['', 401, 401],
     ['mode: strict', 401, 401],
@@ -126,7 +126,7 @@ guard('asks as strictly as it is told to', async () => {
   }
 })
 
-guard('tells rules of good tokens only', async () => {
+guard('provides claims to rules only from valid tokens', async () => {
   const rule = `authorization: { rules: ['jwt.sub == "u"'] }`
   const { gateway } = await scene('mode: permissive', rule)
   assert.is((await call(gateway, bearer())).status, 200)
@@ -134,7 +134,7 @@ guard('tells rules of good tokens only', async () => {
     assert.is((await call(gateway, ...fields)).status, 403)
 })
 
-guard('cannot judge without keys, and says so', async () => {
+guard('responds with 503 when the keys are unavailable', async () => {
   const { keys, gateway } = await scene()
   keys.status = 500
   const { status, headers, body } = await call(gateway, bearer())
@@ -142,7 +142,7 @@ guard('cannot judge without keys, and says so', async () => {
   assert.is(headers['www-authenticate'], undefined)
   assert.equal(JSON.parse(body), {
     error: 'temporarily_unavailable',
-    error_description: 'the keys to check tokens by cannot be had now',
+    error_description: 'signing keys of the issuer are unavailable',
   })
   assert.is((await call(gateway)).status, 401)
   assert.is((await ask(gateway, `GET ${RESOURCE}/mcp`)).status, 200)
@@ -151,7 +151,7 @@ guard('cannot judge without keys, and says so', async () => {
   assert.is((await call(permissive.gateway, bearer())).status, 200)
 })
 
-guard('looks for keys where each provider has them', async () => {
+guard('fetches keys from the URL of each provider', async () => {
   const table: [provider: string, path: string, keys: string][] = [
     ['idp_realm: {}', '/realms/r', '/realms/r/protocol/openid-connect/certs'],
     ['idp_tenant: {}', '/t1/v2.0', '/t1/discovery/v2.0/keys'],
@@ -173,7 +173,7 @@ guard('looks for keys where each provider has them', async () => {
   }
 })
 
-guard('gives documents and registrations before any other policy has a word', async () => {
+guard('serves documents and registration before other policies run', async () => {
   const more = `authorization: { rules: ["false"] }, apiKey: { mode: strict, keys: [{ key: k }] },
     requestRedirect: { scheme: https }`
   const { gateway } = await scene('clientId: c', more)
@@ -182,7 +182,7 @@ guard('gives documents and registrations before any other policy has a word', as
   assert.is((await ask(gateway, `OPTIONS ${SERVER}/client-registration`)).status, 204)
 })
 
-guard('answers pages that ask beforehand, and lets them read its refusals', async () => {
+guard('answers preflights, and allows pages to read its refusals', async () => {
   const cors = 'cors: { allowOrigins: ["https://page.example"], allowHeaders: ["*"] }'
   const auth = `issuer: "${ISSUER}", audiences: [mcp], resourceMetadata: { resource: "${BASE}/mcp" }`
   const gateway = await stage.gateway(
@@ -200,7 +200,7 @@ guard('answers pages that ask beforehand, and lets them read its refusals', asyn
   assert.match(headers['access-control-expose-headers']!, 'www-authenticate')
 })
 
-guard('finds tokens where it is told to, and nowhere else', async () => {
+guard('finds tokens only at the configured location', async () => {
   const { gateway } = await scene('authorizationLocation: { cookie: { name: t } }')
   const token = signer.token(claims())
   assert.is((await call(gateway, `cookie: a=b; t=${token}`)).status, 200)

@@ -20,7 +20,7 @@ const FORMS = [
 
 const REGISTRATION = `${BASE}${SERVER}/client-registration`
 
-/** What a realm says of itself, as far as it matters here. */
+/** The relevant members of the metadata of a realm. */
 function realmDocument(issuer: string): Record<string, unknown> {
   return {
     issuer,
@@ -43,7 +43,7 @@ async function realm(more = ''): Promise<[RunningGateway, ProviderServer, string
   return [await stage.gateway(protectedBy(fields)), provider, issuer]
 }
 
-servers('of a realm: its own words under the name of the gateway', async () => {
+servers('of a realm: the provider document with the issuer of the gateway', async () => {
   const [gateway, , issuer] = await realm()
   const {
     authorization_response_iss_parameter_supported: _,
@@ -54,39 +54,42 @@ servers('of a realm: its own words under the name of the gateway', async () => {
   assert.equal(await read(gateway, SERVER), expected)
 })
 
-servers('says that clients may come without a secret, where that is known', async () => {
-  const provider = stage.add(await ProviderServer.start())
-  const path = '/.well-known/openid-configuration'
-  const table: [fields: string, written: unknown, told: unknown][] = [
-    ['provider: { idp_realm: {} }', ['private_key_jwt'], ['private_key_jwt', 'none']],
-    ['provider: { idp_realm: {} }', ['none', 'tls_client_auth'], ['none', 'tls_client_auth']],
-    ['provider: { idp_realm: {} }', undefined, undefined],
-    ['clientId: abc', ['client_secret_basic'], ['client_secret_basic', 'none']],
-    ['', ['client_secret_basic'], ['client_secret_basic']],
-    ['clientId: abc', 'nonsense', 'nonsense'],
-  ]
-  for (const [fields, written, told] of table) {
-    provider.offer(path, { token_endpoint_auth_methods_supported: written })
-    const text = protectedBy(`issuer: "${provider.origin}", ${fields}`)
-    const { token_endpoint_auth_methods_supported: methods } = await read(
-      await stage.gateway(text),
-      SERVER,
-    )
-    assert.equal(methods, told, fields)
-  }
-})
+servers(
+  'adds public clients to the authentication methods, if the provider lists methods',
+  async () => {
+    const provider = stage.add(await ProviderServer.start())
+    const path = '/.well-known/openid-configuration'
+    const table: [fields: string, written: unknown, expected: unknown][] = [
+      ['provider: { idp_realm: {} }', ['private_key_jwt'], ['private_key_jwt', 'none']],
+      ['provider: { idp_realm: {} }', ['none', 'tls_client_auth'], ['none', 'tls_client_auth']],
+      ['provider: { idp_realm: {} }', undefined, undefined],
+      ['clientId: abc', ['client_secret_basic'], ['client_secret_basic', 'none']],
+      ['', ['client_secret_basic'], ['client_secret_basic']],
+      ['clientId: abc', 'nonsense', 'nonsense'],
+    ]
+    for (const [fields, written, expected] of table) {
+      provider.offer(path, { token_endpoint_auth_methods_supported: written })
+      const text = protectedBy(`issuer: "${provider.origin}", ${fields}`)
+      const { token_endpoint_auth_methods_supported: methods } = await read(
+        await stage.gateway(text),
+        SERVER,
+      )
+      assert.equal(methods, expected, fields)
+    }
+  },
+)
 
-servers('says at every place the name by which that place is found', async () => {
+servers('has at every path the issuer by which that path is derived', async () => {
   const [gateway, provider] = await realm()
   for (const [path, issuer] of FORMS) {
     const document = await read(gateway, path)
     assert.is(document['issuer'], issuer, path)
     assert.is(document['registration_endpoint'], REGISTRATION, path)
   }
-  assert.is(provider.heard.length, 1, 'the document is kept')
+  assert.is(provider.received.length, 1, 'the document is kept')
 })
 
-servers('is advertised, found and named alike for any path of the resource', async () => {
+servers('has consistent URLs for any path of the resource', async () => {
   const provider = stage.add(await ProviderServer.start())
   provider.offer('/realms/r/.well-known/openid-configuration', {})
   const fields = `issuer: "${provider.origin}/realms/r", provider: { idp_realm: {} }`
@@ -104,7 +107,7 @@ servers('is advertised, found and named alike for any path of the resource', asy
   }
 })
 
-servers('takes nothing from the request', async () => {
+servers('uses nothing from the request', async () => {
   const [gateway] = await realm()
   const { body } = await ask(gateway, `GET ${SERVER}/mcp`)
   const poisoned = await ask(gateway, `GET ${SERVER}/mcp?issuer=https://evil.example`, [
@@ -116,23 +119,23 @@ servers('takes nothing from the request', async () => {
   assert.is(poisoned.body, body)
 })
 
-servers('is not there behind a suffix that was never advertised', async () => {
+servers('is not served below a suffix that was never advertised', async () => {
   const [gateway, provider] = await realm()
   for (const path of [`${SERVER}/other`, `${OPENID}/x`, `${SERVER}/authorize`, `${SERVER}/mcp/x`]) {
     const { status, headers } = await ask(gateway, `GET ${path}`)
     assert.equal([status, headers['access-control-allow-origin']], [404, '*'], path)
   }
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
-servers('answers preflights and wrong methods without the provider', async () => {
+servers('answers preflights and wrong methods without calling the provider', async () => {
   const [gateway, provider] = await realm()
   for (const [path] of FORMS) {
     const fields = ['origin: https://a.example', 'access-control-request-method: GET']
     assert.is((await ask(gateway, `OPTIONS ${path}`, fields)).status, 204, path)
     assert.is((await ask(gateway, `DELETE ${path}`)).status, 405, path)
   }
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
 const TENANT_SAYS = {
@@ -196,7 +199,7 @@ servers('without a provider: by RFC 8414 first, then as OpenID', async () => {
   assert.is(registration, REGISTRATION)
 })
 
-/** What the log says of a provider with this document, read twice. */
+/** The log lines after reading the metadata of a provider with this document twice. */
 async function toldOf(provider: ProviderServer, document: unknown, fields = ''): Promise<Line[]> {
   provider.offer('/.well-known/openid-configuration', document)
   const gateway = await stage.gateway(protectedBy(`issuer: "${provider.origin}", ${fields}`))
@@ -207,7 +210,7 @@ async function toldOf(provider: ProviderServer, document: unknown, fields = ''):
   })
 }
 
-servers('tells once that a document is of another issuer, and serves it', async () => {
+servers('logs once that a document names another issuer, and serves it', async () => {
   const provider = stage.add(await ProviderServer.start())
   const named = `${provider.origin}/`
   const message = 'metadata names another issuer: its tokens may be refused'
@@ -217,7 +220,7 @@ servers('tells once that a document is of another issuer, and serves it', async 
   assert.equal(await toldOf(provider, { issuer: provider.origin }), [])
 })
 
-servers('tells once why a registration endpoint is left out', async () => {
+servers('logs once why a registration endpoint is left out', async () => {
   const provider = stage.add(await ProviderServer.start())
   const document = {
     issuer: provider.origin,
@@ -236,13 +239,13 @@ servers('tells once why a registration endpoint is left out', async () => {
   assert.equal(await toldOf(provider, file), [
     {
       level: 'warn',
-      message: 'registration endpoint left out: it is no http(s) URL',
+      message: 'registration endpoint left out: it is not an http(s) URL',
       issuer: provider.origin,
     },
   ])
 })
 
-servers('sends nobody to what is no web page', async () => {
+servers('does not serve endpoints that are not http(s) URLs', async () => {
   for (const odd of [
     'javascript:alert(1)',
     'data:text/html,x',
@@ -263,15 +266,15 @@ servers('sends nobody to what is no web page', async () => {
       assert.equal(JSON.parse(body), {
         error: 'temporarily_unavailable',
         error_description:
-          "the identity provider's metadata cannot be used: authorization_endpoint is no http(s) URL",
+          "the identity provider's metadata cannot be used: authorization_endpoint is not an http(s) URL",
       })
     }
-    const told = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
-    assert.is(told.length, 1)
+    const warnings = gateway.lines.filter(({ message }) => message === 'metadata cannot be used')
+    assert.is(warnings.length, 1)
   }
 })
 
-servers('needs none of what a provider leaves out', async () => {
+servers('works with members missing from the provider document', async () => {
   const provider = stage.add(await ProviderServer.start())
   const { origin: issuer } = provider
   provider.offer('/.well-known/openid-configuration', { issuer, userinfo_endpoint: null })
@@ -279,7 +282,7 @@ servers('needs none of what a provider leaves out', async () => {
   assert.equal(await read(gateway, SERVER), { issuer: BASE, userinfo_endpoint: null })
 })
 
-servers('of auth0: the audience is asked for', async () => {
+servers('of auth0: the authorize endpoint has the audience', async () => {
   const provider = stage.add(await ProviderServer.start())
   provider.offer('/.well-known/openid-configuration', {
     authorization_endpoint: `${provider.origin}/authorize?a=b`,

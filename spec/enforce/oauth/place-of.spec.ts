@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert'
 import { parseOAuthPath } from '../../../lib/enforce/oauth/public-urls.ts'
 import { OPENID, RESOURCE, SERVER } from './asking.ts'
 
-const places = suite('place of')
+const places = suite('OAuth paths')
 
-/** `kind form`, or what else came. */
+/** `kind form`, or the other result. */
 function placed(path: string, own = '/mcp'): string | null {
   const place = parseOAuthPath(path, own)
   return place === null ? null : `${place.kind} ${place.form}`
@@ -15,7 +15,7 @@ function check(own: string, table: Record<string, string | null>): void {
   for (const [path, expected] of Object.entries(table)) assert.is(placed(path, own), expected, path)
 }
 
-places('finds the documents of a resource in every form clients ask for', () => {
+places('finds the documents of a resource in every form that clients request', () => {
   check('/mcp', {
     [RESOURCE]: 'resource bare',
     [`${RESOURCE}/mcp`]: 'resource resource',
@@ -46,7 +46,7 @@ places('finds the endpoints below each form of the metadata', () => {
     })
 })
 
-places('makes no document of a suffix that nobody advertised', () => {
+places('has no document for a suffix that was never advertised', () => {
   check('/mcp', {
     [`${SERVER}/other`]: 'unknown bare',
     [`${SERVER}/mcpx`]: 'unknown bare',
@@ -58,7 +58,7 @@ places('makes no document of a suffix that nobody advertised', () => {
   })
 })
 
-places('leaves everything else to the token', () => {
+places('ignores all other paths, which need a token', () => {
   check('/mcp', {
     '/mcp': null,
     '/.well-known/': null,
@@ -74,7 +74,7 @@ places('leaves everything else to the token', () => {
   })
 })
 
-places('knows a resource at the root, and one deep down', () => {
+places('supports a resource at the root, and one with a long path', () => {
   check('', {
     [RESOURCE]: 'resource resource',
     [SERVER]: 'server resource',

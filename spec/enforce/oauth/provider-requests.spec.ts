@@ -1,4 +1,4 @@
-// What clients get when the provider behind registration and tokens hangs, redirects or talks nonsense.
+// Responses to clients when the provider of registration and tokens hangs, redirects or sends garbage.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -40,7 +40,7 @@ async function scene(timeout = 5000): Promise<Scene> {
   return { provider, lines, refusals, post }
 }
 
-async function told(reply: Promise<Reply>): Promise<unknown[]> {
+async function describe(reply: Promise<Reply>): Promise<unknown[]> {
   const { head, body, tunnel } = await reply
   const { error, error_description: description } = JSON.parse(
     contentOf({ head, body, tunnel }),
@@ -48,27 +48,27 @@ async function told(reply: Promise<Reply>): Promise<unknown[]> {
   return [head.status, error, description]
 }
 
-calls('say that the provider is down, and which', async () => {
+calls('report that the provider is down, with its host', async () => {
   const { provider, lines, post } = await scene(200)
   const { host } = provider
   const down = [502, 'temporarily_unavailable']
   provider.says.set('POST /hang', 'hang')
   provider.says.set('POST /giant', { body: 'x'.repeat(1_048_577) })
   for (const path of ['/hang', '/giant'])
-    assert.equal(await told(post(path)), [
+    assert.equal(await describe(post(path)), [
       ...down,
-      `the identity provider is down: ${host} does not answer`,
+      `the identity provider is down: ${host} does not respond`,
     ])
   await provider.close()
-  assert.equal(await told(post('/refused')), [
+  assert.equal(await describe(post('/refused')), [
     ...down,
-    `the identity provider is down: ${host} does not answer`,
+    `the identity provider is down: ${host} does not respond`,
   ])
   assert.is(lines.length, 3)
   assert.not.match(JSON.stringify(lines), 'hush')
 })
 
-calls('follow no redirect, and send nobody on', async () => {
+calls('neither follow a redirect nor pass it to the client', async () => {
   const { provider, post } = await scene()
   for (const status of [301, 302, 303, 307, 308]) {
     provider.says.set('POST /moved', { status, headers: { location: 'https://evil.example/' } })
@@ -76,10 +76,10 @@ calls('follow no redirect, and send nobody on', async () => {
     assert.is(reply.head.status, 502)
     assert.is(reply.head.get('location'), undefined)
   }
-  assert.is(provider.heard.length, 5)
+  assert.is(provider.received.length, 5)
 })
 
-calls('bring back every byte', async () => {
+calls('return every byte of the response', async () => {
   const { provider, post } = await scene()
   const body = Buffer.from([...Array(256).keys()])
   const headers = { 'content-type': 'application/json', 'content-encoding': 'br' }
@@ -89,7 +89,7 @@ calls('bring back every byte', async () => {
   assert.is(reply.head.get('content-encoding'), 'br')
 })
 
-calls('give a page of the provider no power here', async () => {
+calls('isolate pages of the provider', async () => {
   const { provider, post } = await scene()
   const body = '<script>alert(1)</script>'
   provider.says.set('POST /html', { status: 500, headers: { 'content-type': 'text/html' }, body })
@@ -99,7 +99,7 @@ calls('give a page of the provider no power here', async () => {
   assert.is(reply.head.get('x-content-type-options'), 'nosniff')
 })
 
-calls('are not piled up before a provider that hangs', async () => {
+calls('are bounded while a provider hangs', async () => {
   const { provider, post, refusals } = await scene(500)
   provider.says.set('POST /hang', 'hang')
   const waiting = Array.from({ length: MAX_PROVIDER_CALLS }, () => post('/hang'))
@@ -112,7 +112,7 @@ calls('are not piled up before a provider that hangs', async () => {
   assert.is((await post('/well')).head.status, 200)
 })
 
-calls('leave the rest of the gateway alone while the provider is down', async () => {
+calls('do not affect the rest of the gateway while the provider is down', async () => {
   const provider = stage.add(await ProviderServer.start())
   const { origin, host } = provider
   await provider.close()
@@ -128,7 +128,7 @@ calls('leave the rest of the gateway alone while the provider is down', async ()
     assert.is(answer.headers['access-control-allow-origin'], '*')
     assert.equal(JSON.parse(answer.body), {
       error: 'temporarily_unavailable',
-      error_description: `the identity provider is down: ${host} does not answer`,
+      error_description: `the identity provider is down: ${host} does not respond`,
     })
   }
   assert.is((await ask(gateway, `GET ${SERVER}/authorize?a=b`)).status, 302)

@@ -1,11 +1,11 @@
-// An identity provider behind plain HTTP that answers as a spec tells it to, and keeps what it was sent, byte for byte.
+// An identity provider over plain HTTP with scripted responses, which records the received requests byte for byte.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { deadline } from '../../support/deadline.ts'
 
-export interface Heard {
+export interface ReceivedRequest {
   /** Method and target. */
   readonly line: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -20,8 +20,8 @@ export interface Said {
 }
 
 export class ProviderServer {
-  readonly heard: Heard[] = []
-  /** By method and path; `hang` never answers. */
+  readonly received: ReceivedRequest[] = []
+  /** By method and path; `hang` never responds. */
   readonly says = new Map<string, Said | 'hang'>()
   readonly #server: Server
   #wake: () => void = () => {}
@@ -47,9 +47,9 @@ export class ProviderServer {
     return new URL(this.origin).host
   }
 
-  /** The lines of all requests so far. */
+  /** The request lines of all requests so far. */
   get lines(): string[] {
-    return this.heard.map(({ line }) => line)
+    return this.received.map(({ line }) => line)
   }
 
   /** A document at a path, as JSON. */
@@ -57,8 +57,8 @@ export class ProviderServer {
     this.says.set(`GET ${path}`, { body: JSON.stringify(document) })
   }
 
-  async untilHeard(count: number): Promise<void> {
-    while (this.heard.length < count) {
+  async untilReceived(count: number): Promise<void> {
+    while (this.received.length < count) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
       await deadline(woken, 30_000, `${count} requests to the provider`)
     }
@@ -81,7 +81,7 @@ export class ProviderServer {
     const parts: Buffer[] = []
     for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
     const line = `${request.method} ${request.url}`
-    this.heard.push({
+    this.received.push({
       line,
       headers: request.headers,
       body: Buffer.concat(parts).toString('latin1'),

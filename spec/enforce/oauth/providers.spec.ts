@@ -9,7 +9,7 @@ import {
 
 const providers = suite('providers')
 
-providers('a realm has everything below its issuer, with a slash at its end or without', () => {
+providers('a realm has its URLs below its issuer, with or without a trailing slash', () => {
   for (const issuer of ['http://idp:8080/realms/r', 'http://idp:8080/realms/r/']) {
     assert.is(
       realmProvider.keysUrl(issuer),
@@ -22,7 +22,7 @@ providers('a realm has everything below its issuer, with a slash at its end or w
   }
 })
 
-providers('a realm says where clients are registered, but only at home', () => {
+providers('a realm may name its registration endpoint, but only with its own origin', () => {
   const issuer = 'https://idp.example/realms/r'
   const usual = `${issuer}/clients-registrations/openid-connect`
   const to = (written: unknown): string | null =>
@@ -64,7 +64,7 @@ providers('a tenant is the first part of the path of either issuer', () => {
   }
 })
 
-providers('nobody in particular is asked at the usual places', () => {
+providers('a generic provider has the usual URLs', () => {
   assert.is(
     genericProvider.keysUrl('https://idp.example/'),
     'https://idp.example/.well-known/jwks.json',

@@ -4,7 +4,7 @@ import { isAllowedRedirectUri } from '../../../lib/enforce/oauth/registration.ts
 
 const uris = suite('redirect uri')
 
-uris('lets pages over TLS, this machine and apps in', () => {
+uris('allows pages over TLS, loopback and app schemes', () => {
   for (const uri of [
     'https://claude.ai/api/mcp/auth_callback',
     'https://a.example:8443/cb?x=1&y=%20',
@@ -19,7 +19,7 @@ uris('lets pages over TLS, this machine and apps in', () => {
     assert.ok(isAllowedRedirectUri(uri), uri)
 })
 
-uris('refuses what runs, what is not here, and what reads two ways', () => {
+uris('rejects executable schemes, remote plain HTTP and ambiguous URIs', () => {
   for (const uri of [
     '',
     'callback',

@@ -33,7 +33,7 @@ async function post(gateway: RunningGateway, body: string, path = PATH): Promise
   return ask(gateway, `POST ${path}`, ['content-type: application/json'], body)
 }
 
-registration('goes to the realm as it is, and its answer comes back as it is', async () => {
+registration('is forwarded to the realm unchanged, and so is its response', async () => {
   const [gateway, provider] = await realm()
   const answer = '{ "client_id" : "new", "registration_access_token":"t" }\n'
   provider.says.set(AT_REALM, {
@@ -64,7 +64,7 @@ registration('goes to the realm as it is, and its answer comes back as it is', a
       'access-control-allow-headers': 'authorization, content-type, mcp-protocol-version',
       connection: 'close',
     })
-    const { line, headers: sent, body: received } = provider.heard.at(-1)!
+    const { line, headers: sent, body: received } = provider.received.at(-1)!
     assert.equal([line, received], [AT_REALM, asked])
     assert.is(sent['content-type'], 'application/json')
     for (const name of ['origin', 'cookie', 'authorization', 'x-forwarded-for'])
@@ -72,7 +72,7 @@ registration('goes to the realm as it is, and its answer comes back as it is', a
   }
 })
 
-registration('passes the refusals of the realm on', async () => {
+registration('returns error responses of the realm', async () => {
   const [gateway, provider] = await realm()
   const body = `{"error":"insufficient_scope","error_description":"Policy 'Trusted Hosts' rejected request"}`
   provider.says.set(AT_REALM, { status: 403, body })
@@ -83,7 +83,7 @@ registration('passes the refusals of the realm on', async () => {
   assert.not.match(JSON.stringify(gateway.lines), /hush|Trusted/)
 })
 
-registration('goes where the realm says, if that is at the realm', async () => {
+registration('uses the endpoint of the metadata if it has the origin of the realm', async () => {
   const [gateway, provider] = await realm()
   provider.offer('/realms/r/.well-known/openid-configuration', {
     registration_endpoint: `${provider.origin}/custom`,
@@ -93,7 +93,7 @@ registration('goes where the realm says, if that is at the realm', async () => {
   assert.is(provider.lines[1], 'POST /custom')
 })
 
-registration('is not to be had where the provider has none', async () => {
+registration('is an error when the provider has no registration', async () => {
   const provider = stage.add(await ProviderServer.start())
   provider.offer('/.well-known/oauth-authorization-server', {})
   const gateway = await stage.gateway(protectedBy(`issuer: "${provider.origin}"`))
@@ -102,7 +102,7 @@ registration('is not to be had where the provider has none', async () => {
   assert.match(body, 'set clientId in mcpAuthentication')
 })
 
-registration('is answered with the client of the configuration, and never its secret', async () => {
+registration('returns the configured client, and never its secret', async () => {
   const gateway = await tenant()
   const asked = {
     client_name: 'Inspector',
@@ -130,7 +130,7 @@ registration('is answered with the client of the configuration, and never its se
   assert.is(headers['access-control-allow-origin'], '*')
 })
 
-registration('offers what MCP clients need where they ask for nothing', async () => {
+registration('returns the defaults of MCP clients for an empty registration', async () => {
   const { status, body } = await post(await tenant(), '{}')
   assert.is(status, 201)
   const client: Record<string, unknown> = JSON.parse(body)
@@ -139,7 +139,7 @@ registration('offers what MCP clients need where they ask for nothing', async ()
   assert.equal(client['redirect_uris'], [])
 })
 
-registration('can be read again where it says', async () => {
+registration('can be read again at its registration_client_uri', async () => {
   const gateway = await tenant()
   const { registration_client_uri: uri, ...rest }: Record<string, string> = JSON.parse(
     (await post(gateway, '{}')).body,
@@ -153,7 +153,7 @@ registration('can be read again where it says', async () => {
   assert.is((await ask(realmGateway, `GET ${PATH}/other`)).status, 404)
 })
 
-registration('refuses what is no registration', async () => {
+registration('rejects invalid registrations', async () => {
   const gateway = await tenant()
   const errorOf = async (body: string): Promise<unknown> => {
     const answer = await post(gateway, body)
@@ -181,21 +181,21 @@ registration('refuses what is no registration', async () => {
     )
 })
 
-registration('reads so much and no more', async () => {
+registration('bounds the size of a registration', async () => {
   const [gateway, provider] = await realm()
   provider.says.set(AT_REALM, { status: 201, body: '{}' })
   assert.is((await post(gateway, `"${'x'.repeat(65_534)}"`)).status, 201)
-  const before = provider.heard.length
+  const before = provider.received.length
   const announced = await ask(gateway, `POST ${PATH}`, ['content-length: 65537'])
   assert.is(announced.status, 413)
   const chunk = `10001\r\n${'x'.repeat(65_537)}\r\n0\r\n\r\n`
   const streamed = await ask(gateway, `POST ${PATH}`, ['transfer-encoding: chunked'], chunk)
   assert.is(streamed.status, 413)
-  assert.is(provider.heard.length, before)
+  assert.is(provider.received.length, before)
 })
 
 registration(
-  'that is not whole yet counts among what is held, until the client leaves',
+  'counts as held bytes while incomplete, until the client closes the connection',
   async () => {
     const gateway = await tenant()
     const before = bytesInFlight.retained
@@ -210,7 +210,7 @@ registration(
   },
 )
 
-registration('knows no other methods, and answers preflights itself', async () => {
+registration('rejects other methods, and answers preflights itself', async () => {
   const [gateway, provider] = await realm()
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
     const { status, headers } = await ask(gateway, `${method} ${PATH}`)
@@ -223,7 +223,7 @@ registration('knows no other methods, and answers preflights itself', async () =
   ])
   assert.equal([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
   assert.is(preflight.headers['access-control-allow-methods'], 'POST, OPTIONS')
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
 })
 
 registration.run()

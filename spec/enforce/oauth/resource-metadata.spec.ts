@@ -14,20 +14,23 @@ resources.after.each(() => stage.clear())
 
 const REALM = 'issuer: "http://idp.example/realms/r", provider: { idp_realm: {} }'
 
-resources('is what spec.md §2.4 says, in this order, without a call to the provider', async () => {
-  const gateway = await stage.gateway(protectedBy(REALM))
-  const { status, headers, body } = await ask(gateway, `GET ${RESOURCE}/mcp`)
-  assert.is(status, 200)
-  assert.is(headers['content-type'], 'application/json')
-  assert.is(
-    body,
-    `{"resource":"${BASE}/mcp","authorization_servers":["${BASE}/mcp"],` +
-      '"mcp_protocol_version":"2025-06-18","resource_type":"mcp-server",' +
-      '"bearer_methods_supported":["header"],"scopes_supported":["read","write"]}',
-  )
-})
+resources(
+  'has the members of spec.md §2.4, in this order, without a call to the provider',
+  async () => {
+    const gateway = await stage.gateway(protectedBy(REALM))
+    const { status, headers, body } = await ask(gateway, `GET ${RESOURCE}/mcp`)
+    assert.is(status, 200)
+    assert.is(headers['content-type'], 'application/json')
+    assert.is(
+      body,
+      `{"resource":"${BASE}/mcp","authorization_servers":["${BASE}/mcp"],` +
+        '"mcp_protocol_version":"2025-06-18","resource_type":"mcp-server",' +
+        '"bearer_methods_supported":["header"],"scopes_supported":["read","write"]}',
+    )
+  },
+)
 
-resources('names the pages that are configured', async () => {
+resources('contains the configured pages', async () => {
   const text = protectedBy(REALM).replace(
     'scopesSupported: [read, write], bearerMethodsSupported: [header]',
     'resourceName: Weather, resourceDocumentation: "https://d.example/", ' +
@@ -46,14 +49,14 @@ resources('names the pages that are configured', async () => {
   ])
 })
 
-resources('is the same at the root and behind any suffix', async () => {
+resources('is the same at the root and below any suffix', async () => {
   const gateway = await stage.gateway(protectedBy(REALM))
   const document = await read(gateway, `${RESOURCE}/mcp`)
   for (const path of [RESOURCE, `${RESOURCE}/`, `${RESOURCE}/mcp/`, `${RESOURCE}/sse?a=b`])
     assert.equal(await read(gateway, path), document, path)
 })
 
-resources('leads past the gateway where the provider itself is to be the issuer', async () => {
+resources('names the provider as the server when issuerMode is provider', async () => {
   const direct = await stage.gateway(protectedBy(`${REALM}, issuerMode: provider`))
   const document = await read(direct, `${RESOURCE}/mcp`)
   assert.equal(document['authorization_servers'], ['http://idp.example/realms/r'])
@@ -63,7 +66,7 @@ resources('leads past the gateway where the provider itself is to be the issuer'
   assert.equal(servers, ['http://idp.example/realms/r/'])
 })
 
-resources('takes nothing from the request', async () => {
+resources('uses nothing from the request', async () => {
   const gateway = await stage.gateway(protectedBy(REALM))
   const { body } = await ask(gateway, `GET ${RESOURCE}/mcp`)
   for (const fields of [
@@ -78,7 +81,7 @@ resources('takes nothing from the request', async () => {
   }
 })
 
-resources('may be read by any page, and says so beforehand', async () => {
+resources('is readable by any page, and answers preflights', async () => {
   const gateway = await stage.gateway(protectedBy(REALM))
   const shared = {
     'access-control-allow-origin': '*',
@@ -98,7 +101,7 @@ resources('may be read by any page, and says so beforehand', async () => {
   assert.equal([preflight.status, preflight.body], [204, ''])
 })
 
-resources('leaves it to a cors policy which pages may read', async () => {
+resources('leaves CORS headers to a cors policy', async () => {
   const policy = 'cors: { allowOrigins: [https://page.example] }'
   const gateway = await stage.gateway(protectedBy(REALM, policy))
   const allowed = async (origin: string): Promise<string | undefined> => {
@@ -110,7 +113,7 @@ resources('leaves it to a cors policy which pages may read', async () => {
   assert.is(await allowed('https://evil.example'), undefined)
 })
 
-resources('has a head without a body, and no other methods', async () => {
+resources('supports HEAD, and no other methods', async () => {
   const gateway = await stage.gateway(protectedBy(REALM))
   const whole = await ask(gateway, `GET ${RESOURCE}/mcp`)
   const head = await ask(gateway, `HEAD ${RESOURCE}/mcp`)
@@ -125,7 +128,7 @@ resources('has a head without a body, and no other methods', async () => {
   }
 })
 
-resources('asks everybody else for a token', async () => {
+resources('all other paths need a token', async () => {
   const gateway = await stage.gateway(protectedBy(REALM))
   for (const path of ['/mcp', '/', '/.well-known/other', `/x${RESOURCE}`]) {
     const { status, headers } = await ask(gateway, `GET ${path}`)
@@ -137,7 +140,7 @@ resources('asks everybody else for a token', async () => {
   }
 })
 
-resources('has no root form where several resources share the host', () => {
+resources('has no root document when several resources share the host', () => {
   const [route] = firstListener(
     ungatedConfig(`gateways: { default: { port: 3000 } }\n${protectedBy(REALM)}`),
   ).routes

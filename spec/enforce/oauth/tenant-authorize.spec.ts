@@ -11,7 +11,7 @@ const PATH = `${SERVER}/authorize`
 const TENANT = 'http://login.example:8080/t1/oauth2/v2.0/authorize'
 const FIELDS = 'issuer: "http://login.example:8080/t1/v2.0", provider: { idp_tenant: {} }'
 
-/** Where a query leads to. */
+/** The redirect location for a query. */
 async function locationOf(query: string, ...fields: string[]): Promise<string | undefined> {
   const gateway = await stage.gateway(protectedBy(FIELDS))
   const { status, headers, body } = await ask(gateway, `GET ${PATH}${query}`, fields)
@@ -19,7 +19,7 @@ async function locationOf(query: string, ...fields: string[]): Promise<string | 
   return headers['location']
 }
 
-authorize('leads to the tenant without resource, and with all else byte for byte', async () => {
+authorize('redirects to the tenant without resource, and all else byte for byte', async () => {
   const kept =
     'response_type=code&client_id=abc&code_challenge=E9Mel-hoa2_Ow~.&code_challenge_method=S256' +
     '&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb&state=a%2Fb+c%20%7E!%27()*&scope=api://x/.default'
@@ -32,7 +32,7 @@ authorize('leads to the tenant without resource, and with all else byte for byte
   assert.is(await locationOf(''), TENANT)
 })
 
-authorize('leads nowhere else, whatever is asked', async () => {
+authorize('redirects nowhere else, for any query', async () => {
   for (const query of [
     '?redirect_uri=https://evil.example',
     '?//evil.example',
@@ -52,14 +52,14 @@ authorize('leads nowhere else, whatever is asked', async () => {
   }
 })
 
-authorize('refuses a query with a line end in it', async () => {
+authorize('rejects a query that contains a line break', async () => {
   const gateway = await stage.gateway(protectedBy(FIELDS))
   const { status, headers } = await ask(gateway, `GET ${PATH}?state=a\r\nset-cookie: a=b\r\nx: `)
   assert.is(status, 400)
   assert.is(headers['location'], undefined)
 })
 
-authorize('is there below every form of the metadata', async () => {
+authorize('exists below every form of the metadata', async () => {
   const gateway = await stage.gateway(protectedBy(FIELDS))
   for (const path of [PATH, `${SERVER}/mcp/authorize`, `/mcp${SERVER}/authorize`]) {
     const { status, headers } = await ask(gateway, `GET ${path}?a=b`)
@@ -69,14 +69,14 @@ authorize('is there below every form of the metadata', async () => {
   assert.equal([status, headers['allow']], [405, 'GET, HEAD'])
 })
 
-authorize('is not there for other providers', async () => {
+authorize('does not exist for other providers', async () => {
   const fields = 'issuer: "http://idp.example/realms/r", provider: { idp_realm: {} }'
   const gateway = await stage.gateway(protectedBy(fields))
   for (const line of [`GET ${PATH}?a=b`, `POST ${SERVER}/token`])
     assert.is((await ask(gateway, line)).status, 404)
 })
 
-authorize('goes to the login pages for tokens of version 1', async () => {
+authorize('redirects to the login host for version 1 issuers', async () => {
   const fields = 'issuer: "https://sts.windows.net/t1/", provider: { idp_tenant: {} }'
   const gateway = await stage.gateway(protectedBy(fields))
   const { headers } = await ask(gateway, `GET ${PATH}?a=b`)

@@ -36,7 +36,7 @@ async function post(gateway: RunningGateway, form: string, ...fields: string[]):
 const CODE = 'grant_type=authorization_code&client_id=abc&code=c.d-e_f~&code_verifier=v'
 const REFRESH = 'client_id=abc&refresh_token=r&grant_type=refresh_token&scope=a%20b+c'
 
-tokens('reach the tenant without resource, and with all else byte for byte', async () => {
+tokens('requests reach the tenant without resource, and all else byte for byte', async () => {
   const [gateway, provider] = await tenant()
   const resource = 'resource=https%3A%2F%2Fgateway.example%2Fmcp'
   for (const [sent, expected] of [
@@ -49,24 +49,24 @@ tokens('reach the tenant without resource, and with all else byte for byte', asy
   ] as const) {
     const { status, body } = await post(gateway, sent)
     assert.equal([status, body], [200, TOKENS])
-    const { line, body: received, headers } = provider.heard.at(-1)!
+    const { line, body: received, headers } = provider.received.at(-1)!
     assert.equal([line, received], [AT_TENANT, expected])
     assert.is(headers['content-type'], 'application/x-www-form-urlencoded')
   }
 })
 
-tokens('pass nothing of the client on but its form and its own proof', async () => {
+tokens('requests contain only the form and the authorization of the client', async () => {
   const [gateway, provider] = await confidential()
   const proof = 'Basic YTpi'
   await post(gateway, CODE, `authorization: ${proof}`, 'origin: https://a.example', 'cookie: a=b')
-  const { headers, body } = provider.heard[0]!
+  const { headers, body } = provider.received[0]!
   assert.is(headers['authorization'], proof)
   assert.is(body, CODE)
   for (const name of ['origin', 'cookie', 'x-forwarded-for', 'forwarded', 'referer'])
     assert.is(headers[name], undefined, name)
 })
 
-tokens('come back as the tenant said it, without its cookies', async () => {
+tokens('responses are returned unchanged, without cookies', async () => {
   const [gateway, provider] = await tenant()
   const body = '{"error":"invalid_grant","error_description":"AADSTS70008: code c.d-e_f~ expired"}'
   provider.says.set(AT_TENANT, {
@@ -95,7 +95,7 @@ tokens('come back as the tenant said it, without its cookies', async () => {
   assert.not.match(JSON.stringify(gateway.lines), /c\.d-e_f|code_verifier/)
 })
 
-tokens('are asked for with the secret for the configured client and these grants', async () => {
+tokens('requests get the secret for the configured client and these grants', async () => {
   const [gateway, provider] = await confidential()
   for (const form of [
     CODE,
@@ -105,12 +105,12 @@ tokens('are asked for with the secret for the configured client and these grants
   ]) {
     const { body } = await post(gateway, form)
     assert.is(body, TOKENS)
-    assert.is(provider.heard.at(-1)!.body, form.replace('&resource=x', '') + SENT_SECRET)
+    assert.is(provider.received.at(-1)!.body, form.replace('&resource=x', '') + SENT_SECRET)
   }
   assert.not.match(JSON.stringify(gateway.lines), 'hush')
 })
 
-tokens('are asked for without it in every other case', async () => {
+tokens('requests do not get the secret in any other case', async () => {
   const [gateway, provider] = await confidential()
   const code = 'grant_type=authorization_code&code_verifier=v'
   for (const form of [
@@ -150,13 +150,13 @@ tokens('are asked for without it in every other case', async () => {
     `${CODE}&?client_id=other`.replace('client_id=abc&', ''),
   ]) {
     await post(gateway, form)
-    assert.is(provider.heard.at(-1)!.body, form, form)
+    assert.is(provider.received.at(-1)!.body, form, form)
   }
   await post(gateway, CODE, 'authorization: ')
-  assert.is(provider.heard.at(-1)!.body, CODE)
+  assert.is(provider.received.at(-1)!.body, CODE)
 })
 
-tokens('need a form, and a small one', async () => {
+tokens('requests must be a form of limited size', async () => {
   const [gateway, provider] = await confidential()
   const statusOf = async (fields: string[], form: string): Promise<number> =>
     (await ask(gateway, `POST ${PATH}`, fields, form)).status
@@ -167,12 +167,12 @@ tokens('need a form, and a small one', async () => {
   assert.is(await statusOf([FORM, 'content-length: 65537'], ''), 413)
   const chunk = `10001\r\n${'x'.repeat(65_537)}\r\n0\r\n\r\n`
   assert.is(await statusOf([FORM, 'transfer-encoding: chunked'], chunk), 413)
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
   assert.is(await statusOf([`${FORM}; charset=utf-8`], CODE), 200)
   assert.is(await statusOf([FORM], 'x'.repeat(65_536)), 200)
 })
 
-tokens('are posted for, below every form of the metadata', async () => {
+tokens('requests are posted below every form of the metadata', async () => {
   const [gateway, provider] = await tenant()
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
     const { status, headers } = await ask(gateway, `${method} ${PATH}?${CODE}`)
@@ -184,7 +184,7 @@ tokens('are posted for, below every form of the metadata', async () => {
     'access-control-request-headers: authorization',
   ])
   assert.equal([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
-  assert.is(provider.heard.length, 0)
+  assert.is(provider.received.length, 0)
   for (const path of [`${SERVER}/mcp/token`, `/mcp${SERVER}/token`])
     assert.is((await ask(gateway, `POST ${path}`, [FORM], CODE)).status, 200, path)
 })
