@@ -142,7 +142,7 @@ args('a policy resource that is wrong is a warning, with its place', async () =>
 
 args('two configurations are refused with both places', async () => {
   const other = fileOf('other.yaml', '# one line down\n' + ROUTES)
-  const message = `${other}:2:1: got a second configuration beside ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
+  const message = `${other}:2:1: got a second configuration after ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
   await assertRefuses(['-f', GOOD, '-f', other], message)
 })
 

@@ -119,7 +119,7 @@ auth('refuses mcpAuthentication that could not work', () => {
       mcpAuth(`issuer: "https://login", audiences: [a], provider: { idp_tenant: {} }, ${META}`),
     ),
     [
-      'mcpAuthentication.issuer: got an issuer without a tenant, expected it in the path, as idp_tenant needs it',
+      'mcpAuthentication.issuer: got an issuer without a tenant, expected the tenant in its path for idp_tenant',
     ],
   )
   assert.equal(problems(mcpAuth(`issuer: idp, audiences: [], ${META}`)), [
@@ -135,7 +135,7 @@ auth('refuses names that clients could not use as they are', () => {
   assert.equal(scopes('mcp:read', 'api://c/.default', "!#[]~'"), [])
   for (const odd of ['a b', 'a"b', 'a\\b', '', 'a\nb', 'ä'])
     assert.match(scopes('ok', odd)[0]!, 'scopesSupported[1]: got ', odd)
-  const EXTRA = 'got a URL with a query or fragment, expected none: others are made from it'
+  const EXTRA = 'got a URL with a query or fragment, expected none: other URLs are derived from it'
   for (const url of ['http://g/mcp?a=b', 'http://g/mcp#a', 'http://g/mcp?', 'http://g/#']) {
     assert.equal(problems(mcpAuth(`${TOKEN}, resourceMetadata: { resource: "${url}" }`)), [
       `mcpAuthentication.resourceMetadata.resource: ${EXTRA}`,
@@ -272,7 +272,7 @@ auth('reads users from lines or a file', () => {
   assert.not.match(inspect(basicAuth, { depth: 9 }), 'apr1')
   assert.equal(problems('basicAuth: { htpasswd: "nocolon" }'), [
     'basicAuth.htpasswd: line 1 of htpasswd: expected user:hash',
-    'basicAuth.htpasswd: got no users, expected some',
+    'basicAuth.htpasswd: got no users, expected at least one',
   ])
   assert.match(problems('basicAuth: { htpasswd: { file: none } }')[0]!, "cannot read 'none'")
 })

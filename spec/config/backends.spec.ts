@@ -204,7 +204,7 @@ backends('.ai changes any field of a body but the model, which is chosen elsewhe
 backends('without an LLM provider among them refuse words that change LLM requests', () => {
   const words =
     'ai: { modelAliases: { a: b }, defaults: { a: 1 }, overrides: { a: 1 }, usage: inject }'
-  const why = 'expected an ai backend: for others, bodies stay as they are'
+  const why = 'expected an ai backend: bodies for other backends are not changed'
   const fields = ['modelAliases', 'defaults', 'overrides']
   assert.equal(
     problems(`{ host: "a:1", policies: { ${words} } }`),

@@ -88,11 +88,11 @@ inputs('tell what is wrong with each of them at once', () => {
 inputs('refuse a folder without files, and two configurations', () => {
   mkdirSync(join(folder, 'empty'))
   assert.equal(refusal(join(folder, 'empty')), [
-    'empty: got a folder without YAML files, expected some',
+    'empty: got a folder without YAML files, expected at least one',
   ])
   const main = write('main.yaml', MAIN)
   assert.equal(refusal(main, write('more.yaml', 'routes: []\n')), [
-    'more.yaml:1:1: got a second configuration beside main.yaml:1:1, expected one, and documents of kind GatewayPolicy',
+    'more.yaml:1:1: got a second configuration after main.yaml:1:1, expected one, and documents of kind GatewayPolicy',
   ])
   // The same file twice is one.
   assert.equal(refusal(main, main), [])
@@ -101,7 +101,7 @@ inputs('refuse a folder without files, and two configurations', () => {
 inputs('refuse to read what is no plain file', () => {
   const text = 'gateways: { a: { port: 1, tls: { cert: /dev/zero, key: /dev/zero } } }'
   for (const line of refusal(write('device.yaml', text)))
-    assert.match(line, "cannot read '/dev/zero': it is no plain file, expected a PEM file")
+    assert.match(line, "cannot read '/dev/zero': it is not a regular file, expected a PEM file")
 })
 
 inputs('come to the same configuration again when all files are gone', () => {

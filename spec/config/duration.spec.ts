@@ -55,7 +55,7 @@ durations('may be nothing where nothing makes sense', () => {
   const config = configOf(`config: { connectionTerminationDeadline: 0s }${gateway}`)
   assert.is(config.process.terminationDeadline, 0)
   assert.equal(problemsOf(`config: { backend: { connectTimeout: 0s } }${gateway}`), [
-    'c.yaml:1:38: config.backend.connectTimeout: got nothing, expected more than 0ms',
+    'c.yaml:1:38: config.backend.connectTimeout: got 0, expected more than 0ms',
   ])
 })
 

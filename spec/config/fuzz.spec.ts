@@ -182,10 +182,10 @@ function mutateData(text: string, random: () => number): string {
 }
 
 /** What came of it; anything but a Config or a refusal is an error of ours. */
-function outcomeOf(text: string, gate: 'on' | 'off'): 'config' | 'refusal' {
+function outcomeOf(text: string, unenforced: 'refused' | 'allowed'): 'config' | 'refusal' {
   const from = cpuMs()
   try {
-    const config = parseConfig(text, { file: 'f.yaml', env: { A: '1' }, gate })
+    const config = parseConfig(text, { file: 'f.yaml', env: { A: '1' }, unenforced })
     JSON.stringify(config)
     assert.ok(config.gateways.length > 0)
     return 'config'
@@ -218,7 +218,7 @@ for (const [name, mutate] of Object.entries({ text: mutateText, data: mutateData
       const random = randomOf(seed)
       const text = mutate(SEEDS[seed % SEEDS.length]!, random)
       try {
-        counts[outcomeOf(text, seed % 2 === 0 ? 'on' : 'off')]++
+        counts[outcomeOf(text, seed % 2 === 0 ? 'refused' : 'allowed')]++
       } catch (error) {
         const { stack } = error as Error
         throw new Error(`seed ${seed}: ${stack}\n${text.slice(0, 3000)}`, { cause: error })

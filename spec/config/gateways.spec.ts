@@ -134,7 +134,7 @@ gateways('tell which certificate file cannot be used', () => {
 gateways('refuse a least TLS version above the greatest', () => {
   const tls = '{ cert: cert.pem, key: key.pem, minTLSVersion: TLS_V1_3, maxTLSVersion: TLS_V1_2 }'
   assert.equal(refusals(`gateways: { a: { port: 1, tls: ${tls} } }`), [
-    '1:32: gateways.a.tls: got minTLSVersion above maxTLSVersion, expected it not to be',
+    '1:32: gateways.a.tls: got minTLSVersion above maxTLSVersion, expected it to be at most that version',
   ])
   const old = '{ cert: cert.pem, key: key.pem, minTLSVersion: TLS_V1_1 }'
   assert.match(
@@ -146,8 +146,8 @@ gateways('refuse a least TLS version above the greatest', () => {
 gateways('allow only port and address beside listeners', () => {
   const text = `gateways: { a: { port: 1, protocol: HTTPS, ${TLS}, listeners: [{}] } }`
   assert.equal(refusals(text), [
-    '1:27: gateways.a.protocol: got protocol beside listeners, expected only port and address',
-    '1:44: gateways.a.tls: got tls beside listeners, expected only port and address',
+    '1:27: gateways.a.protocol: got protocol next to listeners, expected only port and address',
+    '1:44: gateways.a.tls: got tls next to listeners, expected only port and address',
   ])
   assert.equal(refusals('gateways: { a: { port: 1, listeners: [] } }'), [
     '1:38: gateways.a.listeners: got an empty list, expected at least one entry',

@@ -68,12 +68,12 @@ levels('takes policies of the listener into account, and looks at those of backe
     `gateways: { default: { port: 3000, ${outer} } }\nroutes: [{ backends: [{ host: a:1, policies: { ${policies} } }] }]`
   const at = 'routes[0].backends[0].policies.transformations.request.set'
   assert.equal(warningsOf(text(JWT)), [
-    `${at}.x-b: reads basicAuth, which is never there without basicAuth`,
+    `${at}.x-b: reads basicAuth, which is never set without basicAuth`,
   ])
   assert.equal(warningsOf(text('authorization: { rules: [has(jwt.sub)] }')), [
-    'gateways.default.authorization.rules[0]: reads jwt, which is never there without jwtAuth or mcpAuthentication',
-    `${at}.x-user: reads jwt, which is never there without jwtAuth or mcpAuthentication`,
-    `${at}.x-b: reads basicAuth, which is never there without basicAuth`,
+    'gateways.default.authorization.rules[0]: reads jwt, which is never set without jwtAuth or mcpAuthentication',
+    `${at}.x-user: reads jwt, which is never set without jwtAuth or mcpAuthentication`,
+    `${at}.x-b: reads basicAuth, which is never set without basicAuth`,
   ])
 })
 

@@ -70,7 +70,7 @@ limits('count exactly one thing in one unit', () => {
     "unit: got 'Minute', expected one of 'Seconds', 'Minutes', 'Hours', did you mean 'Minutes'?",
   ])
   assert.equal(entryProblems('{ tokens: 1, unit: Hours, burst: 1 }'), [
-    'burst: got burst beside tokens, expected it only with requests',
+    'burst: got burst with tokens, expected it only with requests',
   ])
   assert.equal(entryProblems('{ requests: 0, unit: Hours }'), [
     'requests: got 0, expected at least 1',
@@ -131,7 +131,7 @@ limits('of a service are told with either set of names', () => {
 })
 
 const NO_LLM =
-  'got a limit of tokens, expected one of requests: only answers of LLMs have tokens, and no backend here is one'
+  'got a token limit, expected a request limit: only LLM responses have tokens, and no backend here is an LLM'
 
 const EVERY_FORM = [
   [

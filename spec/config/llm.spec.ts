@@ -136,7 +136,7 @@ llm('refuses a pattern as the target of a virtual model, for no provider knows i
 `
   assert.equal(problemsOf(text), [
     "c.yaml:9:46: llm.virtualModels[0].routing.weighted.targets[1].model: got the pattern 'claude-*', " +
-      'expected one model: add one for it to models, or set its params.model',
+      'expected one model: add the model to models, or set params.model of the pattern',
   ])
   // With a model of its own, of the entry or of its provider, it is clear whom to ask for.
   const named = '{ name: claude-*, provider: mock, params: { model: claude-x } }'
@@ -158,7 +158,7 @@ llm('refuses a pattern as the target of a virtual model, for no provider knows i
 llm('changes any field of a body but the model, which is chosen elsewhere', () => {
   const model = (fields: string) => problems(`models: [{ name: a, provider: mock, ${fields} }]`)
   assert.equal(model('defaults: { stream: true }, overrides: { messages: [], max_tokens: 5 }'), [])
-  const elsewhere = 'got a model, expected it elsewhere: use params.model'
+  const elsewhere = 'got a model, expected none: use params.model'
   assert.equal(model('defaults: { model: x }, overrides: { model: x }'), [
     `models[0].defaults.model: ${elsewhere}`,
     `models[0].overrides.model: ${elsewhere}`,
@@ -169,7 +169,7 @@ llm('has no aliases beside its models', () => {
   const models = 'models: [{ name: a, provider: mock }]'
   assert.equal(problems(`${models}, policies: { ai: { overrides: { user: u } } }`), [])
   assert.equal(problems(`${models}, policies: { ai: { modelAliases: { b: a } } }`), [
-    'policies.ai.modelAliases: got modelAliases, expected none: here clients ask by the names of models and virtualModels',
+    'policies.ai.modelAliases: got modelAliases, expected none: clients use the names of models and virtualModels',
   ])
 })
 
@@ -180,11 +180,11 @@ llm('takes keys on one line and URLs without user name or query, and shows neith
     'models[0].params.apiKey: got control characters, expected one line',
   ])
   assert.equal(params('baseUrl: "https://u:hush@h/v1"'), [
-    'models[0].params.baseUrl: got a URL with a user name, expected none: it would be shown',
+    'models[0].params.baseUrl: got a URL with a user name, expected none: dumps and logs show the URL',
   ])
   for (const url of ['https://h/v1?key=hush', 'https://h/v1#hush'])
     assert.equal(params(`baseUrl: "${url}"`), [
-      'models[0].params.baseUrl: got a URL with a query, expected none: each call has its own',
+      'models[0].params.baseUrl: got a URL with a query, expected none: each request has its own query',
     ])
 })
 

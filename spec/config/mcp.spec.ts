@@ -143,14 +143,14 @@ mcp('refuses commands and places that cannot work', () => {
   assert.equal(
     targetProblems(`{ name: a, mcp: { host: "http://a" }, policies: { ${response} } }`),
     [
-      'policies.transformations.response: got response, expected request only: clients see messages of a target, not its headers',
+      'policies.transformations.response: got response, expected request only: clients get the messages of a target, not its headers',
     ],
   )
   assert.equal(targetProblems('{ name: a, mcp: { host: a.com } }'), [
     'mcp: got a host without port, expected a URL or a port',
   ])
   assert.equal(targetProblems('{ name: a, mcp: { host: "http://a", port: 1 } }'), [
-    'mcp: got port or path beside a URL, expected all of it in the URL',
+    'mcp: got port or path next to a URL, expected them in the URL',
   ])
 })
 

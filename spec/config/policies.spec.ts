@@ -52,7 +52,7 @@ policies('refuse header names and values that are not legal, without showing val
     `requestHeaderModifier.add["a b"]: got 'a b', expected a valid header name`,
   ])
   const expected =
-    'got characters that no header may hold, expected latin1 text on one line without space around it'
+    'got characters that a header cannot contain, expected latin1 text on one line without leading or trailing spaces'
   for (const value of ['"a\\nb"', '"a\\rb"', '" a"', '"a "', '"\\0"', '"\u2713"'])
     assert.equal(refusals(`requestHeaderModifier: { add: { x: ${value} } }`), [
       `requestHeaderModifier.add.x: ${expected}`,
@@ -125,7 +125,7 @@ policies('read requestRedirect', () => {
     "requestRedirect.status: got 304, expected one of '301', '302', '303', '307', '308'",
   ])
   assert.equal(refusals('requestRedirect: { status: 301 }'), [
-    'requestRedirect: got nothing to change, expected scheme, authority or path: the client would come straight back',
+    'requestRedirect: got nothing to change, expected scheme, authority or path: the redirect would be to the same URL',
   ])
   assert.equal(refusals('requestRedirect: { scheme: https }, urlRewrite: { authority: none }'), [
     'urlRewrite: got urlRewrite and requestRedirect, expected one of them: a redirect reaches no backend',
@@ -190,7 +190,7 @@ policies('read timeout and retry', () => {
     'retry.codes[1]: got 600, expected at most 599',
   ])
   assert.equal(refusals('timeout: { requestTimeout: 0s }'), [
-    'timeout.requestTimeout: got nothing, expected more than 0ms',
+    'timeout.requestTimeout: got 0, expected more than 0ms',
   ])
 })
 

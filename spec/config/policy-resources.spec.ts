@@ -164,7 +164,7 @@ resources('of other kinds, and second configurations, do stop it', () => {
   assert.equal(problemsOf(`${MAIN}---\napiVersion: v1\n`), ['c.yaml:5:1: kind is required'])
   assert.match(
     problemsOf(`${MAIN}---\nroutes: []\n`)[0]!,
-    'a second configuration beside c.yaml:1:1',
+    'a second configuration after c.yaml:1:1',
   )
   assert.equal(problemsOf(resource(ROUTE)), [
     'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm',

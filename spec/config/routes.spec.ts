@@ -130,7 +130,7 @@ routes('refuse backends in any other form', () => {
 })
 
 routes('need backends unless a policy answers', () => {
-  const expected = 'got no backends, expected some, or the policy requestRedirect or directResponse'
+  const expected = 'got no backends, expected at least one, or the policy requestRedirect or directResponse'
   assert.equal(routeProblems('name: x'), [`routes[0]: ${expected}`])
   assert.equal(routeProblems('policies: { directResponse: { status: 200 } }'), [])
   assert.equal(routeProblems('policies: { requestRedirect: { scheme: https } }'), [])

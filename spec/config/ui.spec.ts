@@ -8,9 +8,9 @@ const ui = suite('config: ui')
 
 const ANYONE =
   'can read the configuration, the log and traces of requests there: add basicAuth, jwtAuth or apiKey with mode: strict, or rules of authorization that allow or require something, to ui.policies'
-const MODE = 'policies.apiKey: mode optional lets in whoever shows no credential: set mode: strict'
+const MODE = 'policies.apiKey: mode optional accepts requests without a credential: set mode: strict'
 const ORIGINS =
-  "policies.cors.allowOrigins: '*' lets every web page that a browser here shows read it: name origins, or add a credential with mode: strict"
+  "policies.cors.allowOrigins: '*' allows every web page in the user's browser to read it: name origins, or add a credential with mode: strict"
 const BASIC = 'basicAuth: { htpasswd: "a:b" }'
 const LOCAL = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }'
 const OPEN = 'gateways: { default: { port: 3000 } }'
@@ -143,7 +143,7 @@ ui('does not warn where somebody is asked who they are, or on this machine', () 
 ui('warns of rules over somebody whom no policy knows', () => {
   const rule = 'authorization: { rules: [{ allow: \'jwt.sub == "a"\' }] }'
   assert.equal(configOf(`${LOCAL}\nui: { policies: { ${rule} } }\n`).warnings, [
-    'c.yaml:2:44: ui.policies.authorization.rules[0]: reads jwt, which is never there without jwtAuth or mcpAuthentication',
+    'c.yaml:2:44: ui.policies.authorization.rules[0]: reads jwt, which is never set without jwtAuth or mcpAuthentication',
   ])
 })
 

@@ -108,7 +108,7 @@ function bomb(open: string, close: string, first: string): string {
 }
 
 source('refuses aliases that grow without bound', () => {
-  const expected = ['c.yaml:1:1: too many aliases, expected them to stand for at most 100 parts']
+  const expected = ['c.yaml:1:1: too many aliases, expected them to expand to at most 100 parts']
   assert.equal(problemsOf(bomb('[', ']', '[x]')), expected)
   assert.equal(problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }')), expected)
 })

@@ -116,7 +116,7 @@ spec:
 })
 
 showing('is YAML, whatever is configured, and has no secret of it', () => {
-  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
+  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, unenforced: 'allowed' })
   const text = formatConfigYaml(config, config.process)
   const { gateways, ui, policies } = parse(text) as Record<string, Record<string, unknown>[]>
   assert.equal(
@@ -131,7 +131,7 @@ showing('is YAML, whatever is configured, and has no secret of it', () => {
 })
 
 showing('is cut where it grows too long', () => {
-  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
+  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, unenforced: 'allowed' })
   const text = formatConfigYaml(config, config.process, 2_000)
   assert.ok(text.length < 2_100)
   assert.match(text, /# cut here: there is more than fits in 2000 characters\n$/)
