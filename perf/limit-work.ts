@@ -5,10 +5,18 @@ import { Exchange } from '../lib/core/exchange.ts'
 import { MAX_LIMIT_KEYS } from '../lib/core/bounds.ts'
 import type { RateLimitRule } from '../lib/enforce/limit/limit-rule.ts'
 import { EMPTY_BODY, buildReply } from '../lib/core/replies.ts'
-import type { ExchangeClient, Policy, TokenMeter, ExchangeHandler } from '../lib/core/types.ts'
+import type {
+  ExchangeClient,
+  Policy,
+  TokenLimitPolicy,
+  ExchangeHandler,
+} from '../lib/core/types.ts'
 import { parseRequestHead } from '../lib/http/parse-head.ts'
 import { LimitRegistry } from '../lib/enforce/limit/limits.ts'
-import { createLocalRateLimitPolicy, createTokenMeter } from '../lib/enforce/limit/local-limits.ts'
+import {
+  createLocalRateLimitPolicy,
+  createTokenLimitPolicy,
+} from '../lib/enforce/limit/local-limits.ts'
 
 export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
 export type LimitCase = (typeof LIMIT_CASES)[number]
@@ -44,7 +52,7 @@ export class LimitWork {
   readonly exchange = exchangeOf()
   readonly #case: LimitCase
   readonly #policy: Policy
-  readonly #meter: TokenMeter
+  readonly #meter: TokenLimitPolicy
   readonly #people: readonly ExchangeFacts[]
   readonly #head = buildReply(200, [['content-type', 'application/json']], '').head
   #at = 0
@@ -53,7 +61,7 @@ export class LimitWork {
     this.#case = name
     this.rule = ruleOf(ENTRIES[name])
     this.#policy = createLocalRateLimitPolicy([this.rule])
-    this.#meter = createTokenMeter([this.rule])
+    this.#meter = createTokenLimitPolicy([this.rule])
     this.#people = Array.from({ length: PEOPLE[name] }, (_, at) => factsOf(at))
   }
 
@@ -92,7 +100,7 @@ export class KeyRing {
   readonly #exchange = exchangeOf()
 
   fill(from: number, count: number): void {
-    const meter = createTokenMeter([this.rule])
+    const meter = createTokenLimitPolicy([this.rule])
     for (let at = from; at < from + count; at++) {
       this.#exchange.enforcement.charges = []
       this.#exchange.facts = factsOf(at)

@@ -8,16 +8,16 @@ import type { RateLimitRule } from '../../lib/enforce/limit/limit-rule.ts'
 import { ASK_LIMITS } from '../../lib/enforce/limit/limit-messages.ts'
 import type { LimitBatch } from '../../lib/enforce/limit/limit-messages.ts'
 import { buildResponseHead } from '../../lib/core/replies.ts'
-import type { Charge, TokenMeter, Policy } from '../../lib/core/types.ts'
+import type { Charge, TokenLimitPolicy, Policy } from '../../lib/core/types.ts'
 import {
   createSharedRateLimitPolicy,
-  createSharedTokenMeter,
+  createSharedTokenLimitPolicy,
 } from '../../lib/enforce/limit/shared-limits.ts'
 import { LimitOwnerClient } from '../../lib/enforce/limit/limit-owner-client.ts'
 import { LimitRegistry } from '../../lib/enforce/limit/limits.ts'
 import {
   createLocalRateLimitPolicy,
-  createTokenMeter,
+  createTokenLimitPolicy,
 } from '../../lib/enforce/limit/local-limits.ts'
 import { LimitOwner } from '../../lib/processes/limit-owner.ts'
 import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
@@ -65,7 +65,7 @@ class Worker {
   readonly limits: LimitRegistry
   readonly rules: readonly RateLimitRule[]
   readonly policy: Policy
-  readonly meter: TokenMeter
+  readonly meter: TokenLimitPolicy
   readonly said: readonly unknown[]
   readonly leave: () => void
 
@@ -82,8 +82,8 @@ class Worker {
         : createSharedRateLimitPolicy(this.rules, ownerClient)
     this.meter =
       ownerClient === null
-        ? createTokenMeter(this.rules)
-        : createSharedTokenMeter(this.rules, ownerClient)
+        ? createTokenLimitPolicy(this.rules)
+        : createSharedTokenLimitPolicy(this.rules, ownerClient)
     this.said = said
     this.leave = leave
     limits.retain(new Set(this.rules))

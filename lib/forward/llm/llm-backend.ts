@@ -14,7 +14,6 @@ import type {
   CancellableCall,
   ErrorFormat,
   Reply,
-  TokenMeter,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
@@ -38,8 +37,7 @@ import { supportsFormat } from './provider.ts'
 export interface LlmSettings {
   readonly formats: FormatTable
   readonly catalogue: ProviderCatalogue
-  /** Token limits; null for none. */
-  readonly meter: TokenMeter | null
+  readonly limitsTokens: boolean
   readonly prompts: Omit<PromptOptions, 'types' | 'faults' | 'model'>
   /** `plain`: not every request there is one to an LLM. */
   readonly host: 'provider' | 'plain'
@@ -94,8 +92,8 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   readonly #prompt: PromptBody
   readonly #facts: LlmFacts = {}
   #state: LlmAdmissionState = 'reading'
-  /** For what was let pass as free, in case it turns out not to be. */
-  #lateMeter: TokenMeter | null = null
+  /** It was admitted as free; if the response reports a cost after all, that is charged late. */
+  #mayChargeLate = false
   /** Tokens taken in advance. */
   #estimate = 0
 
@@ -239,19 +237,18 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   }
 
   #admit(choices: readonly ProviderChoice[]): void {
-    const { meter } = this.#settings
     const exchange = this.#exchange
     this.#estimate = this.#estimateNow()
     // Another try of the route's `retry` was admitted with the first.
-    if (meter === null || exchange.forwarding.tokenCost !== null)
+    if (!this.#settings.limitsTokens || exchange.forwarding.tokenCost !== null)
       return this.#callProviders(choices)
     if (this.#isFree(choices)) {
-      if (this.#mayAskModel) this.#lateMeter = meter
+      this.#mayChargeLate = this.#mayAskModel
       return this.#callProviders(choices)
     }
     exchange.forwarding.tokenCost = NO_COST
     this.#state = 'admitting'
-    const verdict = meter.admit(exchange, this.#estimate)
+    const verdict = exchange.handler.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#callProviders(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)
     verdict
@@ -278,7 +275,6 @@ class LlmAdmission implements PromptOwner, CancellableCall {
 
   #refuse(reply: Reply): void {
     this.#state = 'over'
-    this.#exchange.enforcement.answeringPolicy = 'tokenLimit'
     this.#closeAfterResponse()
     this.#exchange.answer(reply)
   }
@@ -296,7 +292,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       host,
       format: this.#format,
       formats,
-      lateMeter: this.#lateMeter,
+      mayChargeLate: this.#mayChargeLate,
       modelInHead: this.#modelInHead,
       prompt: this.#prompt,
       facts: this.#facts,

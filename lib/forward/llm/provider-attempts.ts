@@ -8,7 +8,7 @@ import type { Exchange } from '../../core/exchange.ts'
 import type { LlmFacts } from '../../core/facts.ts'
 import type { ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
-import type { Attempt, Body, Reply, TokenCost, TokenMeter } from '../../core/types.ts'
+import type { Attempt, Body, Reply, TokenCost } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
 import { restoreRequest } from '../retry.ts'
@@ -39,7 +39,7 @@ export interface ProviderAttemptPlan {
   readonly format: LlmFormat
   readonly formats: FormatTable
   /** Asked once an answer tells of a cost that nobody expected; null for what was admitted. */
-  readonly lateMeter: TokenMeter | null
+  readonly mayChargeLate: boolean
   /** The model by the request's head; null where its body names it. */
   readonly modelInHead: ModelInHead | null
   /** `plain`: not every request there is one to an LLM. */
@@ -223,7 +223,7 @@ export class ProviderAttempts implements Attempt {
   }
 
   #watchUsage({ head, body, tunnel }: Reply): Reply {
-    const { facts, lateMeter } = this.#plan
+    const { facts, mayChargeLate } = this.#plan
     const sent = this.#body
     if (body.framing === 'none') {
       this.#settleAtZero()
@@ -238,7 +238,7 @@ export class ProviderAttempts implements Attempt {
       facts,
       kind,
       guessInputTokens: input,
-      lateMeter,
+      mayChargeLate,
     })
     const tapped = new TappedBody(body, tally)
     // The head may come before the request has said whether it streams.

@@ -14,6 +14,7 @@ import { until } from '../../support/idp/until.ts'
 import { Program } from '../../support/program.ts'
 import { ROOT } from '../../support/root.ts'
 import { Turncoat } from '../../support/turncoat.ts'
+import { reportSkip } from '../../support/report-skip.ts'
 
 const WAIT_MS = 40_000
 
@@ -301,6 +302,6 @@ if (found.kind === 'found') {
   addAttacks(running)
   addPeople(running)
   addLinks(running)
-} else process.stdout.write(`a hostile page: ${found.why}\n`)
+} else reportSkip('a hostile page', found.why)
 
 judge.run()

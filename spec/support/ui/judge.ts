@@ -6,6 +6,7 @@ import { suite } from 'uvu'
 import { Chromium, findChromium } from '../browser.ts'
 import { deadline } from '../deadline.ts'
 import { Visit } from './visit.ts'
+import { reportSkip } from '../report-skip.ts'
 
 const TEST_MS = 60_000
 
@@ -41,7 +42,7 @@ interface Started<W extends World> {
 export function judgeOf<W extends World>(name: string, start: () => Promise<W>): Judge<W> {
   const tests = suite(name)
   const found = findChromium()
-  if (found.kind === 'missing') process.stdout.write(`${name}: ${found.why}\n`)
+  if (found.kind === 'missing') reportSkip(name, found.why)
   let starting: Promise<Started<W>> | undefined
   const begin = async (path: string): Promise<Started<W>> => {
     const world = await start()

@@ -3,7 +3,7 @@
 import { NO_COST } from '../../../core/exchange.ts'
 import type { Exchange } from '../../../core/exchange.ts'
 import type { LlmFacts } from '../../../core/facts.ts'
-import type { Outcome, Tap, TokenCost, TokenMeter } from '../../../core/types.ts'
+import type { Outcome, Tap, TokenCost } from '../../../core/types.ts'
 import type { ObservedUsage, RawUsage } from '../llm-call-types.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
@@ -15,7 +15,7 @@ export interface UsageSettlementContext {
   /** Tokens of the prompt, in case nobody counts them; null if it is none, and costs only what the answer says. */
   readonly guessInputTokens: () => number | null
   /** Asked only if it costs anything; null for what was admitted. */
-  readonly lateMeter: TokenMeter | null
+  readonly mayChargeLate: boolean
 }
 
 export class UsageSettlement implements Tap {
@@ -51,7 +51,7 @@ export class UsageSettlement implements Tap {
   #settle(): void {
     const exchange = this.#exchange
     const { observed } = this.#watch
-    const { facts, kind, guessInputTokens, lateMeter } = this.#context
+    const { facts, kind, guessInputTokens, mayChargeLate } = this.#context
     Object.assign(facts, llmFactsOf(observed))
     Object.assign(facts, timesOf(exchange.startedAt, observed, facts.outputTokens ?? 0))
     const isShort =
@@ -62,8 +62,7 @@ export class UsageSettlement implements Tap {
     const cost = isNone ? NO_COST : computeLlmCost(observed, guess ?? 0)
     exchange.forwarding.tokenCost = cost
     exchange.trace?.emit({ type: 'llmUsage', usage: { ...cost, ...facts } })
-    if (lateMeter !== null && cost.input + cost.output > 0)
-      return chargeLate(lateMeter, exchange, cost)
+    if (mayChargeLate && cost.input + cost.output > 0) return chargeLate(exchange, cost)
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
 }
@@ -86,14 +85,16 @@ function formatSeconds(ms: number): string {
 // A request that was let pass as free, and whose answer tells that it was not.
 
 /** Where nothing is left any more, nothing is taken. */
-export function chargeLate(meter: TokenMeter, exchange: Exchange, cost: TokenCost): void {
-  const { enforcement: { refusalReason: refusal } } = exchange
+export function chargeLate(exchange: Exchange, cost: TokenCost): void {
+  const {
+    enforcement: { refusalReason: refusal },
+  } = exchange
   const settle = (): void => {
     // Whoever says no says it too late.
     exchange.enforcement.refusalReason = refusal
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
-  const verdict = meter.admit(exchange, 0)
+  const verdict = exchange.handler.admit(exchange, 0)
   if (verdict instanceof Promise) verdict.then(settle, settle)
   else settle()
 }

@@ -3,9 +3,10 @@
 import { chmodSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Chromium, findChromium } from './browser.ts'
-import { Folder } from './folder.ts'
-import { Stage } from './gateway.ts'
+import { Chromium, findChromium } from '../../support/browser.ts'
+import { Folder } from '../../support/folder.ts'
+import { Stage } from '../../support/gateway.ts'
+import { reportSkip } from '../../support/report-skip.ts'
 
 const browser = suite('support/browser')
 const stage = new Stage()
@@ -33,10 +34,7 @@ browser('where there is none, it is said how to have one', () => {
   const found = findChromium({ PATH: folder.path })
   assert.is(found.kind, 'missing')
   if (found.kind === 'missing')
-    assert.match(
-      found.why,
-      /^skipped: no Chromium \(.*chromium-headless-shell.*GATEWAY_CHROMIUM\)$/,
-    )
+    assert.match(found.why, /^no Chromium \(.*chromium-headless-shell.*GATEWAY_CHROMIUM\)$/)
 })
 
 browser('a named one is taken, none for "off", and one that does not run is an error', () => {
@@ -45,7 +43,7 @@ browser('a named one is taken, none for "off", and one that does not run is an e
   assert.equal(findChromium({ GATEWAY_CHROMIUM }), { kind: 'found', path: GATEWAY_CHROMIUM })
   assert.equal(findChromium({ GATEWAY_CHROMIUM: 'off' }), {
     kind: 'missing',
-    why: 'skipped: GATEWAY_CHROMIUM is off',
+    why: 'GATEWAY_CHROMIUM is off',
   })
   assert.throws(() => findChromium({ GATEWAY_CHROMIUM: folder.at('none') }), /does not run/)
 })
@@ -59,6 +57,6 @@ if (found.kind === 'found')
     assert.is(await page.title(), 'hello')
     assert.is(await (await chromium.page()).title(), '')
   })
-else process.stdout.write(`browser: ${found.why}\n`)
+else reportSkip('a browser', found.why)
 
 browser.run()

@@ -10,6 +10,7 @@ import { Stage } from '../support/gateway.ts'
 import { goPprof, readProfile } from '../support/pprof.ts'
 import { Program } from '../support/program.ts'
 import { RawClient } from '../support/raw-client.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const WAIT_MS = 60_000
 
@@ -120,7 +121,7 @@ function checkWithGo(cpu: Buffer, heap: Buffer): void {
   writeFileSync(files.cpu, cpu)
   writeFileSync(files.heap, heap)
   const top = goPprof(files.cpu, '-top', '-cum', ...ALL_NODES)
-  if (top === null) return
+  if (top === null) return reportSkip('go tool pprof', 'there is no go')
   assert.match(top, /Type: cpu\n/)
   assert.match(top, /\d+(ms|s)? .*head \(lib\/accept\/http1\.ts\)\n/)
   assert.match(goPprof(files.cpu, '-raw') ?? '', /PeriodType: cpu nanoseconds\nPeriod: 1000000\n/)
