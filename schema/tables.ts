@@ -84,7 +84,7 @@ function typeOf(field: JsonSchema): string {
   const { $ref, type, items, anyOf, additionalProperties: values } = field
   if ($ref !== undefined) return $ref.replace('#/$defs/', '')
   if (field['const'] !== undefined) return `\`${json(field['const'])}\``
-  if (Array.isArray(field['enum'])) return field['enum'].map((word) => `\`${word}\``).join(', ')
+  if (Array.isArray(field['enum'])) return field['enum'].map((value) => `\`${value}\``).join(', ')
   if (field['pattern'] === DURATION_PATTERN.source) return 'duration'
   if (field['format'] === 'cel') return 'CEL'
   if (anyOf !== undefined) return [...new Set(anyOf.map(typeOf))].join(' or ')

@@ -127,10 +127,10 @@ export class ConfigFormatter {
   /** A tagged union becomes an object with the kind as field name, as in the config file. */
   #choice(kind: string, { kind: _kind, ...rest }: UnknownFields): unknown {
     if (kind === 'tcp' || kind === 'unix') return formatAddress({ kind, ...rest })
-    const { regex: _regex, ...written } = rest
-    const names = Object.keys(written)
-    if (names.length === 1 && names[0] === 'value') return { [kind]: this.format(written['value']) }
-    return kind in written ? this.formatFields(written) : { [kind]: this.formatFields(written) }
+    const { regex: _regex, ...fields } = rest
+    const names = Object.keys(fields)
+    if (names.length === 1 && names[0] === 'value') return { [kind]: this.format(fields['value']) }
+    return kind in fields ? this.formatFields(fields) : { [kind]: this.formatFields(fields) }
   }
 
   /** A match on a header or query parameter: its value may be a shared secret. */

@@ -253,11 +253,11 @@ owning('a limit that no worker has any more is forgotten', async () => {
   await one.ask()
   const next = stage.worker(changed)
   assert.is((await next.ask()).slice(0, 7), '200 6 5')
-  assert.equal(stage.owner.counts, { rules: 2, buckets: 2, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 2, buckets: 2, evicted: 0 })
   one.leave()
   assert.is((await other.ask()).slice(0, 7), '200 5 3')
   other.leave()
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 1, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 1, evicted: 0 })
   assert.is((await stage.worker().ask()).slice(0, 7), '200 5 4')
 })
 
@@ -266,10 +266,10 @@ owning('there is room for as many keys as the owner is told, now or later', asyn
   stage.owner.maxKeys = 2
   const [one, other] = [stage.worker(), stage.worker()]
   for (const user of ['a', 'b', 'c']) await one.ask(`x-user: ${user}`)
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 1 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, evicted: 1 })
   stage.owner.maxKeys = 3
   for (const user of ['d', 'b']) await other.ask(`x-user: ${user}`)
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 4, forgotten: 1 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 4, evicted: 1 })
 })
 
 owning('keys have buckets at the owner, and only there', async () => {
@@ -277,8 +277,8 @@ owning('keys have buckets at the owner, and only there', async () => {
   const [one, other] = [stage.worker(), stage.worker()]
   await one.ask('x-user: a')
   await other.ask('x-user: b')
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 0 })
-  assert.equal(one.limits.counts, { rules: 1, buckets: 0, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, evicted: 0 })
+  assert.equal(one.limits.counts, { rules: 1, buckets: 0, evicted: 0 })
   await soon(other.limits.refreshStatus())
   const [status] = other.limits.status()
   assert.is(status!.keys, 2)

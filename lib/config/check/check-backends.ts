@@ -122,7 +122,7 @@ function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetSh
     return { name, kind: 'stdio', cmd, args, env, clearEnv }
   }
   const kind = mcp === undefined ? 'sse' : 'mcp'
-  const { secure, host, port, path: written } = (mcp ?? sse)!
+  const { secure, host, port, path: remotePath } = (mcp ?? sse)!
   const { backendTLS, backendAuth, requestHeaderModifier, transformations } = policies
   const tls = mapOrNull(backendTLS, (one) =>
     checkBackendTls(context, [...path, 'policies', 'backendTLS'], one),
@@ -137,7 +137,7 @@ function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetSh
     kind,
     host,
     port,
-    path: written ?? `/${kind}`,
+    path: remotePath ?? `/${kind}`,
     tls: tls ?? (secure ? SYSTEM_TLS : null),
     auth: mapOrNull(backendAuth, buildBackendAuth),
     requestHeaderModifier: requestHeaderModifier ?? null,

@@ -31,10 +31,10 @@ export const ANY_ADDRESS = '::'
 
 export function checkGateways(
   context: CheckContext,
-  written: ReadonlyMap<string, GatewayShape | undefined>,
+  shapes: ReadonlyMap<string, GatewayShape | undefined>,
 ): GatewayDraft[] {
   const gateways: GatewayDraft[] = []
-  for (const [name, shape] of written) {
+  for (const [name, shape] of shapes) {
     if (!/^[^/\s]+$/.test(name))
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue

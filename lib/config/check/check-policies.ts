@@ -33,11 +33,11 @@ export function checkPolicies(
       authority,
       path: pathRewrite,
     })),
-    requestRedirect: mapOrNull(requestRedirect, (written) => ({
-      scheme: written.scheme ?? null,
-      authority: written.authority ?? null,
-      path: written.path ?? null,
-      status: written.status,
+    requestRedirect: mapOrNull(requestRedirect, (redirect) => ({
+      scheme: redirect.scheme ?? null,
+      authority: redirect.authority ?? null,
+      path: redirect.path ?? null,
+      status: redirect.status,
     })),
     directResponse: mapOrNull(shape.directResponse, ({ status, body, headers }) => ({
       status,

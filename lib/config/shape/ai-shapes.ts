@@ -80,8 +80,8 @@ const provider = exactlyOneOf(
     custom: CUSTOM_PROVIDER,
   },
   ['vertex', 'copilot'],
-).transform((written): AiProvider => {
-  const { openAI, anthropic, gemini, mock, bedrock, azure, custom } = written
+).transform((fields): AiProvider => {
+  const { openAI, anthropic, gemini, mock, bedrock, azure, custom } = fields
   if (anthropic !== undefined) return { kind: 'anthropic', ...anthropic }
   if (gemini !== undefined) return { kind: 'gemini', ...gemini }
   if (mock !== undefined) return { kind: 'mock', ...mock }

@@ -34,11 +34,11 @@ const location = exactlyOneOf({
     'CEL expression for the credential; a verified credential is removed from the request if it is the whole value of a header, cookie or parameter.',
   ),
 })
-  .transform((written): CredentialLocation => {
-    if (written.header !== undefined) return { kind: 'header', ...written.header }
-    if (written.queryParameter !== undefined) return { kind: 'query', ...written.queryParameter }
-    if (written.cookie !== undefined) return { kind: 'cookie', ...written.cookie }
-    return { kind: 'expression', expression: written.expression! }
+  .transform((fields): CredentialLocation => {
+    if (fields.header !== undefined) return { kind: 'header', ...fields.header }
+    if (fields.queryParameter !== undefined) return { kind: 'query', ...fields.queryParameter }
+    if (fields.cookie !== undefined) return { kind: 'cookie', ...fields.cookie }
+    return { kind: 'expression', expression: fields.expression! }
   })
   .meta({
     id: 'CredentialLocation',

@@ -191,10 +191,10 @@ const match = z
       .optional()
       .describe('Query parameters to match, in the same form as headers.'),
   })
-  .transform((written): RouteMatch => {
-    const headers: NamedMatch[] = written.headers ?? []
-    const query: NamedMatch[] = written.query ?? []
-    return { path: written.path ?? ANY_PATH, method: written.method ?? '', headers, query }
+  .transform((fields): RouteMatch => {
+    const headers: NamedMatch[] = fields.headers ?? []
+    const query: NamedMatch[] = fields.query ?? []
+    return { path: fields.path ?? ANY_PATH, method: fields.method ?? '', headers, query }
   })
 
 const ROUTE = z.strictObject({

@@ -38,8 +38,8 @@ export function changeableHeaderName(side: HeaderSide) {
 export function headerFieldsFor(side: HeaderSide) {
   return z
     .record(changeableHeaderName(side), headerValue)
-    .transform((written) =>
-      Object.entries(written).map(([name, value]): HeaderField => [name.toLowerCase(), value]),
+    .transform((fields) =>
+      Object.entries(fields).map(([name, value]): HeaderField => [name.toLowerCase(), value]),
     )
 }
 

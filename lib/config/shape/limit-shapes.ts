@@ -143,9 +143,9 @@ export const REMOTE_RATE_LIMIT = z
       .default('failClosed')
       .describe('Whether requests are refused or allowed when the service is unavailable.'),
   })
-  .transform((written): RemoteLimitConfig => {
-    const { host, domain, timeout, failureMode } = written
-    const descriptors = written.descriptors.map(({ type, ...rest }) => ({ counts: type, ...rest }))
+  .transform((fields): RemoteLimitConfig => {
+    const { host, domain, timeout, failureMode } = fields
+    const descriptors = fields.descriptors.map(({ type, ...rest }) => ({ counts: type, ...rest }))
     return { endpoint: host, domain, timeout, failureMode, descriptors }
   })
   .describe('Limits of a service that implements the Envoy rate limit protocol.')

@@ -67,8 +67,8 @@ const urlParts = z.strictObject({
 })
 
 /** The location of a remote server, from a URL or from host, port and path. */
-const REMOTE = urlParts.transform((written, context) => {
-  const { host, port, path } = written
+const REMOTE = urlParts.transform((fields, context) => {
+  const { host, port, path } = fields
   const isUrl = /^https?:/i.test(host)
   if (isUrl && (port !== undefined || path !== undefined))
     return refuseValue(context, 'got port or path next to a URL, expected them in the URL')

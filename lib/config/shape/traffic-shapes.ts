@@ -132,8 +132,8 @@ export const RETRY = z
 function computedHeaders(side: HeaderSide) {
   return z
     .record(changeableHeaderName(side), expressionAt('transformation'))
-    .transform((written) =>
-      Object.entries(written).map(([name, value]) => ({ name: name.toLowerCase(), value })),
+    .transform((fields) =>
+      Object.entries(fields).map(([name, value]) => ({ name: name.toLowerCase(), value })),
     )
 }
 
