@@ -55,7 +55,10 @@ function checkNames(
   list.forEach(({ name }, at) => {
     const previous = [...others, ...list.slice(0, at)]
     if (previous.some((other) => other.name === name))
-      context.problem([...path, at, 'name'], `got '${name}' a second time, expected names to differ`)
+      context.problem(
+        [...path, at, 'name'],
+        `got '${name}' a second time, expected names to differ`,
+      )
   })
 }
 

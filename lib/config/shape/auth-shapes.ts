@@ -292,16 +292,12 @@ function rulesOf() {
     )
 }
 
-export const AUTHORIZATION = z
-  .strictObject({ rules: rulesOf() })
-  .meta({
-    id: 'Authorization',
-    description: 'Authorization rules on token claims and the request.',
-  })
+export const AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
+  id: 'Authorization',
+  description: 'Authorization rules on token claims and the request.',
+})
 
-export const MCP_AUTHORIZATION = z
-  .strictObject({ rules: rulesOf() })
-  .meta({
-    id: 'McpAuthorization',
-    description: 'Authorization rules for MCP tools, prompts and resources.',
-  })
+export const MCP_AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
+  id: 'McpAuthorization',
+  description: 'Authorization rules for MCP tools, prompts and resources.',
+})
