@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Replaces a program in dist/bin: runs its bundle with the code that V8 compiled during the build. V8 rejects that code in
-// another version of Node or with other flags, and compiles the bundle again.
+// Replaces a program in dist/bin: runs its bundle with the code cache that V8 wrote during the build. With another
+// version of Node or other flags, V8 rejects the cache and compiles the bundle again.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -26,21 +26,21 @@ function metaOf(path: string): Meta {
   return { url: url.href, dirname: dirname(fileURLToPath(url)), resolve }
 }
 
-/** V8 does not check the bytes, and wrong ones would crash the process: the last 4 are a checksum of the others. */
-function compiledOf(code: string): Buffer | undefined {
+/** V8 does not check the cache, and wrong bytes would crash the process: its last 4 bytes are a checksum. */
+function readCodeCache(code: string): Buffer | undefined {
   const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
   try {
-    const kept = readFileSync(new URL(`${file.href}.${mark}.cache`))
-    const compiled = kept.subarray(0, -4)
-    return crc32(compiled) === kept.readUInt32LE(compiled.length) ? compiled : undefined
+    const bytes = readFileSync(new URL(`${file.href}.${mark}.cache`))
+    const cache = bytes.subarray(0, -4)
+    return crc32(cache) === bytes.readUInt32LE(cache.length) ? cache : undefined
   } catch {
     return undefined
   }
 }
 
-// The bundle is ASCII, which V8 stores in one byte a character.
+// The bundle is ASCII, which V8 stores with one byte per character.
 const code = readFileSync(file, 'latin1')
-const cachedData = compiledOf(code)
+const cachedData = readCodeCache(code)
 const script = new Script(code, {
   filename: file.href,
   ...(cachedData === undefined ? {} : { cachedData }),

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// gateway: parses arguments, finds out which process of a gateway this is, and starts it as that.
+// gateway: parses the command line and starts this process as a single process, a supervisor or a worker.
 
 import sade from 'sade'
 import { readStdin } from '../lib/config/config-files.ts'
@@ -21,7 +21,9 @@ import { runSupervisor } from '../lib/processes/multi-process.ts'
 import { runWorker } from '../lib/processes/worker.ts'
 import { readWorkerContext } from '../lib/processes/worker-context.ts'
 
-/** As they come from the command line: a flag without its value is `true`, a value that looks like one a number. */
+type Value = string | number | boolean
+
+/** Options as sade parses them: a flag without a value is `true`, a numeric value is a number. */
 interface Options {
   _: string[]
   file?: Value | Value[]
@@ -31,92 +33,122 @@ interface Options {
 }
 
 const INLINE_FILE = '<inline>'
-const LONG: Record<string, string> = { '-f': '--file', '-c': '--config', '-V': '--version' }
+const LONG_NAMES: Record<string, string> = { '-f': '--file', '-c': '--config', '-V': '--version' }
 
-type Value = string | number | boolean
+const HELP = `A streaming proxy for MCP servers, HTTP backends and LLM providers.
+
+Usage: gateway [options]
+
+Without -f and -c, the gateway serves a built-in configuration on http://127.0.0.1:3000.
+
+Options:
+  -f, --file <path>    Load a YAML file, all files of a folder, or - for standard input (repeatable)
+  -c, --config <text>  Load the configuration from this text
+      --validate-only  Check the configuration and exit
+      --print-schema   Print the JSON Schema of the configuration and exit
+  -v, --version        Print the version and exit
+  -h, --help           Print this help and exit
+
+Environment variables:
+  ADMIN_ADDR           Address of the admin interface and web UI (default localhost:15000)
+  STATS_ADDR           Address of the Prometheus metrics (default localhost:15020)
+  READINESS_ADDR       Address of the readiness probe (default localhost:15021)
+
+Signals:
+  SIGHUP               Reload the configuration
+  SIGUSR2              Restart without losing requests
+  SIGTERM, SIGINT      Finish running requests and stop; a second signal stops at once
+
+Examples:
+  gateway                                  Try the built-in configuration
+  gateway -f config.yaml                   Run with a file
+  gateway -f config.yaml -f policies/      Run with a file and a folder of policies
+  gateway -f config.yaml --validate-only   Check a file
+`
 
 applyProcessPatches()
 
-sade('gateway', true)
+const program = sade('gateway', true)
   .version(VERSION)
-  .describe('A streaming proxy in front of MCP servers, plain HTTP backends and LLM providers.')
-  .option(
-    '-f, --file',
-    'Configuration file (YAML), a folder of them, or - for standard input; repeatable',
-  )
-  .option('-c, --config', 'Configuration as text')
-  .option('--validate-only', 'Check the configuration and exit')
-  .option('--print-schema', 'Print the JSON Schema of the configuration and exit')
-  .example('')
-  .example('-f config.yaml')
-  .example('-f config.yaml -f policies/ --validate-only')
-  .action((options: Options) => void begin(options))
-  .parse(wordsOf(process.argv), { unknown: (flag) => `unknown option ${flag}` })
+  .option('-f, --file')
+  .option('-c, --config')
+  .option('--validate-only')
+  .option('--print-schema')
+  .action((options: Options) => void run(options))
+program.help = () => void process.stdout.write(HELP)
+program.parse(normalizeArguments(process.argv), {
+  unknown: (flag) => exitWithError(`unknown option ${flag}, see gateway --help`),
+})
 
-/** sade takes a value that starts with a dash for the next option, and knows -v only. */
-function wordsOf(words: readonly string[]): string[] {
-  const long = words.map((word) => LONG[word] ?? word)
-  return long.flatMap((word, at) => {
+/** sade reads a value that starts with a dash as the next option, and knows -v but not -V. */
+function normalizeArguments(args: readonly string[]): string[] {
+  const long = args.map((arg) => LONG_NAMES[arg] ?? arg)
+  return long.flatMap((arg, at) => {
     const next = long[at + 1] ?? ''
-    const isOption = word === '--file' || word === '--config'
-    if (isOption && (next === '-' || next.startsWith('---\n'))) return [`${word}=${next}`]
-    const isTaken = /^--(?:file|config)$/.test(long[at - 1] ?? '') && /^-(?:--\n|$)/.test(word)
-    return isTaken ? [] : [word]
+    const isOption = arg === '--file' || arg === '--config'
+    if (isOption && (next === '-' || next.startsWith('---\n'))) return [`${arg}=${next}`]
+    const isValue = /^--(?:file|config)$/.test(long[at - 1] ?? '') && /^-(?:--\n|$)/.test(arg)
+    return isValue ? [] : [arg]
   })
 }
 
-async function begin(options: Options): Promise<void> {
+async function run(options: Options): Promise<void> {
   try {
     if (options['print-schema'] === true) return printSchema()
-    const start = startOf(options)
-    const [seat, predecessor] = [readWorkerContext(), takeOverSockets()]
-    if (seat !== null) return await runWorker(start, seat)
+    const start = buildStartOptions(options)
+    const [workerContext, predecessor] = [readWorkerContext(), takeOverSockets()]
+    if (workerContext !== null) return await runWorker(start, workerContext)
     const loaded = loadStartConfig(start)
-    if (options['validate-only'] === true) return tellValid(loaded.config)
+    if (options['validate-only'] === true) return printValid(loaded.config)
     if (loaded.config.process.workers === 1)
       return await runSingleProcess(start, loaded, predecessor)
     await runSupervisor(start, loaded, predecessor)
   } catch (error) {
-    process.stderr.write(`Error: ${shownReason(error)}\n`)
-    // Some of the ports may be open already.
-    process.exit(1)
+    // The message quotes the configuration, which may contain credentials.
+    exitWithError(redactTarget(errorMessageOf(error)))
   }
 }
 
-function tellValid({ warnings, resources }: Config): void {
+/** Exits explicitly, because open ports would keep the process running. */
+function exitWithError(message: string): never {
+  process.stderr.write(`Error: ${message}\n`)
+  process.exit(1)
+}
+
+function printValid({ warnings, resources }: Config): void {
   for (const message of [...warnings, ...describeResourceProblems(resources)])
     process.stderr.write(`Warning: ${message}\n`)
   process.stdout.write('Configuration is valid!\n')
 }
 
 function printSchema(): void {
-  // Whoever reads only its beginning is no fault.
+  // A reader such as head may close the pipe early; that is not an error.
   process.stdout.on('error', () => process.exit(0))
   process.stdout.write(formatConfigSchema())
 }
 
-function startOf(options: Options): StartOptions {
-  let text: string | null = null
-  // A successor needs it, too.
-  const input = (): string => (text ??= readStdin())
+function buildStartOptions(options: Options): StartOptions {
+  let stdinText: string | null = null
+  // The text is kept, because a successor process gets it too.
+  const readInput = (): string => (stdinText ??= readStdin())
   return {
-    load: () => read(options, input),
-    mayChange: canReadAgain(options),
-    input: () => text,
+    load: () => loadFromOptions(options, readInput),
+    mayChange: canReload(options),
+    input: () => stdinText,
     env: process.env,
     exit: (code) => process.exit(code),
   }
 }
 
-/** Nothing on the command line is passed over: a file named without -f would start the quickstart instead. */
-function read(options: Options, input: ReadStdin): Config {
-  const { _: words, file, config, 'validate-only': only = true } = options
-  const [word] = only === true ? words : [only]
-  if (word !== undefined)
-    throw new Error(`unexpected argument ${word}: a configuration file is given by -f`)
+/** Refuses other arguments: a file without -f would otherwise start the quickstart. */
+function loadFromOptions(options: Options, readInput: ReadStdin): Config {
+  const { _: args, file, config, 'validate-only': validateOnly = true } = options
+  const [arg] = validateOnly === true ? args : [validateOnly]
+  if (arg !== undefined)
+    throw new Error(`unexpected argument ${arg}, use -f for a configuration file`)
   if (file !== undefined && config !== undefined) throw new Error('only one of --config or --file')
   if (file !== undefined)
-    return loadConfig(valuesOf(file, '-f needs the name of a file'), process.env, input)
+    return loadConfig(valuesOf(file, '-f needs the name of a file'), process.env, readInput)
   if (config === undefined)
     return parseConfig(QUICKSTART, { file: QUICKSTART_FILE, env: QUICKSTART_ENV })
   const [text = '', ...more] = valuesOf(config, '-c needs the text of a configuration')
@@ -124,20 +156,15 @@ function read(options: Options, input: ReadStdin): Config {
   return parseConfig(text, { file: INLINE_FILE })
 }
 
-function valuesOf(written: Value | Value[], missing: string): string[] {
-  return [written].flat().map((value) => {
+function valuesOf(option: Value | Value[], missing: string): string[] {
+  return [option].flat().map((value) => {
     if (value === true || value === '') throw new Error(missing)
     return String(value)
   })
 }
 
-/** Standard input is gone when it was read, and the quickstart is what it is. */
-function canReadAgain({ file, config }: Options): boolean {
+/** Standard input cannot be read again, and the quickstart never changes. */
+function canReload({ file, config }: Options): boolean {
   if (file === undefined) return config !== undefined
   return ![file].flat().includes('-')
-}
-
-/** It quotes what is written, which may be a credential. */
-function shownReason(error: unknown): string {
-  return redactTarget(errorMessageOf(error))
 }

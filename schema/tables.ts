@@ -1,29 +1,29 @@
-// Tables of fields for the docs, made from the schema: between markers, so that the prose around stays as it is.
+// Writes field tables into the docs from the schema, between markers, so that the prose around them is kept.
 
 import { DURATION_PATTERN } from '../lib/config/duration.ts'
 import type { JsonSchema } from '../lib/config/json-schema.ts'
 
 type Definitions = Readonly<Record<string, JsonSchema>>
 
-const MARKED = /(<!-- fields of (\S+) -->\n)[^]*?(<!-- end of fields -->)/g
+const TABLE_MARKERS = /(<!-- fields of (\S+) -->\n)[^]*?(<!-- end of fields -->)/g
 
-/** The text with every table between its markers made anew. */
+/** The text with every marked table regenerated. */
 export function withTables(text: string, definitions: Definitions): string {
-  return text.replace(MARKED, (_, open: string, place: string, close: string) => {
-    const schema = schemaAt(place, definitions)
+  return text.replace(TABLE_MARKERS, (_, open: string, path: string, close: string) => {
+    const schema = schemaAt(path, definitions)
     return `${open}| field | type | default | meaning |\n|---|---|---|---|\n${rowsOf(schema, '', definitions).join('')}${close}`
   })
 }
 
-/** `routes[]`, `gateways.*`, or the name of a definition first: `RoutePolicies`; of several forms one by its number: `JwtAuth.0`. */
-function schemaAt(place: string, definitions: Definitions): JsonSchema {
-  const [first = '', ...rest] = place.replaceAll('[]', '.[]').split('.')
+/** A path is `routes[]`, `gateways.*`, a definition such as `RoutePolicies`, or one of its forms: `JwtAuth.0`. */
+function schemaAt(path: string, definitions: Definitions): JsonSchema {
+  const [first = '', ...rest] = path.replaceAll('[]', '.[]').split('.')
   const isDefinition = definitions[first] !== undefined
   const parts = isDefinition ? rest : [first, ...rest]
   let schema = isDefinition ? definitions[first] : definitions['Config']
   for (const part of parts) {
     const next = part === '[]' ? schema?.items : stepInto(schema, part)
-    if (typeof next !== 'object') throw new Error(`no ${part} of ${place} in the schema`)
+    if (typeof next !== 'object') throw new Error(`no ${part} of ${path} in the schema`)
     schema = next
   }
   return schema!
@@ -34,7 +34,7 @@ function stepInto(schema: JsonSchema | undefined, part: string): JsonSchema | bo
   return /^\d+$/.test(part) ? schema?.anyOf?.[Number(part)] : schema?.properties?.[part]
 }
 
-/** One row for each field, those of objects inside with the path to them. */
+/** One row for each field; fields of nested objects have their path as name. */
 function rowsOf(
   { properties = {}, required = [] }: JsonSchema,
   path: string,
@@ -43,8 +43,11 @@ function rowsOf(
   return Object.entries(properties).flatMap(([name, field]) => {
     const full = path + name
     const { $ref = '', items } = field
-    const about = definitions[$ref.replace('#/$defs/', '')]?.['description']
-    const described = { ...(about !== undefined && { description: about }), ...field }
+    const definitionText = definitions[$ref.replace('#/$defs/', '')]?.['description']
+    const described = {
+      ...(definitionText !== undefined && { description: definitionText }),
+      ...field,
+    }
     const row = rowOf(full, described, required.includes(name))
     if (hasRows(field)) {
       const inside = rowsOf(field, `${full}.`, definitions)
@@ -55,16 +58,18 @@ function rowsOf(
   })
 }
 
-/** Whether its fields get rows of their own; a choice is told by its description. */
+/** Whether the fields of an object get rows; for a choice of forms the description is enough. */
 function hasRows(schema: JsonSchema): boolean {
   return schema.properties !== undefined && schema['maxProperties'] === undefined
 }
 
 function rowOf(name: string, field: JsonSchema, isRequired: boolean): string {
   const preset = field['default']
-  const shown = isEmpty(preset) ? '' : `\`${typeof preset === 'string' ? preset : json(preset)}\``
-  const about = typeof field['description'] === 'string' ? field['description'] : ''
-  return `| \`${name}\` | ${typeOf(field)} | ${isRequired ? 'required' : shown} | ${about} |\n`
+  const defaultText = isEmpty(preset)
+    ? ''
+    : `\`${typeof preset === 'string' ? preset : json(preset)}\``
+  const description = typeof field['description'] === 'string' ? field['description'] : ''
+  return `| \`${name}\` | ${typeOf(field)} | ${isRequired ? 'required' : defaultText} | ${description} |\n`
 }
 
 function isEmpty(preset: unknown): boolean {
@@ -79,7 +84,7 @@ function typeOf(field: JsonSchema): string {
   const { $ref, type, items, anyOf, additionalProperties: values } = field
   if ($ref !== undefined) return $ref.replace('#/$defs/', '')
   if (field['const'] !== undefined) return `\`${json(field['const'])}\``
-  if (Array.isArray(field['enum'])) return field['enum'].map((word) => `\`${word}\``).join(', ')
+  if (Array.isArray(field['enum'])) return field['enum'].map((value) => `\`${value}\``).join(', ')
   if (field['pattern'] === DURATION_PATTERN.source) return 'duration'
   if (field['format'] === 'cel') return 'CEL'
   if (anyOf !== undefined) return [...new Set(anyOf.map(typeOf))].join(' or ')

@@ -1,4 +1,4 @@
-// Writes what is made from the shapes: schema/config.json and the tables of docs/configuration.md.
+// Writes schema/config.json and the tables of docs/configuration.md from the shapes.
 //   npm run schema
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { buildSchemaDefinitions, formatConfigSchema } from '../lib/config/json-schema.ts'
 import { withTables } from './tables.ts'
 
-/** From dist/schema/. */
+/** A path in the repository; this file runs from dist/schema/. */
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 writeFileSync(root('schema/config.json'), formatConfigSchema())

@@ -1,4 +1,4 @@
-// What checked LLM providers, models and their policies mean.
+// Types of checked LLM providers and models, MCP backends, and policy resources.
 
 import type { Expression } from '../expressions/compile.ts'
 import type { HeaderModifierConfig } from '../expressions/computed-headers.ts'
@@ -11,7 +11,7 @@ import type {
 } from './config-types.ts'
 import type { AuthorizationConfig } from './policy-types.ts'
 
-/** The dialect a path speaks. */
+/** The API format of an LLM path. */
 export type LlmFormat =
   | 'completions'
   | 'messages'
@@ -26,7 +26,7 @@ export type LlmFormat =
   | 'geminiCountTokens'
   | 'rerank'
 
-/** `model` replaces the one of the request; null keeps it. */
+/** `model` replaces the model of the request; null keeps it. */
 export type AiProvider =
   | { readonly kind: 'openAI' | 'anthropic' | 'gemini' | 'mock'; readonly model: string | null }
   | { readonly kind: 'bedrock'; readonly region: string; readonly model: string | null }
@@ -43,44 +43,44 @@ export type AiProvider =
       readonly model: string | null
     }
 
-/** A provider and how it is reached; what is null is the provider's own. */
+/** A provider and its location; a null field means the default of the provider. */
 export interface AiEntry {
   readonly name: string
   readonly provider: AiProvider
   readonly endpoint: EndpointAddress | null
   readonly pathOverride: string | null
   readonly pathPrefix: string | null
-  /** Its own, in front of those of its backend and route. */
+  /** Credential of this provider; it overrides that of the backend and of the route. */
   readonly auth: BackendAuthConfig | null
   readonly tls: BackendTlsConfig | null
 }
 
-/** The next group is used when all of one fail. */
+/** Groups in failover order: the next group is used when all providers of one fail. */
 export interface AiConfig {
   readonly groups: readonly (readonly AiEntry[])[]
 }
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** Policy `ai`. */
+/** The policy `ai`. */
 export interface AiPolicyConfig {
   readonly modelAliases: Readonly<Record<string, string>>
   readonly routes: Readonly<Record<string, LlmFormat>>
   readonly defaults: JsonObject
   readonly overrides: JsonObject
-  /** `inject`: streams are asked to count, unseen by the client, where tokens are limited. */
+  /** `inject`: where tokens are limited, streams are requested with usage, which is hidden from the client. */
   readonly usage: 'inject' | 'passthrough'
 }
 
-/** `llm:` */
+/** The section `llm`. */
 export interface LlmConfig {
-  /** In the order they are tried: most literal characters first. */
+  /** In match order: the name with the most literal characters first. */
   readonly models: readonly LlmModel[]
   readonly virtualModels: readonly VirtualModel[]
 }
 
 export interface LlmModel {
-  /** May hold one `*`, at its begin or end. */
+  /** May contain one `*`, at the start or the end. */
   readonly name: string
   readonly visibility: 'public' | 'internal'
   readonly entry: AiEntry
@@ -105,16 +105,14 @@ export interface VirtualModel {
       }
 }
 
-// What checked MCP backends mean.
-
-/** MCP servers that appear as one. */
+/** MCP servers that are served as one MCP server. */
 export interface McpConfig {
-  /** At least one, with different names. */
+  /** At least one; names are unique. */
   readonly targets: readonly McpTarget[]
   readonly statefulMode: 'stateful' | 'stateless'
   readonly prefixMode: 'conditional' | 'always' | 'never'
   readonly failureMode: 'failOpen' | 'failClosed'
-  /** null: on for listeners bound to loopback. */
+  /** null: enabled on listeners that are bound to loopback. */
   readonly dnsRebindingProtection: boolean | null
 }
 
@@ -123,13 +121,13 @@ export type McpTarget = { readonly name: string } & (
       readonly kind: 'stdio'
       readonly cmd: string
       readonly args: readonly string[]
-      /** May hold credentials. */
+      /** Environment variables, which may contain credentials. */
       readonly env: Readonly<Record<string, Secret>>
       readonly clearEnv: boolean
     }
   | {
       readonly kind: 'mcp' | 'sse'
-      /** Without brackets. */
+      /** An IPv6 address has no brackets. */
       readonly host: string
       readonly port: number
       readonly path: string
@@ -141,9 +139,7 @@ export type McpTarget = { readonly name: string } & (
     }
 )
 
-// Policy resources, as they are shown.
-
-/** What a resource is attached to. */
+/** The target that a policy resource is attached to. */
 export interface AncestorRef {
   readonly group: string
   readonly kind: 'HTTPRoute' | 'Gateway'
@@ -159,14 +155,14 @@ export interface PolicyCondition {
 }
 
 export interface PolicyAncestor {
-  /** null when the resource names no target that can be read. */
+  /** null when the resource is invalid and its targets are unknown. */
   readonly ancestorRef: AncestorRef | null
   readonly conditions: readonly PolicyCondition[]
 }
 
-/** spec.md §2.6 */
+/** A GatewayPolicy with its status, as shown in the config dump (spec.md §2.6). */
 export interface PolicyResource {
-  /** As it was written; null where it cannot be read. */
+  /** null if it is not text. */
   readonly apiVersion: string | null
   readonly kind: 'GatewayPolicy'
   readonly metadata: { readonly name: string | null; readonly namespace: string }

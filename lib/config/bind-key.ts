@@ -1,4 +1,4 @@
-// What an open port is called, in statistics, dumps and places of the configuration.
+// The key of a port in statistics, dumps and source positions.
 
 export function bindKeyOf(port: number): string {
   return `bind/${port}`

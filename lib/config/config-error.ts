@@ -1,10 +1,10 @@
-// Why a configuration was refused: every problem found, each with the place to repair it.
+// Configuration problems: each has a source position, a path and a message; all of them are reported at once.
 
 export type ConfigPath = readonly (string | number)[]
 
 export interface ConfigProblem {
   readonly file: string
-  /** From 1; 0 when the problem has no place, as with a file that cannot be read. */
+  /** Starts at 1; 0 when there is no position, as for a file that cannot be read. */
   readonly line: number
   readonly column: number
   /** `routes[0].matches[1].path`, or '' for the file as a whole. */
@@ -12,7 +12,7 @@ export interface ConfigProblem {
   readonly message: string
 }
 
-/** Of an attempt to put another configuration in force. */
+/** The time and the problems of a refused reload. */
 export interface ConfigRefusal {
   readonly at: Date
   readonly problems: readonly string[]
@@ -28,12 +28,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** `file:line:column: path: message`; a message that names its path itself is not told it again. */
+/** `file:line:column: path: message`; the path is omitted if the message starts with it. */
 export function formatProblem({ file, line, column, path, message }: ConfigProblem): string {
-  const place = line === 0 ? file : `${file}:${line}:${column}`
-  const named =
+  const position = line === 0 ? file : `${file}:${line}:${column}`
+  const namesPath =
     path === '' || message.startsWith(`${path} `) || message.startsWith(`invalid ${path}: `)
-  return named ? `${place}: ${message}` : `${place}: ${path}: ${message}`
+  return namesPath ? `${position}: ${message}` : `${position}: ${path}: ${message}`
 }
 
 export function formatConfigPath(path: ConfigPath): string {
@@ -46,8 +46,7 @@ export function formatConfigPath(path: ConfigPath): string {
   return text
 }
 
-// Everything found wrong so far, to be told at once.
-
+/** Collects problems so that one error can report all of them. */
 export class ConfigProblems {
   readonly #found: ConfigProblem[] = []
 
@@ -55,7 +54,7 @@ export class ConfigProblems {
     this.#found.push(problem)
   }
 
-  /** In the order of the text, file by file. */
+  /** File by file, in the order of the text. */
   sorted(): readonly ConfigProblem[] {
     const files = [...new Set(this.#found.map(({ file }) => file))]
     return this.#found.toSorted(
@@ -64,7 +63,7 @@ export class ConfigProblems {
     )
   }
 
-  /** Throws what was found, if anything was. */
+  /** Throws a ConfigError if there are problems. */
   throwIfAny(): void {
     if (this.#found.length > 0) throw new ConfigError(this.sorted())
   }

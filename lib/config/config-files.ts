@@ -1,27 +1,27 @@
-// The texts a configuration is made of: files, every YAML file of a folder, standard input.
+// Reads the texts of a configuration: files, all YAML files of a folder, standard input.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ConfigProblems } from './config-error.ts'
 
 export interface ConfigText {
-  /** What messages call it; files it names are found from its folder. */
+  /** File name in messages; relative paths in the text start from its folder. */
   readonly file: string
   readonly text: string
 }
 
 export interface ConfigInputs {
   readonly texts: readonly ConfigText[]
-  /** Absolute paths of what was read. */
+  /** Absolute paths of the files that were read. */
   readonly files: readonly string[]
-  /** Absolute paths of the folders that were looked into. */
+  /** Absolute paths of the folders that were listed. */
   readonly folders: readonly string[]
 }
 
 const STDIN = '-'
 const STDIN_FILE = '<stdin>'
 
-/** Standard input can be read once. */
+/** Returns the text of standard input, which can be read only once. */
 export type ReadStdin = () => string
 
 export const readStdin: ReadStdin = () => readFileSync(0, 'utf8')
@@ -29,7 +29,7 @@ export const readStdin: ReadStdin = () => readFileSync(0, 'utf8')
 export function readConfigInputs(
   names: readonly string[],
   problems: ConfigProblems,
-  input: ReadStdin = readStdin,
+  readInput: ReadStdin = readStdin,
 ): ConfigInputs {
   const texts: ConfigText[] = []
   const files: string[] = []
@@ -38,10 +38,10 @@ export function readConfigInputs(
     problems.add({ file, line: 0, column: 0, path: '', message })
   for (const name of new Set(names)) {
     try {
-      if (name === STDIN) texts.push({ file: STDIN_FILE, text: input() })
+      if (name === STDIN) texts.push({ file: STDIN_FILE, text: readInput() })
       else if (statSync(name).isDirectory()) {
         const found = listConfigFiles(name)
-        if (found.length === 0) fail(name, 'got a folder without YAML files, expected some')
+        if (found.length === 0) fail(name, 'got a folder without YAML files, expected at least one')
         folders.push(resolve(name))
         for (const file of found) texts.push({ file, text: readFileSync(file, 'utf8') })
       } else texts.push({ file: name, text: readFileSync(name, 'utf8') })
@@ -53,7 +53,7 @@ export function readConfigInputs(
   return { texts, files, folders }
 }
 
-/** In alphabetical order; what a mounted volume keeps behind a dot is left alone. */
+/** In alphabetical order; dot files are skipped, as mounted Kubernetes volumes keep their data in them. */
 function listConfigFiles(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^[^.].*\.(?:ya?ml|json)$/.test(name))
@@ -62,14 +62,13 @@ function listConfigFiles(folder: string): string[] {
     .filter((file) => statSync(file).isFile())
 }
 
-// Why a file could not be read, in words.
-
 const REASONS: Record<string, string> = {
   ENOENT: 'no such file',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
 }
 
+/** Plain words for the error of a file operation. */
 export function describeFileError(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return REASONS[code ?? ''] ?? message

@@ -1,4 +1,4 @@
-// What a checked configuration file means: plain, frozen data that `gateway.ts` compiles into live objects.
+// Types of a checked configuration: plain, frozen data that lib/config/live compiles into live objects.
 
 import type { BackendLimits, LlmLimits, McpLimits, WireLimits } from '../core/bounds.ts'
 import type { Expression } from '../expressions/compile.ts'
@@ -27,11 +27,11 @@ import type {
 } from '../expressions/computed-headers.ts'
 
 export interface Config {
-  /** The file it came from, as the user named it. */
+  /** The main configuration file, as the user named it. */
   readonly file: string
-  /** Absolute paths of every other file that was read for it: further `-f` files, certificates, keys. */
+  /** Absolute paths of all other files that were read: further `-f` files, certificates, keys. */
   readonly files: readonly string[]
-  /** Absolute paths of the folders given by `-f`: a file that appears there belongs to it. */
+  /** Absolute paths of the folders given by `-f`; files added there later are read on a reload. */
   readonly folders: readonly string[]
   readonly process: ProcessConfig
   /** `config.backend` */
@@ -42,52 +42,52 @@ export interface Config {
   readonly llm: LlmLimits
   /** `frontendPolicies` */
   readonly wire: WireLimits
-  /** Also those of the sections `mcp` and `llm` that have a port of their own. */
+  /** Includes the gateways of the sections `mcp` and `llm` that have their own port. */
   readonly gateways: readonly GatewayConfig[]
   readonly ui: UiConfig | null
   /**
-   * Where parts were written, as `file:line:column`: by `bind/<port>` for gateways, by their key for listeners, routes
-   * and backends, by its name for `ui`.
+   * Source position (`file:line:column`) of each part. The key is `bind/<port>` for a gateway, the key of a listener,
+   * route or backend, or `ui`.
    */
   readonly places: ReadonlyMap<string, string>
-  /** What is allowed but can hardly be meant, each with its place. */
+  /** Valid settings that are probably mistakes; each text names its position. */
   readonly warnings: readonly string[]
-  /** Policy resources as they were written, each with its status. */
+  /** Policy resources as written, each with its status. */
   readonly resources: readonly PolicyResource[]
 }
 
 /** `ui` */
 export interface UiConfig {
-  /** Keys of the listeners that serve it. */
+  /** Keys of the listeners that serve the web UI. */
   readonly listeners: readonly string[]
   readonly policies: UiPolicies
 }
 
-/** `config`: read at start only. */
+/** The section `config`; it is read at start only. */
 export interface ProcessConfig {
-  /** Processes that share the ports; with more than one, another one looks after them. */
+  /** Number of processes that share the ports; with more than one, a supervisor process runs them. */
   readonly workers: number
   readonly admin: AdminAddress
   readonly stats: AdminAddress
   readonly readiness: AdminAddress
   readonly logging: LoggingConfig
-  /** In lower case. */
+  /** Header names in lower case. */
   readonly sensitiveHeaders: readonly string[]
-  /** How long running requests may finish after SIGTERM, in milliseconds. */
+  /** Milliseconds that running requests get to finish after SIGTERM. */
   readonly terminationDeadline: number
-  /** Of a body, in a trace. */
+  /** Maximum bytes of each body in a trace. */
   readonly maxTracedBytes: number
-  /** Who waits to see a request, at a time. */
+  /** Maximum number of concurrent trace watchers. */
   readonly maxWatchers: number
-  /** Event streams of the web page, at a time. */
+  /** Maximum number of concurrent event streams of the web UI. */
   readonly maxReaders: number
-  /** Values of one limit's key that have a bucket of their own. */
+  /** Maximum number of buckets of one keyed rate limit. */
   readonly maxKeys: number
-  /** Held for requests, before new ones are refused. */
+  /** Maximum bytes held for all requests together; above it new requests are refused. */
   readonly maxBytesInFlight: number
 }
 
-/** `localhost` stands for both loopback addresses. */
+/** `localhost` means both loopback addresses. */
 export type AdminAddress =
   | { readonly kind: 'off' }
   | { readonly kind: 'localhost'; readonly port: number }
@@ -95,19 +95,19 @@ export type AdminAddress =
   | { readonly kind: 'unix'; readonly path: string }
 
 interface LoggingConfig {
-  /** One filter, such as `info` or `info,accept=debug`. */
+  /** Log filter, such as `info` or `info,accept=debug`. */
   readonly level: string
   readonly format: 'text' | 'json'
 }
 
-/** One port and who answers on it. */
+/** One port and its listeners. */
 export interface GatewayConfig {
   readonly name: string
   readonly port: number
   readonly address: string
-  /** All speak one protocol; they differ by hostname. */
+  /** All listeners of a port use one protocol and differ by hostname. */
   readonly listeners: readonly ListenerConfig[]
-  /** Over all its routes together, from policy resources. */
+  /** Limits of policy resources that apply to all routes of the gateway together. */
   readonly limits: readonly LimitConfig[]
 }
 
@@ -115,11 +115,11 @@ export interface ListenerConfig {
   /** `gateway/<gateway>` or `gateway/<gateway>/<listener>` */
   readonly key: string
   readonly name: string
-  /** Exact or `*.suffix`, in lower case; '' for any. */
+  /** Exact name or `*.suffix`, in lower case; '' matches any host. */
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS'
   readonly tls: ListenerTls | null
-  /** Decided before a route is chosen. */
+  /** Policies that run before a route is selected. */
   readonly policies: GatewayPolicies
   readonly routes: readonly RouteConfig[]
 }
@@ -134,32 +134,32 @@ export interface ListenerTls {
   readonly maxVersion: TlsVersion
 }
 
-/** A route as it hangs on one listener; on a second listener it is a second one with another key. */
+/** A route on one listener; the same route on a second listener is a second RouteConfig with another key. */
 export interface RouteConfig {
   /** `<listener key>/default/<name>` */
   readonly key: string
   readonly name: string
-  /** Exact or `*.suffix`, in lower case; none means any. */
+  /** Exact names or `*.suffix`, in lower case; an empty list matches any host. */
   readonly hostnames: readonly string[]
-  /** At least one; any of them is enough. */
+  /** At least one; the route matches if any of them matches. */
   readonly matches: readonly RouteMatch[]
   readonly policies: RoutePolicies
-  /** Inline ones, then those of policy resources. */
+  /** Inline limits, then limits of policy resources. */
   readonly limits: readonly LimitConfig[]
   readonly backends: readonly BackendConfig[]
 }
 
-/** All parts must hold. */
+/** Every part must match. */
 export interface RouteMatch {
   readonly path: PathMatch
-  /** '' for any. */
+  /** '' matches any method. */
   readonly method: string
-  /** Names in lower case, or pseudo: `:authority`, `:method`, `:path`, `:scheme`. */
+  /** Names in lower case, or pseudo-headers: `:authority`, `:method`, `:path`, `:scheme`. */
   readonly headers: readonly NamedMatch[]
   readonly query: readonly NamedMatch[]
 }
 
-/** A regex holds for the whole value only; `value` is the text the user wrote. */
+/** A regex must match the whole value; `value` is its source text. */
 export type PathMatch =
   | { readonly kind: 'exact'; readonly value: string }
   | { readonly kind: 'prefix'; readonly value: string }
@@ -189,12 +189,12 @@ export type BackendConfig = BackendBase &
     | { readonly kind: 'llm'; readonly llm: LlmConfig }
   )
 
-/** `host` of an IPv6 address is without brackets. */
+/** An IPv6 `host` has no brackets. */
 export type EndpointAddress =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string }
 
-/** What is not set is null, here and below. */
+/** A policy that is not configured is null; this holds for all policy types below. */
 export interface GatewayPolicies {
   readonly cors: CorsConfig | null
   readonly jwtAuth: JwtAuthConfig | null
@@ -216,7 +216,7 @@ export interface RoutePolicies extends GatewayPolicies {
   readonly backendAuth: BackendAuthConfig | null
   readonly mcpAuthentication: McpAuthenticationConfig | null
   readonly mcpAuthorization: AuthorizationConfig | null
-  /** `remoteRateLimit`, or `rateLimit.global`. */
+  /** Set by `remoteRateLimit` or `rateLimit.global`. */
   readonly remoteRateLimit: RemoteLimitConfig | null
   readonly ai: AiPolicyConfig | null
   readonly csrf: CsrfConfig | null
@@ -248,7 +248,7 @@ export interface TransformationsConfig {
   readonly response: TransformationConfig | null
 }
 
-/** `passthrough`: the client's own credential. */
+/** `passthrough` forwards the credential of the client. */
 export type BackendAuthConfig =
   | { readonly kind: 'passthrough' }
   | {
@@ -264,13 +264,13 @@ export type AuthorityRewrite =
   | { readonly kind: 'host'; readonly host: string }
   | { readonly kind: 'port'; readonly port: number }
 
-/** `prefix` replaces the pathPrefix that matched; it has no slash at its end. */
+/** `prefix` replaces the matched pathPrefix; its value has no trailing slash. */
 export type PathRewrite =
   | { readonly kind: 'full'; readonly value: string }
   | { readonly kind: 'prefix'; readonly value: string }
 
 export interface UrlRewriteConfig {
-  /** `auto`: the backend's own name; `none`: what the client sent; null: the gateway's default rule. */
+  /** `auto`: the host of the backend; `none`: the Host of the client; null: the default rule of the gateway. */
   readonly authority: AuthorityRewrite | 'auto' | 'none' | null
   readonly path: PathRewrite | null
 }
@@ -288,41 +288,41 @@ export interface DirectResponseConfig {
   readonly headers: readonly HeaderField[]
 }
 
-/** A lone `*` in a list stands for everything. */
+/** A list with the single entry `*` allows every value. */
 export interface CorsConfig {
   readonly allowCredentials: boolean
   readonly allowHeaders: readonly string[]
   readonly allowMethods: readonly string[]
   readonly allowOrigins: readonly string[]
   readonly exposeHeaders: readonly string[]
-  /** Milliseconds, or null to say nothing. */
+  /** Milliseconds; null sends no `access-control-max-age`. */
   readonly maxAge: number | null
 }
 
-/** Milliseconds, or null for none. */
+/** Milliseconds; null for no timeout. */
 interface TimeoutConfig {
   readonly requestTimeout: number | null
   readonly backendRequestTimeout: number | null
 }
 
 export interface RetryConfig {
-  /** Tries after the first one. */
+  /** Number of retries after the first attempt. */
   readonly attempts: number
-  /** Milliseconds between two tries. */
+  /** Milliseconds between two attempts. */
   readonly backoff: number
-  /** Statuses worth another try, beside failures to get any answer. */
+  /** Response statuses that are retried, in addition to connection failures. */
   readonly codes: readonly number[]
 }
 
 export interface BackendTlsConfig {
-  /** PEM of the client certificate, with its key; both or neither. */
+  /** PEM of the client certificate; set together with its key. */
   readonly cert: string | null
   readonly key: Secret | null
-  /** PEM of the authorities to trust instead of the system's. */
+  /** PEM of the certificate authorities that replace those of the system. */
   readonly root: string | null
-  /** Name to ask for and to verify instead of the backend's host. */
+  /** Name for SNI and certificate verification instead of the host of the backend. */
   readonly hostname: string | null
-  /** Verify nothing. */
+  /** Skips certificate verification. */
   readonly insecure: boolean
   readonly alpn: readonly string[]
 }

@@ -1,12 +1,12 @@
-// Durations as users write them: `500ms`, `10s`, `1m`, `1h30m`.
+// Parses and formats durations of the configuration: `500ms`, `10s`, `1m`, `1h30m`.
 
 export const DURATION_PATTERN =
   /^(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/
 
-/** Beyond this a Node timer overflows and fires at once. */
+/** A longer Node timer overflows and fires immediately. */
 export const MAX_DURATION_MS = 24 * 86_400_000
 
-/** Milliseconds, or undefined for text that is no duration. */
+/** Milliseconds; undefined if the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const parts = DURATION_PATTERN.exec(text)
   if (parts === null) return undefined
@@ -20,7 +20,7 @@ const UNITS = [
   ['s', 1000],
 ] as const
 
-/** The same duration as users write it, in the largest unit that fits. */
+/** The duration in config syntax, in the largest unit that divides it. */
 export function formatDuration(milliseconds: number): string {
   const unit = UNITS.find(([, length]) => milliseconds % length === 0)
   if (milliseconds === 0 || unit === undefined) return `${milliseconds}ms`

@@ -1,4 +1,4 @@
-// The shapes told as JSON Schema, for editors (`# yaml-language-server: $schema=`) and other tools.
+// Converts the shapes to JSON Schema, for editors (`# yaml-language-server: $schema=`) and other tools.
 
 import { z } from 'zod'
 import { CONFIG_DOCUMENT, POLICY_RESOURCE } from './shape/document-shapes.ts'
@@ -15,19 +15,19 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
 }
 
-/** Both kinds of document, each under its own name. */
+/** The definitions of both document kinds and of all shapes with an id. */
 export function buildSchemaDefinitions(): Record<string, JsonSchema> {
-  const found: Record<string, JsonSchema> = {}
+  const definitions: Record<string, JsonSchema> = {}
   for (const [name, shape] of Object.entries({
     Config: CONFIG_DOCUMENT,
     GatewayPolicy: POLICY_RESOURCE,
   })) {
     const { $schema: _uri, id: _id, $defs = {}, ...root } = toJsonSchema(shape)
-    // A shape with an id is among the definitions already.
-    Object.assign(found, $defs, root.$ref === undefined ? { [name]: root } : {})
+    // A shape with an id is already in $defs.
+    Object.assign(definitions, $defs, root.$ref === undefined ? { [name]: root } : {})
   }
   return Object.fromEntries(
-    Object.entries(found)
+    Object.entries(definitions)
       .map(([name, one]): [string, JsonSchema] => [name, tidySchema(one)])
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),
   )
@@ -37,7 +37,7 @@ function toJsonSchema(shape: z.ZodType): JsonSchema {
   return z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }) as JsonSchema
 }
 
-/** What `gateway --print-schema` prints; a document with a kind is a policy resource. */
+/** The schema that `gateway --print-schema` prints; a document with a kind is a policy resource. */
 export function buildConfigSchema(): JsonSchema {
   const defs = Object.entries(buildSchemaDefinitions()).map(([name, one]) => [
     name,
@@ -70,8 +70,8 @@ const VARIABLE: JsonSchema = {
 }
 
 /**
- * Names that are known only to be refused are no use to editors; ids are names of definitions. A `preset` is a default
- * that is filled in behind the shape: zod leaves out a `default` in front of a transform.
+ * Removes ids and fields that are always refused. `preset` becomes `default`: it is a default that is set after the
+ * shape is parsed, because zod omits a `default` before a transform.
  */
 function tidySchema(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, ({ id: _id, preset, ...rest }) => {
@@ -84,7 +84,7 @@ function tidySchema(schema: JsonSchema): JsonSchema {
 
 const DECORATION = ['description', 'default', 'title']
 
-/** Where not just any text will do, a variable may stand all the same. */
+/** Lets every scalar that does not accept any text also be a variable reference. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, (one) => {
     const isOpen =
@@ -101,7 +101,7 @@ function allowVariables(schema: JsonSchema): JsonSchema {
   })
 }
 
-/** Every schema inside, then the schema itself; names of properties stay as they are. */
+/** Applies `change` to every nested schema, then to the schema itself. */
 function mapSchema(schema: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema {
   const inside = (one: JsonSchema): JsonSchema => mapSchema(one, change)
   const { properties, items, additionalProperties, anyOf } = schema

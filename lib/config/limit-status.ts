@@ -1,34 +1,33 @@
-// How much of a limit is left just now, for whoever wants to look.
+// The state of a rate limit that the admin API and the web UI show, and its decision counters.
 
 import type { Allowance } from '../core/types.ts'
 import type { LimitConfig } from './policy-types.ts'
 
 export interface LimitStatus {
-  /** Unlike that of any other, and the same as long as the limit is the same. */
+  /** Unique; stays the same as long as the limit does not change. */
   readonly id: string
-  /** Where it is written. */
+  /** Config path of the limit. */
   readonly name: string
-  /** The route or gateway whose traffic it counts. */
+  /** Key of the route or gateway whose traffic is counted. */
   readonly owner: string
   readonly counts: LimitConfig['counts']
-  /** Added at the end of each interval. */
+  /** Requests or tokens added at the end of each interval. */
   readonly amount: number
-  /** What a full bucket holds. */
+  /** Capacity of the bucket. */
   readonly limit: number
   /** Milliseconds. */
   readonly interval: number
-  /** What tells buckets apart; null for one bucket. */
+  /** null for one shared bucket. */
   readonly key: LimitConfig['key']
-  /** How many of its values have a bucket now. */
+  /** Number of key values that have a bucket now. */
   readonly keys: number
   readonly shared: Allowance
-  /** Those with the least left. */
+  /** The key values with the lowest remaining amount. */
   readonly tightest: readonly { readonly key: string; readonly remaining: number }[]
   readonly decisions: Readonly<DecisionCounts>
 }
 
-// How often a limit said yes and no; `failed`: it could not be asked.
-
+/** Decisions of a limit; `failed` counts calls of a rate limit service that did not answer. */
 export interface DecisionCounts {
   allow: number
   deny: number
@@ -39,9 +38,7 @@ export function createDecisionCounts(): DecisionCounts {
   return { allow: 0, deny: 0, failed: 0 }
 }
 
-// A count of tokens that can be reckoned with: a provider may say anything, and a bucket that is no number would stay shut
-// for ever.
-
+/** Makes a token count safe for arithmetic: a provider may report any value, and NaN would block a bucket forever. */
 export function sanitizeTokenCount(tokens: number): number {
   return tokens > 0 ? Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER) : 0
 }

@@ -1,4 +1,4 @@
-// Configuration text → Config, in three steps: YAML with variables, shape, and what the parts mean together.
+// Loads a configuration in three steps: parse YAML with variables, check the shape, check the parts against each other.
 
 import { resolve } from 'node:path'
 import { nearest } from '../text/nearest-name.ts'
@@ -28,35 +28,35 @@ import { CONFIG_DOCUMENT, splitConfigParts } from './shape/document-shapes.ts'
 import { parseSources } from './yaml-source.ts'
 import type { ConfigSource, EnvironmentVariables } from './yaml-source.ts'
 
-/** Files, folders of files, or `-` for standard input. Throws a ConfigError that tells everything found wrong. */
+/** Loads files, folders of files, or `-` for standard input. Throws a ConfigError with all problems. */
 export function loadConfig(
   inputs: readonly string[],
   env: EnvironmentVariables = process.env,
-  input?: ReadStdin,
+  readInput?: ReadStdin,
 ): Config {
   const problems = new ConfigProblems()
-  const read = readConfigInputs(inputs, problems, input)
+  const read = readConfigInputs(inputs, problems, readInput)
   problems.throwIfAny()
   return buildConfig(read, new Map(), { env })
 }
 
-/** What a configuration was read from: a process that is given it comes to the same one. It has secrets. */
+/** The source texts of a configuration, which contain secrets; another process can build the same configuration from them. */
 export interface ConfigTexts {
   readonly inputs: ConfigInputs
-  /** Texts of the files it names, by absolute path. */
+  /** Texts of the files that the configuration refers to, by absolute path. */
   readonly namedFiles: readonly (readonly [string, string])[]
 }
 
-/** Beside the configuration, so that nothing that shows one shows it. */
-const WRITTEN = new WeakMap<Config, ConfigTexts>()
+/** Stored outside Config, so that no dump of a Config shows the texts. */
+const TEXTS_BY_CONFIG = new WeakMap<Config, ConfigTexts>()
 
 export function configTextsOf(config: Config): ConfigTexts {
-  const written = WRITTEN.get(config)
-  if (written === undefined) throw new Error('this configuration was not read')
-  return written
+  const texts = TEXTS_BY_CONFIG.get(config)
+  if (texts === undefined) throw new Error('this configuration was not loaded from texts')
+  return texts
 }
 
-/** Whatever has become of the files. */
+/** Builds a configuration from texts that were read before, without reading files again. */
 export function loadFromTexts(
   { inputs, namedFiles }: ConfigTexts,
   env: EnvironmentVariables = process.env,
@@ -65,54 +65,53 @@ export function loadFromTexts(
 }
 
 export interface ConfigParseOptions {
-  /** What messages call it; files it names are found from its folder. */
+  /** File name in messages; relative paths in the text start from its folder. */
   readonly file: string
   readonly env?: EnvironmentVariables
-  /** `off` lets pass what is checked but not enforced, for specs of the checks. */
-  readonly gate?: UnenforcedCheck
+  /** `allowed` accepts policies that are checked but not enforced, for specs of the checks. */
+  readonly unenforced?: UnenforcedPolicies
 }
 
-type UnenforcedCheck = 'on' | 'off'
+type UnenforcedPolicies = 'refused' | 'allowed'
 
 export function parseConfig(text: string, options: ConfigParseOptions): Config {
-  const { file, env = process.env, gate } = options
+  const { file, env = process.env, unenforced } = options
   const inputs = { texts: [{ file, text }], files: [], folders: [] }
-  return buildConfig(inputs, new Map(), { env, gate })
+  return buildConfig(inputs, new Map(), { env, unenforced })
 }
 
-interface ConfigReadOptions {
+interface ConfigBuildOptions {
   readonly env: EnvironmentVariables
-  readonly gate?: UnenforcedCheck | undefined
+  readonly unenforced?: UnenforcedPolicies | undefined
 }
 
-/** `named` has files that were read before, and gets those that are read now. */
+/** `namedFiles` contains texts that were read before; files that are read now are added. */
 function buildConfig(
   inputs: ConfigInputs,
-  named: Map<string, string>,
-  { env, gate }: ConfigReadOptions,
+  namedFiles: Map<string, string>,
+  { env, unenforced = 'refused' }: ConfigBuildOptions,
 ): Config {
   const { texts, files, folders } = inputs
   const problems = new ConfigProblems()
   const sources = texts.flatMap(({ text, file }) => readSources(text, file, env, problems))
   problems.throwIfAny()
   const { main, resources } = selectDocuments(sources, texts[0]?.file ?? '', problems)
-  const context = main === undefined ? undefined : new CheckContext(main, problems, named)
-  const found =
-    context === undefined ? undefined : checkMainDocument(context, problems, gate ?? 'on')
+  const context = main === undefined ? undefined : new CheckContext(main, problems, namedFiles)
+  const draft = context === undefined ? undefined : checkMainDocument(context, problems, unenforced)
   problems.throwIfAny()
-  const { gateways } = found!
-  const others = files.filter((file) => file !== resolve(found!.file))
+  const { file: mainFile, files: referredFiles, gateways } = draft!
+  const otherFiles = files.filter((file) => file !== resolve(mainFile))
   const config = freezeDeep({
-    ...found!,
-    files: [...others, ...found!.files],
+    ...draft!,
+    files: [...otherFiles, ...referredFiles],
     folders,
     resources: attachResources(resources, gateways),
   })
-  WRITTEN.set(config, { inputs, namedFiles: [...named] })
+  TEXTS_BY_CONFIG.set(config, { inputs, namedFiles: [...namedFiles] })
   return config
 }
 
-/** None of a file that has problems. */
+/** Returns no documents for a file with problems. */
 function readSources(
   text: string,
   file: string,
@@ -135,26 +134,26 @@ interface ConfigDraft extends Omit<Config, 'resources'> {
 function checkMainDocument(
   context: CheckContext,
   problems: ConfigProblems,
-  gate: UnenforcedCheck,
+  unenforced: UnenforcedPolicies,
 ): ConfigDraft {
   const { source } = context
-  const whole = CONFIG_DOCUMENT.safeParse(source.data, { error: describeIssue })
-  if (!whole.success) reportIssues(context, whole.error.issues)
+  const document = CONFIG_DOCUMENT.safeParse(source.data, { error: describeIssue })
+  if (!document.success) reportIssues(context, document.error.issues)
   const parts = splitConfigParts(source.data)
-  const written = checkGateways(context, parts.gateways)
-  const to = { gateways: written, names: [...parts.gateways.keys()] }
-  checkRoutes(context, parts.routes, to, checkNamedBackends(context, parts))
-  const own = checkSections(context, parts, to)
+  const namedGateways = checkGateways(context, parts.gateways)
+  const targets = { gateways: namedGateways, names: [...parts.gateways.keys()] }
+  checkRoutes(context, parts.routes, targets, checkNamedBackends(context, parts))
+  const sectionGateways = checkSections(context, parts, targets)
   checkPorts(context, [
-    ...written.map(({ name, port }) => ({ port, path: ['gateways', name] })),
-    ...own.map(({ name, port }) => ({ port, path: [name] })),
+    ...namedGateways.map(({ name, port }) => ({ port, path: ['gateways', name] })),
+    ...sectionGateways.map(({ name, port }) => ({ port, path: [name] })),
   ])
-  const gateways = [...written, ...own]
-  if (whole.success && gateways.length === 0)
+  const gateways = [...namedGateways, ...sectionGateways]
+  if (document.success && gateways.length === 0)
     context.problem([], 'got no gateways, expected at least one: nothing would listen')
-  const ui = checkUi(context, parts.ui, to)
+  const ui = checkUi(context, parts.ui, targets)
   problems.throwIfAny()
-  if (gate === 'on') refuseUnenforced(source.data, context)
+  if (unenforced === 'refused') refuseUnenforced(source.data, context)
   return {
     file: source.file,
     files: [...context.files],
@@ -171,7 +170,7 @@ function checkMainDocument(
   }
 }
 
-/** All the way down through plain data; what has a class of its own looks after itself. */
+/** Freezes plain objects and arrays recursively; instances of classes are left as they are. */
 function freezeDeep<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value
@@ -180,17 +179,15 @@ function freezeDeep<T>(value: T): T {
   return value
 }
 
-// Which document of the texts is the configuration, and which are policy resources beside it.
+const RESOURCE_KIND = 'GatewayPolicy'
 
-const KIND = 'GatewayPolicy'
-
-export interface ConfigDocuments {
-  /** Undefined when there is none, which is a problem. */
+interface ConfigDocuments {
+  /** Undefined when no document is a configuration, which is reported as a problem. */
   readonly main: ConfigSource | undefined
   readonly resources: readonly ConfigSource[]
 }
 
-/** `file` is told about when no document is found at all. */
+/** Separates the configuration from policy resources; `file` is reported when there is no configuration. */
 function selectDocuments(
   sources: readonly ConfigSource[],
   file: string,
@@ -201,12 +198,12 @@ function selectDocuments(
   for (const source of sources) {
     if (isResource(source.data)) {
       const { kind } = source.data
-      if (kind === KIND) resources.push(source)
+      if (kind === RESOURCE_KIND) resources.push(source)
       else problems.add(source.problemAt(['kind'], describeWrongKind(kind)))
     } else if (main === undefined) main = source
     else {
       const { file: other, line, column } = main.problemAt([], '')
-      const message = `got a second configuration beside ${other}:${line}:${column}, expected one, and documents of kind ${KIND}`
+      const message = `got a second configuration after ${other}:${line}:${column}, expected one, and documents of kind ${RESOURCE_KIND}`
       problems.add(source.problemAt([], message))
     }
   }
@@ -217,44 +214,42 @@ function selectDocuments(
   return { main, resources }
 }
 
-/** A configuration has neither field. */
+/** A policy resource has a kind or an apiVersion, a configuration has neither. */
 function isResource(data: unknown): data is { kind?: unknown } {
   return typeof data === 'object' && data !== null && ('kind' in data || 'apiVersion' in data)
 }
 
 function describeWrongKind(kind: unknown): string {
   if (kind === undefined) return 'kind is required'
-  if (typeof kind !== 'string') return `expected '${KIND}'`
-  const hint = nearest(kind, [KIND]) === undefined ? '' : `, did you mean '${KIND}'?`
-  return `got '${kind}', expected '${KIND}'${hint}`
+  if (typeof kind !== 'string') return `expected '${RESOURCE_KIND}'`
+  const hint =
+    nearest(kind, [RESOURCE_KIND]) === undefined ? '' : `, did you mean '${RESOURCE_KIND}'?`
+  return `got '${kind}', expected '${RESOURCE_KIND}'${hint}`
 }
 
-// What this version checks but does not do yet: a configuration that asks for it does not start.
-// Each row goes when its behaviour comes.
+/** Policies that this version checks but does not enforce: a configuration with one of them is refused. */
+const UNENFORCED_POLICIES = ['csrf', 'delay', 'requestMirror']
 
-/** Of a route and of the sections. */
-const POLICIES = ['csrf', 'delay', 'requestMirror']
-
-/** Paths by part; a star is any name or index. */
-const ROWS: readonly string[] = [
-  ...POLICIES.map((name) => `*.policies.${name}`),
-  ...POLICIES.map((name) => `routes.*.policies.${name}`),
+/** Config paths; `*` matches any name or index. */
+const UNENFORCED_PATHS: readonly string[] = [
+  ...UNENFORCED_POLICIES.map((name) => `*.policies.${name}`),
+  ...UNENFORCED_POLICIES.map((name) => `routes.*.policies.${name}`),
 ]
 
 const NOT_ENFORCED = 'is checked but not enforced by this version'
 
-/** Refuses everything in the document that a row names, the outermost only. */
-function refuseUnenforced(data: unknown, told: ProblemReporter): void {
-  const found = ROWS.flatMap((row) => findPaths(data, row.split('.'), []))
+/** Refuses each unenforced setting of the document; a setting inside another one is not reported. */
+function refuseUnenforced(data: unknown, reporter: ProblemReporter): void {
+  const found = UNENFORCED_PATHS.flatMap((pattern) => findPaths(data, pattern.split('.'), []))
   const texts = new Set(found.map((path) => path.join('\0')))
   const isInside = (path: ConfigPath): boolean =>
     path.some((_, at) => at > 0 && texts.has(path.slice(0, at).join('\0')))
   for (const path of found)
-    if (!isInside(path)) told.problem(path, `${NOT_ENFORCED}: remove it`, 'key')
+    if (!isInside(path)) reporter.problem(path, `${NOT_ENFORCED}: remove it`, 'key')
 }
 
-function findPaths(data: unknown, row: readonly string[], path: ConfigPath): ConfigPath[] {
-  const [name, ...rest] = row
+function findPaths(data: unknown, pattern: readonly string[], path: ConfigPath): ConfigPath[] {
+  const [name, ...rest] = pattern
   if (name === undefined) return [path]
   if (typeof data !== 'object' || data === null) return []
   const keys = name === '*' ? Object.keys(data) : Object.hasOwn(data, name) ? [name] : []

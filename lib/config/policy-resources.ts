@@ -1,5 +1,5 @@
-// Policy resources → their limits on the routes and gateways they name, and the status of each.
-// A bad one does not stop the process: its status says why it does nothing.
+// Attaches the limits of policy resources to routes and gateways, and builds the status of each resource.
+// An invalid resource does not stop the process: its status names the reason.
 
 import { buildLimit } from './check/check-limits.ts'
 import { NAMESPACE } from './check/check-routes.ts'
@@ -12,6 +12,7 @@ import type { PolicyAncestor, PolicyCondition, PolicyResource } from './backend-
 import type { LimitConfig } from './policy-types.ts'
 import type { ConfigSource } from './yaml-source.ts'
 import { reportIssues, describeIssue } from './problem-texts.ts'
+import type { ProblemReporter } from './problem-texts.ts'
 
 const GROUP = 'gateway.networking.k8s.io'
 
@@ -24,8 +25,10 @@ export function attachResources(
     const problems = new ConfigProblems()
     const shape = POLICY_RESOURCE.safeParse(source.data, { error: describeIssue })
     if (!shape.success) {
-      const told = { problem: reporterFor(problems, source) }
-      reportIssues(told, shape.error.issues)
+      const reporter: ProblemReporter = {
+        problem: (...at) => problems.add(source.problemAt(...at)),
+      }
+      reportIssues(reporter, shape.error.issues)
       return refuseResource(source, joinProblems(problems))
     }
     const { name, namespace } = shape.data.metadata
@@ -39,30 +42,22 @@ export function attachResources(
   })
 }
 
-/** Why resources do less than they say, one line each. */
+/** Problems of policy resources that are refused, partially valid or not attached, one line each. */
 export function describeResourceProblems(resources: readonly PolicyResource[]): string[] {
   return resources.flatMap((resource) => {
-    const wrong = resource.status.ancestors
-      .flatMap(({ conditions }) => conditions)
-      .filter(({ status: holds, reason }) => holds === 'False' || reason === 'PartiallyValid')
-    const reasons = new Set(wrong.filter(isWorthReporting).map(({ message }) => message))
+    // A resource that is not accepted is never attached, so NotAccepted adds nothing.
+    const conditions = resource.status.ancestors
+      .flatMap((ancestor) => ancestor.conditions)
+      .filter(({ status, reason }) => status === 'False' || reason === 'PartiallyValid')
+      .filter(({ reason }) => reason !== 'NotAccepted')
+    const messages = new Set(conditions.map(({ message }) => message))
     const name = `GatewayPolicy ${resourceNameOf(resource)}`
-    return [...reasons].map((reason) => `${name}: ${reason.replaceAll('\n', '; ')}`)
+    return [...messages].map((message) => `${name}: ${message.replaceAll('\n', '; ')}`)
   })
 }
 
 export function resourceNameOf({ metadata }: Pick<PolicyResource, 'metadata'>): string {
   return `${metadata.namespace}/${metadata.name ?? ''}`
-}
-
-/** That it is not attached either goes without saying. */
-function isWorthReporting({ reason }: PolicyCondition): boolean {
-  return reason !== 'NotAccepted'
-}
-
-function reporterFor(problems: ConfigProblems, source: ConfigSource) {
-  return (...args: Parameters<ConfigSource['problemAt']>): void =>
-    problems.add(source.problemAt(...args))
 }
 
 function joinProblems(problems: ConfigProblems): string {
@@ -82,13 +77,13 @@ function attachResource(
       problems.add(
         source.problemAt(
           ['spec', 'traffic', 'rateLimit', 'local', at, 'key'],
-          `${message}; one bucket for all`,
+          `${message}; all requests share one bucket`,
         ),
       ),
     ),
   )
-  const isWhole = problems.sorted().length === 0
-  const accepted = isWhole
+  const isValid = problems.sorted().length === 0
+  const accepted = isValid
     ? buildCondition('Accepted', 'True', 'Accepted', 'Policy accepted')
     : buildCondition('Accepted', 'True', 'PartiallyValid', joinProblems(problems))
   const ancestors = spec.targetRefs.map((ref, at): PolicyAncestor => {
@@ -98,16 +93,18 @@ function attachResource(
       ['spec', 'targetRefs', at, 'name'],
       describeMissingTarget(ref, metadata.namespace, gateways),
     )
-    const found =
+    const attached =
       lists.size > 0
         ? buildCondition('Attached', 'True', 'Attached', 'Attached to all targets')
         : buildCondition('Attached', 'False', 'TargetNotFound', new ConfigError([missing]).message)
-    return { ancestorRef: ancestorRefOf(ref, metadata.namespace), conditions: [accepted, found] }
+    const { group = GROUP, kind, name } = ref
+    const ancestorRef = { group, kind, name, namespace: metadata.namespace }
+    return { ancestorRef, conditions: [accepted, attached] }
   })
   return describeResource(source, ancestors)
 }
 
-/** The limits of everything a target stands for; a route on several listeners has one list. */
+/** The limit lists of all routes or gateways with the name of the target; a route on several listeners has one list. */
 function findLimitLists(
   ref: TargetRef,
   namespace: string,
@@ -126,22 +123,18 @@ function describeMissingTarget(
   gateways: readonly GatewayDraft[],
 ): string {
   if (namespace !== NAMESPACE)
-    return `no ${kind} ${namespace}/${name}, everything here is in namespace '${NAMESPACE}'`
+    return `no ${kind} ${namespace}/${name}, all routes and gateways are in namespace '${NAMESPACE}'`
   const routes = gateways.flatMap(({ listeners }) => listeners.flatMap((one) => one.routes))
   const known = kind === 'Gateway' ? gateways : routes
-  const meant = nearest(
+  const suggestion = nearest(
     name,
     known.map((one) => one.name),
   )
-  const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+  const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
   return `no ${kind} named '${name}'${hint}`
 }
 
-function ancestorRefOf({ group = GROUP, kind, name }: TargetRef, namespace: string) {
-  return { group, kind, name, namespace }
-}
-
-/** Nothing of it is used. */
+/** The status of an invalid resource, which is not used at all. */
 function refuseResource(source: ConfigSource, message: string): PolicyResource {
   const conditions = [
     buildCondition('Accepted', 'False', 'Invalid', message),

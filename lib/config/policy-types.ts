@@ -1,4 +1,4 @@
-// What checked authentication and authorization policies mean.
+// Types of checked authentication, authorization and rate limit policies.
 
 import type { Expression } from '../expressions/compile.ts'
 import type { AuthorizationRule } from '../expressions/rules.ts'
@@ -13,7 +13,7 @@ export type CredentialLocation =
   | { readonly kind: 'cookie'; readonly name: string }
   | { readonly kind: 'expression'; readonly expression: Expression }
 
-/** A public key of a key set; RSA, EC or OKP, with a `kid`. */
+/** A public JWK of type RSA, EC or OKP. */
 export interface PublicKey {
   readonly kid: string
   readonly kty: string
@@ -27,7 +27,7 @@ export type KeySet =
 
 export interface TokenRules {
   readonly issuer: string
-  /** None means any. */
+  /** An empty list accepts any audience. */
   readonly audiences: readonly string[]
   readonly jwks: KeySet
   readonly requiredClaims: readonly string[]
@@ -35,7 +35,7 @@ export interface TokenRules {
   readonly leeway: number
 }
 
-/** Fields of the protected resource metadata; null is left out. */
+/** Fields of the protected resource metadata document; null fields are omitted. */
 export interface ResourceMetadata {
   readonly resource: string
   readonly scopesSupported: readonly string[] | null
@@ -50,7 +50,7 @@ export interface McpAuthenticationConfig extends TokenRules {
   readonly mode: AuthMode
   readonly location: CredentialLocation
   readonly provider: 'idp_realm' | 'idp_tenant' | 'auth0' | null
-  /** Who is advertised as the authorization server: the gateway, or the provider itself. */
+  /** The authorization server that clients see: the gateway or the identity provider. */
   readonly issuerMode: 'gateway' | 'provider'
   readonly clientId: string | null
   readonly clientSecret: Secret | null
@@ -71,10 +71,10 @@ export interface ApiKeyConfig {
 }
 
 export interface ApiKeyEntry {
-  /** SHA-256 of the key in lower case hex; the key itself is not kept. */
+  /** SHA-256 of the key in lower case hex; the key itself is not stored. */
   readonly hash: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** null for any. */
+  /** null allows any model. */
   readonly allowedModels: readonly string[] | null
 }
 
@@ -89,15 +89,13 @@ export interface AuthorizationConfig {
   readonly rules: readonly AuthorizationRule[]
 }
 
-/** What asks for tokens. */
+/** The policies that verify JWTs. */
 export interface TokenPolicies {
   readonly jwtAuth: JwtAuthConfig | null
   readonly mcpAuthentication: McpAuthenticationConfig | null
 }
 
-// What checked rate limits mean.
-
-/** A limit as it was written, whichever names were used; its key is not compiled yet. */
+/** A local limit from either config form (`rateLimit.local` or `localRateLimit`), before its key is compiled. */
 export interface LimitShape {
   readonly counts: 'requests' | 'tokens'
   readonly amount: number
@@ -106,27 +104,27 @@ export interface LimitShape {
   readonly key: string | null
 }
 
-/** A bucket, or one for each value of `key`. */
+/** A local limit: one bucket, or one bucket for each value of `key`. */
 export interface LimitConfig {
-  /** Where it was written, such as `routes[0].policies.rateLimit.local[0]`. */
+  /** Config path of the limit, such as `routes[0].policies.rateLimit.local[0]`. */
   readonly name: string
-  /** The policy resource it comes from; null for one that stands in its route. */
+  /** Name of the policy resource that defines the limit; null for an inline limit. */
   readonly resource: string | null
   readonly counts: 'requests' | 'tokens'
-  /** Added at the end of each interval. */
+  /** Requests or tokens added at the end of each interval. */
   readonly amount: number
-  /** What a full bucket holds: the amount and the burst. */
+  /** Capacity of the bucket: amount plus burst. */
   readonly most: number
   /** Milliseconds. */
   readonly interval: number
-  /** null: one bucket for all. */
+  /** null for one shared bucket. */
   readonly key: Expression | null
 }
 
 export interface RemoteLimitConfig {
   readonly endpoint: EndpointAddress
   readonly domain: string
-  /** Milliseconds for an answer; null for the default. */
+  /** Milliseconds to wait for the service; null for the default. */
   readonly timeout: number | null
   readonly failureMode: 'failClosed' | 'failOpen'
   readonly descriptors: readonly RemoteDescriptor[]

@@ -1,4 +1,4 @@
-// Words for what a shape refuses: what was there, and what was expected instead.
+// Texts for values that a shape refuses: the actual value and the expected one.
 
 import type { z } from 'zod'
 import { formatConfigPath } from './config-error.ts'
@@ -10,7 +10,7 @@ type ShapeIssue = z.core.$ZodIssue
 
 export const REQUIRED_MESSAGE = 'is required'
 
-/** The error map for every shape. Unknown fields get one line for each. */
+/** The zod error map of every shape; several unknown fields get one line each. */
 export function describeIssue(issue: RawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -27,7 +27,7 @@ export function describeIssue(issue: RawIssue): string | undefined {
     }
     case 'too_small':
       if (issue.origin === 'array') return 'got an empty list, expected at least one entry'
-      if (issue.origin === 'string') return 'got empty text, expected some'
+      if (issue.origin === 'string') return 'got empty text, expected at least one character'
       return `got ${String(issue.input)}, expected at least ${issue.minimum}`
     case 'too_big':
       return `got ${String(issue.input)}, expected at most ${issue.maximum}`
@@ -36,14 +36,14 @@ export function describeIssue(issue: RawIssue): string | undefined {
   }
 }
 
-/** Who is told what is wrong, and where. */
+/** Receives problems with their config paths. */
 export interface ProblemReporter {
   problem(path: ConfigPath, message: string, part?: 'key' | 'value'): void
 }
 
-/** Tells every issue, each at its own place. */
+/** Reports every issue of a shape at its config path. */
 export function reportIssues(
-  told: ProblemReporter,
+  reporter: ProblemReporter,
   issues: readonly ShapeIssue[],
   base: ShapeIssue['path'] = [],
 ): void {
@@ -54,35 +54,35 @@ export function reportIssues(
     )
     if (issue.code === 'unrecognized_keys') {
       const lines = issue.message.split('\n')
-      issue.keys.forEach((key, at) => told.problem([...path, key], lines[at]!, 'key'))
+      issue.keys.forEach((key, at) => reporter.problem([...path, key], lines[at]!, 'key'))
     } else if (issue.code === 'invalid_key') {
-      for (const { message } of issue.issues) told.problem(path, message, 'key')
+      for (const { message } of issue.issues) reporter.problem(path, message, 'key')
     } else if (issue.message === REQUIRED_MESSAGE) {
-      told.problem(path, `${formatConfigPath(path)} ${REQUIRED_MESSAGE}`)
+      reporter.problem(path, `${formatConfigPath(path)} ${REQUIRED_MESSAGE}`)
     } else if (issue.code === 'invalid_union') {
-      const meant = findMeantBranch(issue.errors)
-      if (meant === undefined) told.problem(path, issue.message)
-      else reportIssues(told, meant, path)
+      const intended = findIntendedForm(issue.errors)
+      if (intended === undefined) reporter.problem(path, issue.message)
+      else reportIssues(reporter, intended, path)
     } else if (issue.code === 'invalid_type' && issue.expected === 'never') {
-      told.problem(path, issue.message, 'key')
+      reporter.problem(path, issue.message, 'key')
     } else if (issue.code !== 'custom' || !unknown.some((other) => isSamePath(other, issue.path))) {
-      told.problem(path, issue.message)
+      reporter.problem(path, issue.message)
     }
   }
 }
 
-/** What an object lacks or has too much of is told by its unknown fields already. */
+/** Problems of an object as a whole are not reported in addition to its unknown fields. */
 function isSamePath(a: ShapeIssue['path'], b: ShapeIssue['path']): boolean {
   return a.length === b.length && a.every((key, at) => key === b[at])
 }
 
-/** Of several forms, the user meant the one that fits at the top and goes wrong only further in. */
-function findMeantBranch(branches: readonly ShapeIssue[][]): ShapeIssue[] | undefined {
-  const unknown = (branch: readonly ShapeIssue[]): number =>
-    branch.filter(({ code }) => code === 'unrecognized_keys').length
-  return branches
-    .filter((branch) => branch.every(isInside))
-    .toSorted((a, b) => unknown(a) - unknown(b) || a.length - b.length)[0]
+/** Of several allowed forms, the intended one matches at the top level and has problems only inside. */
+function findIntendedForm(forms: readonly ShapeIssue[][]): ShapeIssue[] | undefined {
+  const countUnknownFields = (form: readonly ShapeIssue[]): number =>
+    form.filter(({ code }) => code === 'unrecognized_keys').length
+  return forms
+    .filter((form) => form.every(isInside))
+    .toSorted((a, b) => countUnknownFields(a) - countUnknownFields(b) || a.length - b.length)[0]
 }
 
 function isInside(issue: ShapeIssue): boolean {
@@ -90,8 +90,8 @@ function isInside(issue: ShapeIssue): boolean {
 }
 
 function describeUnknownField(key: string, known: readonly string[]): string {
-  const meant = nearest(key, known)
-  if (meant !== undefined) return `unknown field '${key}', did you mean '${meant}'?`
+  const suggestion = nearest(key, known)
+  if (suggestion !== undefined) return `unknown field '${key}', did you mean '${suggestion}'?`
   return `unknown field '${key}', expected ${formatAlternatives(known)}`
 }
 
@@ -100,7 +100,7 @@ function knownNamesOf(schema: unknown): string[] {
   return Object.keys(shape).filter((name) => !isNever(shape[name]!))
 }
 
-/** A name that is known only to be refused. */
+/** Whether a field is only listed so that it can be refused by name. */
 function isNever(schema: z.core.$ZodType): boolean {
   const { def } = schema._zod as z.core.$ZodOptional['_zod']
   return (def.type === 'optional' ? def.innerType._zod.def.type : def.type) === 'never'
@@ -117,7 +117,7 @@ const KINDS: Record<string, string> = {
   null: 'nothing',
 }
 
-/** Only the type: the value may be a secret. */
+/** Names only the type, because the value may be a secret. */
 function describeWrongType(input: unknown, expected: string): string {
   const got = describeKind(input)
   const quote =
@@ -136,8 +136,8 @@ function describeWrongValue(input: unknown, values: readonly unknown[]): string 
   const known = values.map(String)
   if (typeof input !== 'string')
     return `got ${typeof input === 'number' ? input : describeKind(input)}, expected ${formatAlternatives(known)}`
-  const meant = nearest(input, known)
-  const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+  const suggestion = nearest(input, known)
+  const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
   return `got '${input}', expected ${formatAlternatives(known)}${hint}`
 }
 

@@ -1,9 +1,9 @@
-// Whether a JSON Web Key is one that signatures can be checked by, and if not why not, by class.
+// Checks whether a JSON Web Key can verify signatures, and names the fault if it cannot.
 
 import { createPublicKey } from 'node:crypto'
 import type { JsonWebKey } from 'node:crypto'
 
-/** RFC 7518 3.3: shorter ones can be broken. */
+/** RFC 7518 3.3: shorter RSA keys are not secure. */
 export const MIN_RSA_BITS = 2_048
 
 export type PublicKeyFault =
@@ -17,10 +17,10 @@ export function findPublicKeyFault(key: unknown): PublicKeyFault | null {
   if (!KEY_TYPES.includes(String(kty))) return 'key type'
   if (typeof kid !== 'string' || kid === '') return 'no kid'
   if (d !== undefined) return 'private'
-  const isForChecking =
+  const canVerify =
     (use === undefined || use === 'sig') &&
     (!Array.isArray(operations) || operations.includes('verify'))
-  return isForChecking ? findKeyMaterialFault(key) : 'not for signatures'
+  return canVerify ? findKeyMaterialFault(key) : 'not for signatures'
 }
 
 function findKeyMaterialFault(key: object): PublicKeyFault | null {

@@ -1,4 +1,4 @@
-// What the gateway serves when it is started without a file: enough to see it answer, on loopback only.
+// The built-in configuration for a start without a file; it listens on loopback only.
 
 import { fileURLToPath } from 'node:url'
 import { formatAddress } from './show.ts'
@@ -64,12 +64,12 @@ routes:
           <p>It serves its built-in configuration. Try <a href="/hello">/hello</a>,
           or <a href="/hi">/hi</a>, which redirects there.</p>
           <p>An MCP server with a few tools is at <code>http://127.0.0.1:3000/mcp</code>.</p>
-          <p>An LLM that repeats what it hears is at <code>http://127.0.0.1:3000/v1</code>: chat completions,
+          <p>A mock LLM that repeats the prompt is at <code>http://127.0.0.1:3000/v1</code>: chat completions,
           messages and models, with any key.</p>
           <p>Start it with your own file: <code>gateway -f config.yaml</code></p>
 `
 
-/** This Node, and the MCP server that comes with the gateway. */
+/** Variables of the quickstart: the path of Node and of the built-in MCP demo server. */
 export const QUICKSTART_ENV = {
   GATEWAY_NODE: process.execPath,
   GATEWAY_DEMO: fileURLToPath(new URL('../../bin/mcp-demo.js', import.meta.url)),
@@ -86,10 +86,11 @@ const HINTS = [
   `    -d '{"model":"mock","messages":[{"role":"user","content":"Hello"}]}'`,
 ]
 
-/** What to do now; `admin` is where its page is. */
+/** Commands to try; `admin` is the address of the web UI. */
 export function formatQuickstartHints(admin: AdminAddress): string {
-  const place =
+  const address =
     'port' in admin ? formatAddress({ ...admin }).replace('localhost', '127.0.0.1') : null
-  const page = place === null ? [] : [`watch it: open http://${place}/ui (ADMIN_ADDR moves it)`]
-  return [...HINTS, ...page, 'then: gateway -f config.yaml'].join('\n')
+  const page =
+    address === null ? [] : [`web UI: http://${address}/ui (set ADMIN_ADDR to change the address)`]
+  return [...HINTS, ...page, 'start with your own file: gateway -f config.yaml'].join('\n')
 }

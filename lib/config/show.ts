@@ -1,4 +1,4 @@
-// How the values of a checked configuration are shown: the way users write them, and without secrets.
+// Formats a checked configuration for dumps and the web UI: in config syntax and without secrets.
 
 import { X509Certificate } from 'node:crypto'
 import type { WireLimits } from '../core/bounds.ts'
@@ -30,31 +30,33 @@ import type { LimitConfig } from './policy-types.ts'
 
 const DURATION_NAME = /(?:timeout|deadline|interval|ttl|backoff|leeway|maxAge|keepAlive)$/i
 
-/** Values of the users' own. */
-const AS_WRITTEN = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
+/** Fields with free-form values of the user. */
+const FREE_FORM_FIELDS = new Set(['metadata', 'defaults', 'overrides', 'modelAliases'])
 
 type UnknownFields = Readonly<Record<string, unknown>>
 
+type SensitiveHeaders = Pick<SecretNames, 'headers'>
+
 export class ConfigFormatter {
-  readonly #hidden: Pick<SecretNames, 'headers'>
+  readonly #sensitive: SensitiveHeaders
 
   constructor(sensitiveHeaders: readonly string[]) {
-    this.#hidden = { headers: sensitiveHeaderNames(sensitiveHeaders) }
+    this.#sensitive = { headers: sensitiveHeaderNames(sensitiveHeaders) }
   }
 
-  /** `name` is that of the field it stands in. */
+  /** `name` is the field that contains the value. */
   format(value: unknown, name = ''): unknown {
     if (typeof value === 'string') return this.#isSecret(name) ? REDACTED : formatText(value, name)
     if (typeof value === 'number') return formatNumber(value, name)
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Secret) return REDACTED
     if (value instanceof Regex) return value.source
-    if (value instanceof Expression) return redactExpression(value.source, this.#hidden)
+    if (value instanceof Expression) return redactExpression(value.source, this.#sensitive)
     if (Array.isArray(value)) return this.#list(value, name)
     return this.#object(value as UnknownFields, name)
   }
 
-  /** What users wrote and nobody changed. */
+  /** Formats free-form data, which has the form that the user wrote. */
   formatAsWritten(value: unknown, name = ''): unknown {
     if (typeof value === 'string') return this.format(value, name)
     if (Array.isArray(value)) return value.map((item) => this.formatAsWritten(item, name))
@@ -69,7 +71,7 @@ export class ConfigFormatter {
     )
   }
 
-  /** What is not set is left out. */
+  /** Fields that are not set are omitted. */
   formatFields(fields: UnknownFields): Record<string, unknown> {
     return Object.fromEntries(
       Object.entries(fields)
@@ -78,24 +80,24 @@ export class ConfigFormatter {
     )
   }
 
-  /** What an expression came to, unless it reads something that is not to be shown. */
+  /** The value of a limit key, redacted if its expression may read a credential. */
   formatKeyValue(expression: Expression, value: string): unknown {
     return this.keyValueFormatter(expression)(value)
   }
 
-  /** The same for many values. */
+  /** A formatter for many values of one limit key. */
   keyValueFormatter({ source }: Expression): (value: string) => unknown {
-    return mayYieldCredential(source, this.#hidden)
+    return mayYieldCredential(source, this.#sensitive)
       ? () => REDACTED
       : (value) => formatText(value, '')
   }
 
   #isSecret(name: string): boolean {
-    return isSecretSetting(name, this.#hidden)
+    return isSecretSetting(name, this.#sensitive)
   }
 
-  /** Of a header: a text, or what computes one. */
-  #value(name: string, value: unknown): unknown {
+  /** The value of a header: text or an expression. */
+  #headerValue(name: string, value: unknown): unknown {
     return this.#isSecret(name) ? REDACTED : this.format(value)
   }
 
@@ -104,7 +106,7 @@ export class ConfigFormatter {
     if ((isEdit || name === 'headers') && (isEdit || items.length > 0)) {
       const pairs = items.map((item) => headerPairOf(item, isEdit))
       if (pairs.every((pair) => pair !== null))
-        return Object.fromEntries(pairs.map(([key, value]) => [key, this.#value(key, value)]))
+        return Object.fromEntries(pairs.map(([key, value]) => [key, this.#headerValue(key, value)]))
     }
     if (name === 'targets') return items.map((item) => this.#target(item))
     if (name === 'args') return redactArguments(items.map(String))
@@ -112,35 +114,35 @@ export class ConfigFormatter {
   }
 
   #object(fields: UnknownFields, name: string): unknown {
-    // Credentials of the programs it starts, mostly.
+    // Environment variables of child processes are mostly credentials.
     if (name === 'env') return Object.fromEntries(Object.keys(fields).map((key) => [key, REDACTED]))
-    if (AS_WRITTEN.has(name)) return this.formatAsWritten(fields)
-    // A public key is known by its name.
+    if (FREE_FORM_FIELDS.has(name)) return this.formatAsWritten(fields)
+    // A public key is shown by its key id.
     if (name === 'keys' && typeof fields['kid'] === 'string') return fields['kid']
     if (typeof fields['kind'] === 'string') return this.#choice(fields['kind'], fields)
     if (typeof fields['name'] === 'string' && 'value' in fields) return this.#named(fields, name)
     return this.formatFields(fields)
   }
 
-  /** One of several forms, which users tell by the name of a field. */
+  /** A tagged union becomes an object with the kind as field name, as in the config file. */
   #choice(kind: string, { kind: _kind, ...rest }: UnknownFields): unknown {
     if (kind === 'tcp' || kind === 'unix') return formatAddress({ kind, ...rest })
-    const { regex: _regex, ...written } = rest
-    const names = Object.keys(written)
-    if (names.length === 1 && names[0] === 'value') return { [kind]: this.format(written['value']) }
-    return kind in written ? this.formatFields(written) : { [kind]: this.formatFields(written) }
+    const { regex: _regex, ...fields } = rest
+    const names = Object.keys(fields)
+    if (names.length === 1 && names[0] === 'value') return { [kind]: this.format(fields['value']) }
+    return kind in fields ? this.formatFields(fields) : { [kind]: this.formatFields(fields) }
   }
 
-  /** A condition on a header or a parameter: its value may be what a client has to know. */
-  #named({ name, value }: UnknownFields, place: string): unknown {
+  /** A match on a header or query parameter: its value may be a shared secret. */
+  #named({ name, value }: UnknownFields, list: string): unknown {
     const shown = this.format(value)
-    const isSecret = place === 'query' ? isSecretParameter : this.#isSecret.bind(this)
+    const isSecret = list === 'query' ? isSecretParameter : this.#isSecret.bind(this)
     if (!isSecret(String(name))) return { name, value: shown }
     if (typeof shown !== 'object' || shown === null) return { name, value: REDACTED }
     return { name, value: Object.fromEntries(Object.keys(shown).map((kind) => [kind, REDACTED])) }
   }
 
-  /** Its name stands beside its kind. */
+  /** An MCP target: its name is a field next to its kind. */
   #target(item: unknown): unknown {
     if (typeof item !== 'object' || item === null || !('kind' in item) || !('name' in item))
       return this.format(item)
@@ -151,7 +153,7 @@ export class ConfigFormatter {
   }
 }
 
-/** A header and its value, as a pair or, where it is computed, by names. */
+/** Name and value of a header, which is a pair or, for a computed header, an object. */
 function headerPairOf(item: unknown, isEdit: boolean): [string, unknown] | null {
   if (Array.isArray(item)) return [String(item[0]), item[1]]
   if (!isEdit || typeof item !== 'object' || item === null) return null
@@ -159,7 +161,7 @@ function headerPairOf(item: unknown, isEdit: boolean): [string, unknown] | null 
   return [String(name), value]
 }
 
-/** As in the file; a name or address with colons is in brackets. */
+/** `host:port` or `unix:/path`; a host with colons gets brackets. */
 export function formatAddress(address: UnknownFields): string {
   const { kind, host, port, path } = address
   if (kind === 'unix') return `unix:${String(path)}`
@@ -167,29 +169,29 @@ export function formatAddress(address: UnknownFields): string {
   return `${name.includes(':') ? `[${name}]` : name}:${String(port)}`
 }
 
-/** Of a server of somebody else's: which parameter is the credential only that one knows. */
+/** Redacts all query values of an MCP target: any parameter of a remote server may be a credential. */
 function redactQueryValues(path: string): string {
-  const [before, ...query] = path.split('?')
+  const [pathname, ...query] = path.split('?')
   if (query.length === 0) return path
   const parameters = query.join('?').split('&')
   const shown = parameters.map((text) => (/^[^=]{1,128}=/.exec(text)?.[0] ?? '') + REDACTED)
-  return `${before}?${shown.join('&')}`
+  return `${pathname}?${shown.join('&')}`
 }
 
 function formatText(text: string, name: string): unknown {
   if (text.includes('-----BEGIN ')) return describeCertificate(text)
-  // Of keys to check tokens by: who may fetch them may be told by a parameter of any name.
   if (name === 'body') return redactBody(Buffer.from(text)).toString()
+  // Any query parameter of a key set URL may be a credential.
   return redactValue(name === 'url' ? text.replace(/\?.*/s, `?${REDACTED}`) : text)
 }
 
-/** No bound is no number. */
+/** MAX_SAFE_INTEGER means unlimited and is shown as null. */
 function formatNumber(value: number, name: string): unknown {
   if (value === Number.MAX_SAFE_INTEGER) return null
   return DURATION_NAME.test(name) ? formatDuration(value) : value
 }
 
-/** Which certificate it is, rather than all of it: a key may stand in the same file. */
+/** Identifies a certificate without its PEM text, because the same file may contain the private key. */
 function describeCertificate(text: string): unknown {
   try {
     const { subject, validTo, fingerprint256 } = new X509Certificate(text)
@@ -199,13 +201,12 @@ function describeCertificate(text: string): unknown {
   }
 }
 
-// The parts of a checked configuration as they are shown, wherever that is: by the names users write, and without secrets.
-
-/** Where the interfaces beside the traffic are: the environment may say something else than the file. */
+/** Addresses of the admin, statistics and readiness servers; the environment may override the config file. */
 export type AdminAddresses = Pick<ProcessConfig, 'admin' | 'stats' | 'readiness'>
 
 type ShownFields = Record<string, unknown>
 
+/** Formats the parts of a configuration with the field names of the config file. */
 export class ConfigPartFormatter {
   readonly formatter: ConfigFormatter
 
@@ -226,13 +227,13 @@ export class ConfigPartFormatter {
     }
   }
 
-  /** Where it leads to, whatever it is. */
+  /** The target of a backend of any kind. */
   formatTarget(backend: BackendConfig): unknown {
     const { kind: _kind, key: _key, weight: _weight, policies: _policies, ...rest } = backend
     return this.formatter.format(Object.values(rest)[0])
   }
 
-  /** By kind; what is not set is left out. */
+  /** Policies by name; those that are not set are omitted. */
   formatPolicies(policies: object): ShownFields {
     return this.formatter.formatFields({ ...policies })
   }
@@ -243,7 +244,7 @@ export class ConfigPartFormatter {
     )
   }
 
-  /** `config`, by the names of the file. */
+  /** The section `config`. */
   formatProcess(config: Config, { admin, stats, readiness }: AdminAddresses): ShownFields {
     const { workers, terminationDeadline, logging, sensitiveHeaders } = config.process
     const { maxTracedBytes, maxWatchers, maxBytesInFlight, maxKeys, maxReaders } = config.process
@@ -267,7 +268,7 @@ export class ConfigPartFormatter {
     })
   }
 
-  /** `frontendPolicies` */
+  /** The section `frontendPolicies`. */
   formatFrontend(wire: WireLimits): unknown {
     const { maxHeaders, keepAliveTimeout, maxStreams, handshakeTimeout, ...http } = wire
     return this.formatter.format({
@@ -286,50 +287,48 @@ function formatAdminAddress(address: AdminAddress): string {
   return address.kind === 'off' ? 'off' : formatAddress({ ...address })
 }
 
-// The text of an expression as it is shown: what one compares a credential with is one, too.
-
-type SensitiveHeaders = Pick<SecretNames, 'headers'>
-
-/** A text in quotes: of three, or of one that ends on its line. */
+/** A CEL string literal, with one or three quotes. */
 const LITERAL =
   /\br"""[^]*?"""|\br'''[^]*?'''|\br"[^"\n]*"|\br'[^'\n]*'|"""(?:[^"\\]|\\[^]|"(?!""))*"""|'''(?:[^'\\]|\\[^]|'(?!''))*'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/gi
 
-/** Names an expression reads; what is known about an API key is not the key. */
-const WORDS = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
+/** Names that an expression reads, except `apiKey`: its fields are metadata, not the key. */
+const NAMES = /(?<![\w-])(?!apiKey(?![\w-]))[\w-]+/g
 
-/** A header whose name is not written out may be any. */
-const COMPUTED = /headers\s*\[(?!\s*r?(?:"[^"]*"|'[^']*')\s*\])/
+/** A computed header name, which may be any header. */
+const COMPUTED_HEADER = /headers\s*\[(?!\s*r?(?:"[^"]*"|'[^']*')\s*\])/
 
-/** The name of a member, behind its dot; and that the API key itself is read. */
+/** A member name after a dot. */
 const MEMBER = /\.\s*([a-z_]\w*)/gi
-const OWN_KEY = /\bapiKey\s*(?:\.\s*key\b|\[\s*["']key["']\s*\])/
+/** A read of the API key itself. */
+const API_KEY_VALUE = /\bapiKey\s*(?:\.\s*key\b|\[\s*["']key["']\s*\])/
 
-/** What stands before and behind a text that names a member. */
+/** The text before and after a literal that is an index, such as `headers["x"]`. */
 const BEFORE_INDEX = /(?:(?!\bin\b)\b\w+|[)\]])\s*\[\s*$/
-const BEHIND_INDEX = /^\s*\]/
+const AFTER_INDEX = /^\s*\]/
 
-/** Without texts where it reads a credential, but for names of members. */
+/** Redacts the literals of an expression that reads a credential, because it may compare with the credential. */
 export function redactExpression(source: string, names: SensitiveHeaders): string {
-  const isHidden = readsCredential(source, names)
+  const hidesAll = readsCredential(source, names)
   return source.replace(LITERAL, (literal: string, at: number) => {
     if (isIndex(source, at, literal.length)) return literal
     const mark = /^r?("""|'''|"|')/i.exec(literal)!
     const text = literal.slice(mark[0].length, literal.length - mark[1]!.length)
     if (text === '' || names.headers.has(text.toLowerCase())) return literal
-    return mark[0] + (isHidden ? REDACTED : redactValue(text)) + mark[1]
+    return mark[0] + (hidesAll ? REDACTED : redactValue(text)) + mark[1]
   })
 }
 
-/** Whether its value may be a credential, or part of one. */
+/** Whether the value of an expression may be a credential or a part of one. */
 function mayYieldCredential(source: string, names: SensitiveHeaders): boolean {
-  const words = source.match(WORDS) ?? []
-  return COMPUTED.test(source) || words.some((word) => isSecretSetting(word, names))
+  const read = source.match(NAMES) ?? []
+  return COMPUTED_HEADER.test(source) || read.some((name) => isSecretSetting(name, names))
 }
 
 function readsCredential(source: string, names: SensitiveHeaders): boolean {
-  if (COMPUTED.test(source) || OWN_KEY.test(source)) return true
-  const bare = source.replace(LITERAL, '""')
-  if ([...bare.matchAll(MEMBER)].some(([, name]) => isSecretHeaderName(name!, names))) return true
+  if (COMPUTED_HEADER.test(source) || API_KEY_VALUE.test(source)) return true
+  const withoutLiterals = source.replace(LITERAL, '""')
+  if ([...withoutLiterals.matchAll(MEMBER)].some(([, name]) => isSecretHeaderName(name!, names)))
+    return true
   return [...source.matchAll(LITERAL)].some(({ 0: literal, index }) => {
     const text = literal.replace(/^r?["']+|["']+$/g, '')
     if (names.headers.has(text.toLowerCase())) return true
@@ -343,61 +342,61 @@ function isSecretHeaderName(name: string, names: SensitiveHeaders): boolean {
 
 function isIndex(source: string, at: number, length: number): boolean {
   const before = source.slice(Math.max(0, at - 80), at)
-  return BEFORE_INDEX.test(before) && BEHIND_INDEX.test(source.slice(at + length, at + length + 80))
+  return BEFORE_INDEX.test(before) && AFTER_INDEX.test(source.slice(at + length, at + length + 80))
 }
 
-// Which arguments of a program are shown: flags, and words that name a program, a package or a file. Any other may be
-// a credential, whatever stands before it.
+// Arguments of child processes: flags and names of programs, packages and files are shown; any other argument may be
+// a credential.
 
-/** `-y`, `--name`: without a value. */
+/** A flag without a value: `-y`, `--name`. */
 const FLAG = /^(?:-[a-z]{1,3}|--[a-z][\w.-]{0,39}|--)$/i
 const FLAG_WITH_VALUE = /^(--?[a-z][\w.-]{0,39})=/i
 
-/** What stands behind any other flag is its value. */
+/** Flags that take no value; the argument after any other flag is its value. */
 const WITHOUT_VALUE = new Set([
   ...['-y', '--yes', '-q', '--quiet', '--offline', '--prefer-offline', '--package', '--from'],
   ...['-i', '-t', '-it', '--interactive', '--rm', '--init', '-jar', '-m', '--module'],
   ...['--directory', '--'],
 ])
 
-/** A word, a package with its version, a path. */
-const NAME = /^(?!-)(?:[@.~]?\/|@|\.{1,2}\/|)[\w./@:+-]{1,200}$/
-/** What those are made of: letters, and some digits behind them. Credentials are longer, or mix them. */
+/** A plain word, a package with its version, or a path. */
+const PLAIN_NAME = /^(?!-)(?:[@.~]?\/|@|\.{1,2}\/|)[\w./@:+-]{1,200}$/
+/** Parts of plain names: letters followed by a few digits. Credentials are longer or mix them. */
 const PART = /^[a-z]{0,24}\d{0,4}$/
 const PART_OF_PATH = /^[a-z]{0,24}\d{0,4}$/i
 
-/** `name:password`; a version is no password. */
-const PAIR = /:(?!v?\d|latest$)/
+/** The colon of `name:password`; a version after the colon is not a password. */
+const PASSWORD_COLON = /:(?!v?\d|latest$)/
 const ORIGIN = /^[a-z]{1,20}:\/\/[a-z\d.-]{1,253}(?::\d{1,5})?\/?$/i
 
-/** Where a program is told to go; what is behind the host may be a credential. */
-const URL_OF = /^([a-z][a-z+.-]{0,20}:\/\/[a-z\d.-]{1,253}(?::\d{1,5})?)(?:[/?#]|$)/i
+/** The origin of a URL; the text after the host may be a credential. */
+const URL_ORIGIN = /^([a-z][a-z+.-]{0,20}:\/\/[a-z\d.-]{1,253}(?::\d{1,5})?)(?:[/?#]|$)/i
 
 function redactArguments(args: readonly string[]): string[] {
   return args.map((text, at) => redactArgument(text, args[at - 1]))
 }
 
-/** Those that are not shown whole. */
+/** The arguments that are redacted at least partly. */
 export function findHiddenArguments(args: readonly string[]): string[] {
-  const all = redactArguments(args)
-  return args.filter((text, at) => text !== all[at])
+  const shown = redactArguments(args)
+  return args.filter((text, at) => text !== shown[at])
 }
 
-/** Whether it is made of words, as names and paths are. */
+/** Whether a text consists of words, as names and paths do, and so is not a credential. */
 export function isPlainName(text: string): boolean {
   if (text.includes('://')) return ORIGIN.test(text)
-  if (!NAME.test(text) || PAIR.test(text)) return false
+  if (!PLAIN_NAME.test(text) || PASSWORD_COLON.test(text)) return false
   const part = /^[.~]{0,2}\//.test(text) ? PART_OF_PATH : PART
   return text.split(/[^a-z\d]/i).every((piece) => part.test(piece))
 }
 
-function redactArgument(text: string, before: string | undefined): string {
+function redactArgument(text: string, previous: string | undefined): string {
   if (FLAG.test(text)) return text
   const flag = FLAG_WITH_VALUE.exec(text)
   if (flag !== null) return `${flag[1]}=${REDACTED}`
-  if (before !== undefined && FLAG.test(before) && !WITHOUT_VALUE.has(before)) return REDACTED
+  if (previous !== undefined && FLAG.test(previous) && !WITHOUT_VALUE.has(previous)) return REDACTED
   if (isPlainName(text)) return text
-  // A name or a password may have any sign in it.
-  const url = text.includes('@') ? null : URL_OF.exec(text)
+  // A URL with a user name is hidden, because a password may contain any character.
+  const url = text.includes('@') ? null : URL_ORIGIN.exec(text)
   return url === null ? REDACTED : `${url[1]}/${REDACTED}`
 }

@@ -1,57 +1,57 @@
-// Notices that files have changed, by looking at them: renames, symlink swaps and network file systems all show
-// in a look, and not all of them in an event.
+// Polls files for changes: file system events miss some renames, symlink swaps and changes on network file
+// systems, but polling sees all of them.
 
 import type { Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 
-/** Unless told otherwise. */
+/** The default poll interval. */
 export const FILE_POLL_MS = 500
 
-/** Those that a folder given by `-f` is read for (inputs.ts); others may come and go. */
+/** Files that are read from a folder given by `-f` (config-files.ts); changes of other files are ignored. */
 const READ_OF_FOLDER = /^[^.].*\.(?:ya?ml|json)$/
 
 interface FileState {
-  /** Equal texts: nothing has changed. */
-  readonly text: string
-  /** Of the latest change, by the clock of the file system. */
-  readonly at: number
+  /** Two equal fingerprints mean that the file has not changed. */
+  readonly fingerprint: string
+  /** Time of the last change, by the clock of the file system. */
+  readonly changedAt: number
 }
 
 export class FileWatcher {
-  readonly #changed: () => void
+  readonly #onChange: () => void
   readonly #interval: number
-  /** By path: how each looked when it was last read. */
-  #taken: ReadonlyMap<string, string> = new Map()
-  /** All of them as they looked a look ago: a file that is still being written differs twice. */
-  #seen = ''
+  /** Fingerprint of each path when it was last read. */
+  #baseline: ReadonlyMap<string, string> = new Map()
+  /** Fingerprints of the previous poll: a file that is still being written differs in two polls. */
+  #previous = ''
   #timer: NodeJS.Timeout | null = null
   #state: 'new' | 'watching' | 'closed' = 'new'
 
-  /** `interval` is in milliseconds; a change is told of after it has stood for one. */
-  constructor(changed: () => void, interval = FILE_POLL_MS) {
-    this.#changed = changed
+  /** `interval` is in milliseconds; a change is reported after the files were stable for one interval. */
+  constructor(onChange: () => void, interval = FILE_POLL_MS) {
+    this.#onChange = onChange
     this.#interval = interval
   }
 
   /**
-   * These files and no others. Those it watched already stay as they were taken; a new one counts as changed if that
-   * happened after `since` (milliseconds since 1970), the moment before it was read.
+   * Replaces the list of watched files. Known files keep their baseline; a new file counts as changed if it changed
+   * after `since` (milliseconds since 1970), the time before it was read.
    */
   async watch(paths: readonly string[], since: number): Promise<void> {
-    const taken = new Map<string, string>()
+    const baseline = new Map<string, string>()
     for (const path of paths) {
-      const known = this.#taken.get(path)
-      taken.set(path, known ?? stateTextSince(since, await readFileState(path)))
+      const known = this.#baseline.get(path)
+      baseline.set(path, known ?? fingerprintBefore(since, await readFileState(path)))
     }
-    this.#taken = taken
+    this.#baseline = baseline
     if (this.#state !== 'new') return
     this.#state = 'watching'
     this.#schedule()
   }
 
-  /** Takes the files as they are now, for they are about to be read. */
+  /** Sets the baseline to the current state; call it right before the files are read. */
   async takeBaseline(): Promise<void> {
-    this.#taken = await readFileStates(this.#taken.keys())
+    this.#baseline = await readFingerprints(this.#baseline.keys())
   }
 
   close(): void {
@@ -60,71 +60,74 @@ export class FileWatcher {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => void this.#look(), this.#interval).unref()
+    this.#timer = setTimeout(() => void this.#poll(), this.#interval).unref()
   }
 
-  async #look(): Promise<void> {
-    const before = this.#taken
-    const now = await readFileStates(before.keys())
+  async #poll(): Promise<void> {
+    const baseline = this.#baseline
+    const now = await readFingerprints(baseline.keys())
     if (this.#state === 'closed') return
     this.#schedule()
-    // Taken anew meanwhile: there is nothing to compare this with.
-    if (this.#taken !== before) return
-    const looks = joinStateTexts(now)
-    const isSettled = looks === this.#seen
-    this.#seen = looks
-    if (!isSettled || looks === joinStateTexts(before)) return
-    this.#taken = now
-    this.#changed()
+    // The baseline was replaced during the poll, so this result has nothing to compare with.
+    if (this.#baseline !== baseline) return
+    const current = joinFingerprints(now)
+    const isStable = current === this.#previous
+    this.#previous = current
+    if (!isStable || current === joinFingerprints(baseline)) return
+    this.#baseline = now
+    this.#onChange()
   }
 }
 
-/** No look is empty, so this one counts as changed. */
-function stateTextSince(since: number, { text, at }: FileState): string {
-  return at > since ? '' : text
+/** The empty text equals no fingerprint, so a file that changed after `since` counts as changed. */
+function fingerprintBefore(since: number, { fingerprint, changedAt }: FileState): string {
+  return changedAt > since ? '' : fingerprint
 }
 
-function joinStateTexts(looks: ReadonlyMap<string, string>): string {
-  return [...looks.values()].join('\n')
+function joinFingerprints(fingerprints: ReadonlyMap<string, string>): string {
+  return [...fingerprints.values()].join('\n')
 }
 
-async function readFileStates(paths: Iterable<string>): Promise<Map<string, string>> {
-  const looks = new Map<string, string>()
-  for (const path of paths) looks.set(path, (await readFileState(path)).text)
-  return looks
+async function readFingerprints(paths: Iterable<string>): Promise<Map<string, string>> {
+  const fingerprints = new Map<string, string>()
+  for (const path of paths) fingerprints.set(path, (await readFileState(path)).fingerprint)
+  return fingerprints
 }
 
-/** Where a path leads and what stands there; a folder looks like the files it is read for. */
+/** The state of the resolved path; the state of a folder is that of its configuration files. */
 async function readFileState(path: string): Promise<FileState> {
   try {
     const target = await realpath(path)
-    const facts = await stat(target)
-    return facts.isDirectory() ? await readFolderState(target) : fileStateOf(target, facts)
+    const stats = await stat(target)
+    return stats.isDirectory() ? await readFolderState(target) : fileStateOf(target, stats)
   } catch {
-    return { text: `${path} absent`, at: 0 }
+    return { fingerprint: `${path} absent`, changedAt: 0 }
   }
 }
 
-/** The time of its entry tells of a replaced file whose own time was kept, and of one that became readable. */
+/** `ctime` also shows a replaced file whose `mtime` was preserved, and changed permissions. */
 function fileStateOf(target: string, { mtimeMs, ctimeMs, size, ino }: Stats): FileState {
-  return { text: `${target} ${mtimeMs} ${ctimeMs} ${size} ${ino}`, at: ctimeMs }
+  return {
+    fingerprint: `${target} ${mtimeMs} ${ctimeMs} ${size} ${ino}`,
+    changedAt: ctimeMs,
+  }
 }
 
 async function readFolderState(folder: string): Promise<FileState> {
   const names = (await readdir(folder)).filter((name) => READ_OF_FOLDER.test(name)).toSorted()
-  const looks = await Promise.all(names.map((name) => readEntryState(`${folder}/${name}`)))
+  const states = await Promise.all(names.map((name) => readEntryState(`${folder}/${name}`)))
   return {
-    text: [folder, ...looks.map(({ text }) => text)].join('\n'),
-    at: Math.max(0, ...looks.map(({ at }) => at)),
+    fingerprint: [folder, ...states.map(({ fingerprint }) => fingerprint)].join('\n'),
+    changedAt: Math.max(0, ...states.map(({ changedAt }) => changedAt)),
   }
 }
 
-/** Folders in a folder are not looked into: a link may lead back up. */
+/** Nested folders are not listed: a symlink may point to a parent. */
 async function readEntryState(path: string): Promise<FileState> {
   try {
     const target = await realpath(path)
     return fileStateOf(target, await stat(target))
   } catch {
-    return { text: `${path} absent`, at: 0 }
+    return { fingerprint: `${path} absent`, changedAt: 0 }
   }
 }

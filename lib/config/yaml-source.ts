@@ -1,24 +1,24 @@
-// A YAML document of a configuration: its data with variables expanded, and where in the text each part of it is.
+// A YAML document of the configuration: its data with variables expanded, and the source position of each part.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
 import type { Document, ErrorCode, Node, Pair, Scalar, YAMLError } from 'yaml'
 import { ConfigProblems, formatConfigPath } from './config-error.ts'
 import type { ConfigPath, ConfigProblem } from './config-error.ts'
 
-/** What the aliases of one document may stand for, so that a few lines cannot grow without bound. */
+/** Bounds alias expansion, so that a few lines cannot expand to unlimited data. */
 const MAX_ALIASES = 100
 
-/** What the documents of one file share. */
+/** Data that all documents of one file share. */
 interface DocumentText {
   readonly file: string
-  readonly disguise: VariableMask
+  readonly mask: VariableMask
   readonly lines: LineCounter
   readonly env: EnvironmentVariables
 }
 
 type ReportFailure = (node: unknown, path: ConfigPath, message: string) => void
 
-/** The documents of a file, those that hold nothing left out. Throws on broken YAML and unset variables. */
+/** Parses the non-empty documents of a file. Throws on invalid YAML and on unset variables. */
 export function parseSources(
   text: string,
   file: string,
@@ -26,23 +26,23 @@ export function parseSources(
 ): ConfigSource[] {
   const shared: DocumentText = {
     file,
-    disguise: new VariableMask(text),
+    mask: new VariableMask(text),
     lines: new LineCounter(),
     env,
   }
-  const documents = parseAllDocuments(shared.disguise.mask(text), {
+  const documents = parseAllDocuments(shared.mask.mask(text), {
     merge: true,
     prettyErrors: false,
     lineCounter: shared.lines,
   })
   const problems = new ConfigProblems()
   for (const document of documents)
-    for (const slip of relevantYamlErrorsOf(document))
+    for (const error of relevantYamlErrorsOf(document))
       problems.add({
         file,
-        ...positionOf(shared, slip.pos[0]),
+        ...positionOf(shared, error.pos[0]),
         path: '',
-        message: `invalid YAML: ${describeYamlError(slip)}`,
+        message: `invalid YAML: ${describeYamlError(error)}`,
       })
   problems.throwIfAny()
   const sources = documents
@@ -60,7 +60,7 @@ export class ConfigSource {
   readonly #text: DocumentText
   #data: unknown = null
 
-  /** Expands the variables of the document. */
+  /** Expands the variables of the document and reports those that cannot be expanded. */
   constructor(document: Document, text: DocumentText, problems: ConfigProblems) {
     this.file = text.file
     this.#document = document
@@ -70,22 +70,22 @@ export class ConfigSource {
     )
   }
 
-  /** What the document holds, as plain data. */
+  /** The document as plain data. */
   get data(): unknown {
     return this.#data
   }
 
-  /** Makes the data; only once nothing was found wrong. */
+  /** Builds the data; call it only if there were no problems. */
   load(problems: ConfigProblems): void {
     try {
       this.#data = this.#document.toJS({ maxAliasCount: MAX_ALIASES })
     } catch {
-      const message = `too many aliases, expected them to stand for at most ${MAX_ALIASES} parts`
+      const message = `too many aliases, expected them to expand to at most ${MAX_ALIASES} parts`
       problems.add(this.#problem(0, [], message))
     }
   }
 
-  /** A problem with what is at `path`, or with its key. */
+  /** A problem at the position of the value at `path`, or of its key. */
   problemAt(path: ConfigPath, message: string, part: 'key' | 'value' = 'value'): ConfigProblem {
     return this.#problem(this.#offsetOf(path, part), path, message)
   }
@@ -99,7 +99,7 @@ export class ConfigSource {
     }
   }
 
-  /** Expands scalars where they stand, and refuses what cannot become plain data. */
+  /** Expands the scalars in place, and refuses nodes that cannot become plain data. */
   #expand(node: unknown, path: ConfigPath, fail: ReportFailure): void {
     if (isSeq(node)) node.items.forEach((item, index) => this.#expand(item, [...path, index], fail))
     else if (isMap(node))
@@ -107,11 +107,11 @@ export class ConfigSource {
         this.#expand(pair.value, [...path, this.#key(pair, path, fail)], fail)
     else if (isAlias(node)) {
       if (node.resolve(this.#document) !== undefined) return
-      // Its name is not told: it may be a secret that somebody forgot to quote.
+      // The message omits the name, because it may be a secret that was not quoted.
       fail(node, path, 'unknown alias, expected an anchor above (quote text that begins with *)')
     } else if (isScalar(node) && typeof node.value === 'string') {
-      const { disguise, env } = this.#text
-      const text = expandVariables(disguise.unmask(node.value), env, (message) =>
+      const { mask, env } = this.#text
+      const text = expandVariables(mask.unmask(node.value), env, (message) =>
         fail(node, path, message),
       )
       if (text !== node.value)
@@ -119,15 +119,15 @@ export class ConfigSource {
     }
   }
 
-  /** Keys are taken as they are written. */
+  /** The name of a key; variables in keys are not expanded. */
   #key(pair: Pair, path: ConfigPath, fail: ReportFailure): string {
     const { key } = pair
-    // A tag can make bytes of a scalar.
+    // A YAML tag can turn a scalar key into bytes.
     if (!isScalar(key) || (typeof key.value === 'object' && key.value !== null)) {
       fail(key, path, 'got a key that is not text, expected a name')
       return ''
     }
-    if (typeof key.value === 'string') key.value = this.#text.disguise.unmask(key.value)
+    if (typeof key.value === 'string') key.value = this.#text.mask.unmask(key.value)
     return keyNameOf(pair)
   }
 
@@ -145,7 +145,7 @@ export class ConfigSource {
     return offset
   }
 
-  /** One key or index down, through aliases and merged maps. */
+  /** Follows one key or index, through aliases and merge keys. */
   #step(from: unknown, key: string | number): { key: unknown; value: unknown } | undefined {
     const node = isAlias(from) ? from.resolve(this.#document) : from
     if (isSeq(node)) return { key: null, value: node.items[Number(key)] }
@@ -163,18 +163,18 @@ export class ConfigSource {
   }
 }
 
-/** A comment between two `---`, or nothing at all. */
+/** Whether a document is empty or contains only comments. */
 function isEmptyNode(node: unknown): boolean {
   return isScalar(node) && node.value === null && node.source === ''
 }
 
 function positionOf({ lines }: DocumentText, offset: number): { line: number; column: number } {
   const { line, col } = lines.linePos(offset)
-  // A file without a line break has no line starts to count from.
+  // The library has no line starts for a text without a line break.
   return line === 0 ? { line: 1, column: offset + 1 } : { line, column: col }
 }
 
-/** A value without quotes gets the type it would have if it stood in the file itself. */
+/** An expanded value without quotes gets the type that it would have if it were written in the file. */
 function typedScalar(text: string, document: Document): unknown {
   for (const tag of document.schema.tags) {
     if (tag.default !== true || tag.collection !== undefined || !tag.test?.test(text)) continue
@@ -199,16 +199,16 @@ function nodeStartOf(node: unknown, otherwise: number): number {
   return range ? range[0] : otherwise
 }
 
-// `${VAR}` in configuration text. It is expanded in the scalars YAML has parsed, so a value can never add
-// structure; to let YAML parse `[${A}, ${B}]`, a reference is hidden from it behind private-use letters.
+// Variables are expanded in parsed scalars, so a value can never add YAML structure. To let YAML parse
+// `[${A}, ${B}]`, each reference is masked with private-use characters before parsing.
 
-/** References YAML could trip over. With quotes or backslashes inside, YAML's own rules come first. */
-const HIDDEN = /\$\$|\$\{[A-Za-z_]\w*(?::-[^}\n'"\\]*)?\}/g
+/** References that YAML could misread. One with quotes or backslashes is left to the rules of YAML. */
+const MASKED = /\$\$|\$\{[A-Za-z_]\w*(?::-[^}\n'"\\]*)?\}/g
 
 const REFERENCE = /\$(?:\$|\{([^}]*)(\}?))/g
 const NAME_AND_DEFAULT = /^([A-Za-z_]\w*)(?::-(.*))?$/s
 
-/** A block of 128 private-use letters that the text does not use, one for each ASCII letter. */
+/** Replaces ASCII characters of references by a block of 128 private-use characters that the text does not contain. */
 export class VariableMask {
   readonly #base: number
   readonly #letters: RegExp
@@ -220,9 +220,9 @@ export class VariableMask {
     this.#letters = lettersFrom(base)
   }
 
-  /** The same text, as long as before, with every reference hidden. */
+  /** The text with every reference masked; its length does not change. */
   mask(text: string): string {
-    return text.replace(HIDDEN, (found) =>
+    return text.replace(MASKED, (found) =>
       found === '$$'
         ? found
         : found.replace(/[\0-\x7f]/g, (letter) => this.#shift(letter, this.#base)),
@@ -233,8 +233,8 @@ export class VariableMask {
     return text.replace(this.#letters, (letter) => this.#shift(letter, -this.#base))
   }
 
-  #shift(letter: string, by: number): string {
-    return String.fromCharCode(letter.charCodeAt(0) + by)
+  #shift(letter: string, offset: number): string {
+    return String.fromCharCode(letter.charCodeAt(0) + offset)
   }
 }
 
@@ -245,7 +245,7 @@ function lettersFrom(base: number): RegExp {
 
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
-/** Expands every reference once; each that cannot be is told to `fail`. */
+/** Expands every reference once; `fail` is called for each reference that cannot be expanded. */
 export function expandVariables(
   text: string,
   env: EnvironmentVariables,
@@ -268,9 +268,8 @@ export function expandVariables(
   })
 }
 
-// Words for what a YAML parser refuses. Its own would repeat the text they stumble over, which may be a secret.
-
-const WORDS: Readonly<Record<ErrorCode, string>> = {
+/** Texts for errors of the YAML parser: its own messages quote the file, which may contain secrets. */
+const YAML_ERRORS: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'an alias with an anchor or a tag of its own',
   BAD_ALIAS: 'an alias without a proper name (quote text that begins with *)',
   BAD_COLLECTION_TYPE: 'a list or an object with a tag of another kind',
@@ -279,10 +278,10 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   BAD_INDENT: 'wrong indentation, or a bracket before it that is not closed',
   BAD_PROP_ORDER: 'an anchor or a tag in the wrong place',
   BAD_SCALAR_START: 'text that begins with a reserved character (quote it)',
-  BLOCK_AS_IMPLICIT_KEY: 'an object or a list where only a value can stand (quote text with `: `)',
+  BLOCK_AS_IMPLICIT_KEY: 'an object or a list where only a value is allowed (quote text with `: `)',
   BLOCK_IN_FLOW: 'a list or an object by indentation inside brackets',
   DUPLICATE_KEY: 'a second key of the same name in one object',
-  IMPOSSIBLE: 'something that cannot be read',
+  IMPOSSIBLE: 'unreadable content',
   KEY_OVER_1024_CHARS: 'a key of more than 1024 characters',
   MISSING_CHAR: 'a comma, colon, dash, line break or closing bracket is missing here or before it',
   MULTILINE_IMPLICIT_KEY: 'a key over several lines, or a line without its colon',
@@ -290,13 +289,13 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   MULTIPLE_DOCS: 'another document',
   MULTIPLE_TAGS: 'two tags of one value (quote text that begins with !)',
   NON_STRING_KEY: 'a key that is not text',
-  RESOURCE_EXHAUSTION: 'more nesting than can be read',
+  RESOURCE_EXHAUSTION: 'nesting that is too deep',
   TAB_AS_INDENT: 'a tab, expected spaces',
   TAG_RESOLVE_FAILED: 'a tag that is not known (quote text that begins with !)',
-  UNEXPECTED_TOKEN: 'something that has no place here',
+  UNEXPECTED_TOKEN: 'unexpected content',
 }
 
-/** By the parser's name for it; never text of the file. */
+/** Texts by the token names of the parser. */
 const TOKENS: Readonly<Record<string, string>> = {
   'flow-map-start': "unexpected '{'",
   'flow-map-end': "unexpected '}'",
@@ -311,7 +310,7 @@ const TOKENS: Readonly<Record<string, string>> = {
   'double-quoted-scalar': 'unexpected text in quotes',
 }
 
-/** What is wrong with one document: behind the first slip of its syntax all else follows from it, and is not told. */
+/** Only the first syntax error of a document is reported, because the others usually follow from it. */
 function relevantYamlErrorsOf({ errors, warnings }: Document.Parsed): readonly YAMLError[] {
   const [first] = errors.filter(({ code }) => code !== 'DUPLICATE_KEY')
   return first === undefined ? [...errors, ...warnings] : [first]
@@ -320,9 +319,9 @@ function relevantYamlErrorsOf({ errors, warnings }: Document.Parsed): readonly Y
 function describeYamlError({ code, message }: YAMLError): string {
   if (code === 'UNEXPECTED_TOKEN') {
     const [, token = ''] = /^Unexpected ([a-z-]+)\b/.exec(message) ?? []
-    return TOKENS[token] ?? WORDS[code]
+    return TOKENS[token] ?? YAML_ERRORS[code]
   }
   if (code === 'MISSING_CHAR' && /^Missing closing .quote$/.test(message))
     return 'a quote before it that is not closed'
-  return WORDS[code]
+  return YAML_ERRORS[code]
 }

@@ -1,4 +1,4 @@
-// What the two programs make of their command line.
+// The command lines of gateway and gwctl.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ function fileOf(name: string, text: string): string {
 const ROUTES = 'routes:\n- policies: { directResponse: { status: 204 } }\n'
 const GOOD = fileOf('good.yaml', `gateways: { default: { port: 3000 } }\n${ROUTES}`)
 
-/** Every refusal is one line on stderr, without a stack, and code 1. */
+/** Every error is one line on stderr without a stack, and the exit code is 1. */
 async function assertRefuses(
   args: string[],
   message: string | RegExp,
@@ -39,7 +39,7 @@ const args = suite('arguments')
 
 args.after(() => rmSync(folder, { recursive: true }))
 
-args('gateway tells its version and its options', async () => {
+args('gateway prints its version and its help', async () => {
   for (const flag of ['--version', '-v', '-V']) {
     const version = await runProgram('gateway', [flag])
     assert.is(version.stdout, `gateway, ${VERSION}\n`)
@@ -51,19 +51,19 @@ args('gateway tells its version and its options', async () => {
   assert.is(help.code, 0)
 })
 
-args('gwctl tells its version', async () => {
+args('gwctl prints its version', async () => {
   const { code, stdout } = await runProgram('gwctl', ['version'])
   assert.is(stdout, `gwctl ${VERSION}\n`)
   assert.is(code, 0)
 })
 
-args('gwctl refuses a command it does not know', async () => {
+args('gwctl refuses an unknown command', async () => {
   const { code, stderr } = await runProgram('gwctl', ['nothing'])
   assert.match(stderr, 'Invalid command: nothing')
   assert.is(code, 1)
 })
 
-args('a configuration is checked without being served', async () => {
+args('--validate-only checks a configuration and exits', async () => {
   const { code, stdout, stderr } = await runProgram('gateway', ['-f', GOOD, '--validate-only'])
   assert.is(stdout, 'Configuration is valid!\n')
   assert.is(stderr, '')
@@ -77,17 +77,17 @@ args('the quickstart is a valid configuration', async () => {
 })
 
 args('an unknown option is refused', async () => {
-  await assertRefuses(['--nothing'], /unknown option --nothing/)
+  await assertRefuses(['--nothing'], 'unknown option --nothing, see gateway --help')
 })
 
-args('words that are no option are refused, not passed over', async () => {
-  const message = (word: string): string =>
-    `unexpected argument ${word}: a configuration file is given by -f`
+args('other arguments are refused', async () => {
+  const message = (arg: string): string =>
+    `unexpected argument ${arg}, use -f for a configuration file`
   await assertRefuses([GOOD], message(GOOD))
   await assertRefuses(['--validate-only', GOOD], message(GOOD))
 })
 
-args('-f wants a file, -c a text, and only one of them', async () => {
+args('-f needs a file, -c needs a text, and they exclude each other', async () => {
   await assertRefuses(['-f'], '-f needs the name of a file')
   await assertRefuses(['--file='], '-f needs the name of a file')
   await assertRefuses(['-c'], '-c needs the text of a configuration')
@@ -95,7 +95,7 @@ args('-f wants a file, -c a text, and only one of them', async () => {
   await assertRefuses(['-c', 'a: 1', '-f', GOOD], 'only one of --config or --file')
 })
 
-args('a configuration comes as text, from standard input or from a folder', async () => {
+args('a configuration can be a text, standard input or a folder', async () => {
   const text = readFileSync(GOOD, 'utf8')
   for (const options of [
     ['-c', text],
@@ -115,7 +115,7 @@ args('a configuration comes as text, from standard input or from a folder', asyn
   await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
 })
 
-args('a refusal is told without the credential in what it quotes', async () => {
+args('an error redacts credentials in the text that it quotes', async () => {
   const text = "routes: [{ backends: [{ host: 'https://u:s3cret@h/?token=s3cret' }] }]"
   const { code, stderr } = await runProgram('gateway', ['-c', text])
   assert.is(code, 1)
@@ -129,7 +129,7 @@ args('the schema of the configuration is printed', async () => {
   assert.equal([stderr, code], ['', 0])
 })
 
-args('a policy resource that is wrong is a warning, with its place', async () => {
+args('an invalid policy resource is a warning with its position', async () => {
   const text = `${readFileSync(GOOD, 'utf8')}---\nkind: GatewayPolicy\napiVersion: a/v1alpha1\n`
   const file = fileOf('resource.yaml', text)
   const { code, stdout, stderr } = await runProgram('gateway', ['-f', file, '--validate-only'])
@@ -140,18 +140,18 @@ args('a policy resource that is wrong is a warning, with its place', async () =>
   assert.equal([stdout, code], ['Configuration is valid!\n', 0])
 })
 
-args('two configurations are refused with both places', async () => {
+args('two configurations are refused with both positions', async () => {
   const other = fileOf('other.yaml', '# one line down\n' + ROUTES)
-  const message = `${other}:2:1: got a second configuration beside ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
+  const message = `${other}:2:1: got a second configuration after ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
   await assertRefuses(['-f', GOOD, '-f', other], message)
 })
 
-args('a file that is not there is named', async () => {
+args('the error for a missing file names the file', async () => {
   const file = join(folder, 'absent.yaml')
   await assertRefuses(['-f', file], `${file}: cannot read the configuration file: no such file`)
 })
 
-args('an environment variable that is not set is named with its place', async () => {
+args('the error for an unset environment variable has its position', async () => {
   const file = fileOf('variable.yaml', `gateways: { default: { port: '\${ABSENT}' } }\n${ROUTES}`)
   const message = /^Error: \S+variable\.yaml:1:30: .*environment variable not found: ABSENT\n$/
   await assertRefuses(['-f', file], message, { ABSENT: undefined })

@@ -27,7 +27,7 @@ const META = 'resourceMetadata: { resource: "http://g/mcp" }'
 const TOKEN = 'issuer: "http://idp/realms/r", audiences: [a]'
 const mcpAuth = (fields: string) => `mcpAuthentication: { ${fields} }`
 
-auth('takes every field of mcpAuthentication', () => {
+auth('accepts every field of mcpAuthentication', () => {
   const { mcpAuthentication } = policiesOf(
     mcpAuth(
       `mode: strict, issuer: "https://login/tenant/v2.0", audiences: [api://c, c],
@@ -62,7 +62,7 @@ auth('takes every field of mcpAuthentication', () => {
   assert.not.match(inspect(mcpAuthentication, { depth: 9 }), 'hush')
 })
 
-auth('is strict about tokens, and derives where the keys are', () => {
+auth('has mode strict and a derived key set by default', () => {
   const { mcpAuthentication } = policiesOf(
     mcpAuth(`${TOKEN}, provider: { idp_realm: {} }, ${META}`),
   )
@@ -71,7 +71,7 @@ auth('is strict about tokens, and derives where the keys are', () => {
   assert.equal(mcpAuthentication!.jwks, { kind: 'derived' })
 })
 
-auth('takes any of the providers, and the provider as the issuer', () => {
+auth('accepts every provider and issuerMode', () => {
   for (const name of ['idp_realm', 'idp_tenant', 'auth0']) {
     const mode = name === 'idp_tenant' ? 'gateway' : 'provider'
     const { mcpAuthentication } = policiesOf(
@@ -89,7 +89,7 @@ auth('takes any of the providers, and the provider as the issuer', () => {
   ])
 })
 
-auth('refuses mcpAuthentication that could not work', () => {
+auth('refuses invalid mcpAuthentication', () => {
   assert.equal(problems(mcpAuth('mode: strict')), [
     'mcpAuthentication.issuer is required',
     'mcpAuthentication.audiences is required',
@@ -119,7 +119,7 @@ auth('refuses mcpAuthentication that could not work', () => {
       mcpAuth(`issuer: "https://login", audiences: [a], provider: { idp_tenant: {} }, ${META}`),
     ),
     [
-      'mcpAuthentication.issuer: got an issuer without a tenant, expected it in the path, as idp_tenant needs it',
+      'mcpAuthentication.issuer: got an issuer without a tenant, expected the tenant in its path for idp_tenant',
     ],
   )
   assert.equal(problems(mcpAuth(`issuer: idp, audiences: [], ${META}`)), [
@@ -128,14 +128,14 @@ auth('refuses mcpAuthentication that could not work', () => {
   ])
 })
 
-auth('refuses names that clients could not use as they are', () => {
+auth('refuses scopes and URLs that clients could not use unchanged', () => {
   const resource = (fields: string) =>
     problems(mcpAuth(`${TOKEN}, resourceMetadata: { resource: "http://g/mcp", ${fields} }`))
   const scopes = (...list: string[]) => resource(`scopesSupported: ${JSON.stringify(list)}`)
   assert.equal(scopes('mcp:read', 'api://c/.default', "!#[]~'"), [])
-  for (const odd of ['a b', 'a"b', 'a\\b', '', 'a\nb', 'ä'])
-    assert.match(scopes('ok', odd)[0]!, 'scopesSupported[1]: got ', odd)
-  const EXTRA = 'got a URL with a query or fragment, expected none: others are made from it'
+  for (const invalid of ['a b', 'a"b', 'a\\b', '', 'a\nb', 'ä'])
+    assert.match(scopes('ok', invalid)[0]!, 'scopesSupported[1]: got ', invalid)
+  const EXTRA = 'got a URL with a query or fragment, expected none: other URLs are derived from it'
   for (const url of ['http://g/mcp?a=b', 'http://g/mcp#a', 'http://g/mcp?', 'http://g/#']) {
     assert.equal(problems(mcpAuth(`${TOKEN}, resourceMetadata: { resource: "${url}" }`)), [
       `mcpAuthentication.resourceMetadata.resource: ${EXTRA}`,
@@ -154,7 +154,7 @@ const KEY = {
 }
 const KEYS = { keys: [KEY] }
 
-auth('reads key sets from a file, from JSON and by URL', () => {
+auth('accepts key sets as a file, JSON or a URL', () => {
   const file = join(folder, 'keys.json')
   writeFileSync(file, JSON.stringify(KEYS))
   const keysOf = (jwks: string) => policiesOf(mcpAuth(`${TOKEN}, ${META}, jwks: ${jwks}`))
@@ -169,7 +169,7 @@ auth('reads key sets from a file, from JSON and by URL', () => {
   assert.equal(keysOf('{ url: "http://a/k" }').mcpAuthentication!.jwks, url)
 })
 
-auth('refuses key sets that verify nothing, or too much', () => {
+auth('refuses key sets without usable public keys', () => {
   const refusal = (keys: unknown) =>
     problems(mcpAuth(`${TOKEN}, ${META}, jwks: '${JSON.stringify({ keys })}'`))[0]!.replace(
       /^.*?: /,
@@ -199,11 +199,11 @@ auth('refuses key sets that verify nothing, or too much', () => {
     refusal([KEY, { ...KEY, kid: 'other' }, KEY]),
     'key 2 of the set: got the kid of key 0, expected another',
   )
-  assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: '{a'`))[0]!, 'that is no JSON')
+  assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: '{a'`))[0]!, 'that is not JSON')
   assert.match(problems(mcpAuth(`${TOKEN}, ${META}, jwks: no.json`))[0]!, "cannot read 'no.json'")
 })
 
-auth('takes jwtAuth with one issuer or several', () => {
+auth('accepts jwtAuth with one issuer or several', () => {
   const one = policiesOf('jwtAuth: { issuer: "http://i", jwks: "http://i/k" }').jwtAuth!
   assert.is(one.mode, 'optional')
   assert.equal(
@@ -222,7 +222,7 @@ auth('takes jwtAuth with one issuer or several', () => {
   )
 })
 
-auth('refuses an issuer that is there twice: only one of its rules would count', () => {
+auth('refuses a duplicate issuer, because only one of its providers would be used', () => {
   const provider = (issuer: string) => `{ issuer: "${issuer}", jwks: "http://i/k" }`
   const same = ['http://i', 'http://j', 'http://i', 'http://i/'].map(provider).join()
   assert.equal(problems(`jwtAuth: { providers: [${same}] }`), [
@@ -230,7 +230,7 @@ auth('refuses an issuer that is there twice: only one of its rules would count',
   ])
 })
 
-auth('keeps hashes of API keys, not the keys', () => {
+auth('stores hashes of API keys instead of the keys', () => {
   const hash = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'
   const { apiKey } = policiesOf(`apiKey: { keys: [{ key: foo, metadata: { user_id: u } }] }`)
   assert.equal(apiKey!.keys, [{ hash, metadata: { user_id: 'u' }, allowedModels: null }])
@@ -246,14 +246,14 @@ auth('keeps hashes of API keys, not the keys', () => {
   ])
 })
 
-auth('refuses fields of a key that no expression could read', () => {
+auth('refuses metadata of a key that is too deep for expressions', () => {
   const metadata = (depth: number) =>
     problems(
       `apiKey: { keys: [{ key: k, metadata: { a: ${'['.repeat(depth)}${']'.repeat(depth)} } }] }`,
     )
   assert.equal(metadata(63), [])
   assert.equal(metadata(64), [
-    'apiKey.keys[0].metadata: got fields within fields within fields, expected at most 64 of them',
+    'apiKey.keys[0].metadata: got metadata that is nested too deep, expected at most 64 levels',
   ])
 })
 
@@ -272,12 +272,12 @@ auth('reads users from lines or a file', () => {
   assert.not.match(inspect(basicAuth, { depth: 9 }), 'apr1')
   assert.equal(problems('basicAuth: { htpasswd: "nocolon" }'), [
     'basicAuth.htpasswd: line 1 of htpasswd: expected user:hash',
-    'basicAuth.htpasswd: got no users, expected some',
+    'basicAuth.htpasswd: got no users, expected at least one',
   ])
   assert.match(problems('basicAuth: { htpasswd: { file: none } }')[0]!, "cannot read 'none'")
 })
 
-auth('refuses hashes it cannot check, by their line', () => {
+auth('refuses unsupported hashes with their line number', () => {
   const file = join(folder, 'htpasswd')
   writeFileSync(file, 'a:plain\nb:$6$salt$hush\n\nc:rqXexS6ZhobKA\na:other\n')
   const known = 'expected bcrypt ($2y$), apr1 ($apr1$), {SHA}, or {PLAIN} and the password'
@@ -288,7 +288,7 @@ auth('refuses hashes it cannot check, by their line', () => {
   ])
 })
 
-auth('expects the scheme in the headers that are made for it', () => {
+auth('requires the scheme Basic in the authorization headers only', () => {
   const locationOf = (written: string) =>
     policiesOf(`basicAuth: { htpasswd: "a:b", authorizationLocation: { ${written} } }`).basicAuth!
       .location
@@ -304,7 +304,7 @@ auth('expects the scheme in the headers that are made for it', () => {
   })
 })
 
-auth('compiles rules, and takes plain text for what must hold', () => {
+auth('compiles rules, and treats plain text as require', () => {
   const { authorization } = policiesOf(
     `authorization: { rules: ['"a" in jwt.roles', { deny: 'request.method == "PUT"' }, { allow: 'true' }] }`,
   )
@@ -318,7 +318,7 @@ auth('compiles rules, and takes plain text for what must hold', () => {
   )
 })
 
-auth('refuses rules that cannot be evaluated, with the place and the nearest name', () => {
+auth('refuses invalid rules with the position and the nearest name', () => {
   const rule = (text: string) =>
     problems(`authorization: { rules: ['${text}'] }`).map((line) => line.replace(/^\S+ /, ''))
   assert.match(

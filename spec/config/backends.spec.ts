@@ -24,7 +24,7 @@ function groupsOf(ai: string): readonly (readonly AiEntry[])[] {
   return backend.ai.groups
 }
 
-backends('are of exactly one kind', () => {
+backends('have exactly one kind', () => {
   const kinds = "expected exactly one of 'host', 'mcp', 'ai', 'backend'"
   assert.equal(problems('{ weight: 1 }'), [`got none, ${kinds}`])
   const mcp = 'mcp: { targets: [{ name: a, stdio: { cmd: x } }] }'
@@ -34,7 +34,7 @@ backends('are of exactly one kind', () => {
   assert.equal(problems('{ service: { name: a/b, port: 1 } }'), ['service: is not supported'])
 })
 
-backends('of the top level are named by routes', () => {
+backends('of the top level can be referenced by routes', () => {
   const named = 'backends: [{ name: app, host: "a:1" }]'
   const config = configOf(
     `${GATEWAY}${named}\nroutes: [{ backends: [{ backend: app, weight: 3 }] }]`,
@@ -46,7 +46,7 @@ backends('of the top level are named by routes', () => {
   assert.is(backend.key, 'gateway/default/default/route0/backend0')
 })
 
-backends('that nobody named are refused, with the nearest name', () => {
+backends('that are unknown are refused with the nearest name', () => {
   const named = 'backends: [{ name: app, host: "a:1" }]'
   assert.equal(problems('{ backend: ap }', named), [
     "backend: unknown backend 'ap', did you mean 'app'?",
@@ -56,13 +56,13 @@ backends('that nobody named are refused, with the nearest name', () => {
     problems('{ host: "a:1" }', 'backends: [{ name: a, host: "a:1" }, { name: a, host: "b:1" }]'),
     ["backends[1].name: got a second backend named 'a', expected names to differ"],
   )
-  // One that was refused itself is not unknown as well.
+  // A reference to an invalid backend is not reported as unknown.
   assert.equal(problems('{ backend: app }', 'backends: [{ name: app, host: a }]'), [
     "backends[0].host: got 'a', expected host:port, [ipv6]:port or unix:/path",
   ])
 })
 
-backends('reach LLM providers, one or in groups', () => {
+backends('accept one LLM provider or groups of providers', () => {
   const entry = '{ name: a, provider: { openAI: { model: m } }, hostOverride: "h:1" }'
   assert.equal(groupsOf(entry), [
     [
@@ -87,7 +87,7 @@ backends('reach LLM providers, one or in groups', () => {
   )
 })
 
-backends('refuse providers that cannot be reached', () => {
+backends('refuse invalid LLM providers', () => {
   const ai = (fields: string) => problems(`{ ai: { ${fields} } }`)
   assert.equal(ai('name: a, provider: { custom: { formats: [{ type: completions }] } }'), [
     'ai: custom providers require an explicit host override',
@@ -101,7 +101,7 @@ backends('refuse providers that cannot be reached', () => {
   ])
 })
 
-backends('give each LLM provider a key and TLS of its own', () => {
+backends('accept a key and TLS for each LLM provider', () => {
   const first = '{ name: a, provider: { openAI: {} }, policies: { backendAuth: { key: hush } } }'
   const header = '{ value: shh, location: { header: { name: X-Key, prefix: "k " } } }'
   const second = `{ name: b, provider: { anthropic: {} }, hostOverride: "h:1",
@@ -112,20 +112,20 @@ backends('give each LLM provider a key and TLS of its own', () => {
     `{ groups: [{ providers: [${first}, ${second}] }, { providers: [${third}] }] }`,
   )
   const [[one, two], [three]] = groups as [[AiEntry, AiEntry], [AiEntry]]
-  assert.equal(shown(one), ['header', 'hush', 'authorization', 'Bearer '])
+  assert.equal(authFieldsOf(one), ['header', 'hush', 'authorization', 'Bearer '])
   assert.is(one.tls, null)
-  assert.equal(shown(two), ['header', 'shh', 'x-key', 'k '])
+  assert.equal(authFieldsOf(two), ['header', 'shh', 'x-key', 'k '])
   assert.equal([two.tls!.hostname, two.tls!.alpn], ['h', ['h2']])
   assert.equal(three.auth, { kind: 'passthrough' })
   assert.not.match(JSON.stringify(groups), /hush|shh/)
 })
 
-function shown({ auth }: AiEntry): unknown[] {
+function authFieldsOf({ auth }: AiEntry): unknown[] {
   assert.ok(auth?.kind === 'header')
   return [auth.kind, auth.key.reveal(), auth.name, auth.prefix]
 }
 
-backends('tell where policies of an LLM provider are wrong', () => {
+backends('report the position of invalid policies of an LLM provider', () => {
   const provider = (policies: string) =>
     `{ name: a, provider: { mock: {} }, policies: { ${policies} } }`
   const alone = (policies: string) => problems(`{ ai: ${provider(policies)} }`)
@@ -157,7 +157,7 @@ backends('tell where policies of an LLM provider are wrong', () => {
   ])
 })
 
-backends('take no words on LLM providers that nothing would read', () => {
+backends('refuse fields of LLM providers that are not supported', () => {
   const ai = (fields: string) => problems(`{ ai: { name: a, provider: { mock: {} }, ${fields} } }`)
   assert.equal(ai('tokenize: true'), ['ai.tokenize: is not supported'])
   assert.equal(
@@ -168,7 +168,7 @@ backends('take no words on LLM providers that nothing would read', () => {
   )
 })
 
-backends('.ai asks streams to count by default, and may leave them as they are', () => {
+backends('have an ai policy that injects usage by default', () => {
   const policy = (fields: string) => {
     const backend = `{ ai: { name: a, provider: { mock: {} } }, policies: { ai: { ${fields} } } }`
     return configOf(`${GATEWAY}routes: [{ backends: [${backend}] }]`).gateways[0]!.listeners[0]!
@@ -190,37 +190,37 @@ backends('.ai asks streams to count by default, and may leave them as they are',
   )
 })
 
-backends('.ai changes any field of a body but the model, which is chosen elsewhere', () => {
+backends('refuse the model in defaults and overrides of the ai policy', () => {
   const policy = (fields: string) =>
     problems(`{ ai: { name: a, provider: { mock: {} } }, policies: { ai: { ${fields} } } }`)
   assert.equal(policy('defaults: { stream: true }, overrides: { messages: [], models: 1 }'), [])
   const use = "use the provider's model, params.model or modelAliases"
   assert.equal(policy('defaults: { model: m, a: 1 }, overrides: { Model: m }'), [
-    `policies.ai.defaults.model: got a model, expected it elsewhere: ${use}`,
-    `policies.ai.overrides.Model: got a model, expected it elsewhere: ${use}`,
+    `policies.ai.defaults.model: got a model, expected none: ${use}`,
+    `policies.ai.overrides.Model: got a model, expected none: ${use}`,
   ])
 })
 
-backends('without an LLM provider among them refuse words that change LLM requests', () => {
-  const words =
+backends('without an LLM provider refuse ai fields that change requests', () => {
+  const policies =
     'ai: { modelAliases: { a: b }, defaults: { a: 1 }, overrides: { a: 1 }, usage: inject }'
-  const why = 'expected an ai backend: for others, bodies stay as they are'
+  const reason = 'expected an ai backend: bodies for other backends are not changed'
   const fields = ['modelAliases', 'defaults', 'overrides']
   assert.equal(
-    problems(`{ host: "a:1", policies: { ${words} } }`),
-    fields.map((name) => `policies.ai.${name}: got ${name}, ${why}`),
+    problems(`{ host: "a:1", policies: { ${policies} } }`),
+    fields.map((name) => `policies.ai.${name}: got ${name}, ${reason}`),
   )
   const route = (backends: string) =>
-    problemsOf(`${GATEWAY}routes:\n- policies: { ${words} }\n  backends: [${backends}]\n`)
+    problemsOf(`${GATEWAY}routes:\n- policies: { ${policies} }\n  backends: [${backends}]\n`)
   assert.equal(
     route('{ host: "a:1" }'),
     [21, 45, 65].map((column, at) => {
       const name = fields[at]!
-      return `c.yaml:3:${column}: routes[0].policies.ai.${name}: got ${name}, ${why}`
+      return `c.yaml:3:${column}: routes[0].policies.ai.${name}: got ${name}, ${reason}`
     }),
   )
   assert.equal(route('{ host: "a:1" }, { ai: { name: a, provider: { mock: {} } } }'), [])
-  // These tell what answers look like, and a host's may have tokens, too.
+  // Formats by path are allowed, because responses of a host backend may have tokens too.
   assert.equal(problems('{ host: "a:1", policies: { ai: { routes: { /x: messages } } } }'), [])
 })
 

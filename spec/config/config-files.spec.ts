@@ -40,7 +40,7 @@ spec:
   traffic: { rateLimit: { local: [{ requests: 1, unit: Hours }] } }
 `
 
-inputs('are one configuration and any number of resources', () => {
+inputs('contain one configuration and any number of resources', () => {
   const main = write('main.yaml', MAIN)
   const policy = write('policy.yaml', POLICY)
   const config = loadConfig([policy, main], {})
@@ -50,7 +50,7 @@ inputs('are one configuration and any number of resources', () => {
   assert.is(config.resources[0]!.place, `${policy}:1:1`)
 })
 
-inputs('may be a folder, of which YAML and JSON files are read in order', () => {
+inputs('may be a folder, whose YAML and JSON files are read in order', () => {
   write('conf.d/20-policy.yml', POLICY)
   write('conf.d/10-main.yaml', MAIN)
   write('conf.d/30.json', JSON.stringify({ kind: 'GatewayPolicy', apiVersion: 'a/v1alpha1' }))
@@ -66,13 +66,13 @@ inputs('may be a folder, of which YAML and JSON files are read in order', () => 
   )
 })
 
-inputs('follow links, as mounted volumes have them', () => {
+inputs('follow symlinks, as in mounted volumes', () => {
   write('mount/..data/main.yaml', MAIN)
   symlinkSync('..data/main.yaml', join(folder, 'mount/main.yaml'))
   assert.is(loadConfig([join(folder, 'mount')], {}).gateways.length, 1)
 })
 
-inputs('tell what is wrong with each of them at once', () => {
+inputs('report the problems of all files at once', () => {
   const one = write('one.yaml', 'a: [1\n')
   const two = write('two.yaml', 'b: ${ABSENT}\n')
   const lines = refusal(one, two)
@@ -88,34 +88,34 @@ inputs('tell what is wrong with each of them at once', () => {
 inputs('refuse a folder without files, and two configurations', () => {
   mkdirSync(join(folder, 'empty'))
   assert.equal(refusal(join(folder, 'empty')), [
-    'empty: got a folder without YAML files, expected some',
+    'empty: got a folder without YAML files, expected at least one',
   ])
   const main = write('main.yaml', MAIN)
   assert.equal(refusal(main, write('more.yaml', 'routes: []\n')), [
-    'more.yaml:1:1: got a second configuration beside main.yaml:1:1, expected one, and documents of kind GatewayPolicy',
+    'more.yaml:1:1: got a second configuration after main.yaml:1:1, expected one, and documents of kind GatewayPolicy',
   ])
-  // The same file twice is one.
+  // A file that is given twice is read once.
   assert.equal(refusal(main, main), [])
 })
 
-inputs('refuse to read what is no plain file', () => {
+inputs('refuse to read a device', () => {
   const text = 'gateways: { a: { port: 1, tls: { cert: /dev/zero, key: /dev/zero } } }'
   for (const line of refusal(write('device.yaml', text)))
-    assert.match(line, "cannot read '/dev/zero': it is no plain file, expected a PEM file")
+    assert.match(line, "cannot read '/dev/zero': it is not a regular file, expected a PEM file")
 })
 
-inputs('come to the same configuration again when all files are gone', () => {
+inputs('give the same configuration from their texts after all files are deleted', () => {
   const users = write('again/users', 'ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=')
   const auth = `policies: { basicAuth: { htpasswd: { file: ${users} } } }`
   const text = MAIN.replace('backends:', `${auth}, backends:`)
   const config = loadConfig([write('again/main.yaml', text)], {})
   rmSync(join(folder, 'again'), { recursive: true })
-  // As it comes out of a channel between processes.
-  const written = JSON.parse(JSON.stringify(configTextsOf(config))) as ReturnType<
+  // JSON, as on the channel between processes.
+  const texts = JSON.parse(JSON.stringify(configTextsOf(config))) as ReturnType<
     typeof configTextsOf
   >
-  assert.is(written.namedFiles.length, 1)
-  assert.equal(loadFromTexts(written, {}), config)
+  assert.is(texts.namedFiles.length, 1)
+  assert.equal(loadFromTexts(texts, {}), config)
 })
 
 inputs.run()

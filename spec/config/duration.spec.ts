@@ -5,7 +5,7 @@ import { configOf, problemsOf } from '../support/config.ts'
 
 const durations = suite('durations')
 
-durations('are read as milliseconds', () => {
+durations('are parsed to milliseconds', () => {
   const table: [string, number][] = [
     ['500ms', 500],
     ['10s', 10_000],
@@ -41,21 +41,21 @@ function refusal(value: string): string {
   return problemsOf(text).join('\n')
 }
 
-durations('tell what was expected', () => {
-  const place = 'c.yaml:1:42: config.connectionTerminationDeadline: '
+durations('name the expected form in problems', () => {
+  const position = 'c.yaml:1:42: config.connectionTerminationDeadline: '
   const expected = 'expected a duration such as 500ms, 10s, 1m or 1h30m'
-  assert.is(refusal('soon'), `${place}got 'soon', ${expected}`)
-  assert.is(refusal('10'), `${place}got a number, ${expected}`)
-  assert.is(refusal('577h'), `${place}got '577h', expected a duration of at most 24 days`)
+  assert.is(refusal('soon'), `${position}got 'soon', ${expected}`)
+  assert.is(refusal('10'), `${position}got a number, ${expected}`)
+  assert.is(refusal('577h'), `${position}got '577h', expected a duration of at most 24 days`)
   assert.is(refusal('576h'), '')
 })
 
-durations('may be nothing where nothing makes sense', () => {
+durations('may be 0 for a deadline but not for a timeout', () => {
   const gateway = '\ngateways: { a: { port: 1 } }'
   const config = configOf(`config: { connectionTerminationDeadline: 0s }${gateway}`)
   assert.is(config.process.terminationDeadline, 0)
   assert.equal(problemsOf(`config: { backend: { connectTimeout: 0s } }${gateway}`), [
-    'c.yaml:1:38: config.backend.connectTimeout: got nothing, expected more than 0ms',
+    'c.yaml:1:38: config.backend.connectTimeout: got 0, expected more than 0ms',
   ])
 })
 

@@ -10,14 +10,14 @@ function dataOf(text: string, env: Record<string, string> = {}): unknown {
   return parseSources(text, 'c.yaml', env)[0]!.data
 }
 
-expansion('types a plain scalar after it is expanded', () => {
+expansion('gives an expanded plain scalar its YAML type', () => {
   const env = { N: '3000', T: 'true', F: '1.5', S: 'text', E: '', H: '0x10' }
   const text = 'n: ${N}\nt: ${T}\nf: ${F}\ns: ${S}\ne: ${E}\nh: ${H}\nj: ${N}1'
   const expected = { n: 3000, t: true, f: 1.5, s: 'text', e: null, h: 16, j: 30001 }
   assert.equal(dataOf(text, env), expected)
 })
 
-expansion('leaves a quoted or block scalar a string', () => {
+expansion('keeps a quoted or block scalar a string', () => {
   const text = `a: "\${N}"\nb: '\${N}'\nc: |-\n  \${N}\nd: !!str \${N}`
   assert.equal(dataOf(text, { N: '1' }), { a: '1', b: '1', c: '1', d: '1' })
 })
@@ -30,12 +30,12 @@ expansion('works inside flow collections', () => {
   })
 })
 
-expansion('takes the default of an unset or empty variable only', () => {
+expansion('uses the default only for an unset or empty variable', () => {
   const text = 'a: ${U:-7}\nb: ${E:-x: y}\nc: ${S:-no}\nd: [${U:-}, "${U:-a \\"b\\"}"]'
   assert.equal(dataOf(text, { E: '', S: 'set' }), { a: 7, b: 'x: y', c: 'set', d: [null, 'a "b"'] })
 })
 
-expansion('writes $$ as $ and leaves a bare $ alone', () => {
+expansion('replaces $$ by $ and keeps a single $', () => {
   assert.equal(dataOf('a: $$\nb: $${N}\nc: $N\nd: ^/x$\ne: $$$${N}\nf: $$${N}', { N: '1' }), {
     a: '$',
     b: '${N}',
@@ -46,14 +46,14 @@ expansion('writes $$ as $ and leaves a bare $ alone', () => {
   })
 })
 
-expansion('never expands what came out of an expansion', () => {
+expansion('does not expand references in expanded values', () => {
   assert.equal(dataOf('a: "${A}"\nb: ${B}', { A: '${B}$$', B: '$${A}' }), {
     a: '${B}$$',
     b: '$${A}',
   })
 })
 
-expansion('leaves keys and comments as they are written', () => {
+expansion('does not expand keys and comments', () => {
   assert.equal(dataOf('# ${NOPE}\n${KEY}: 1 # ${NOPE}\n', {}), { '${KEY}': 1 })
 })
 
@@ -61,7 +61,7 @@ expansion('expands an anchored value once for all its aliases', () => {
   assert.equal(dataOf('a: &x ${N}\nb: *x', { N: '$$' }), { a: '$$', b: '$$' })
 })
 
-expansion('lists every unset variable with its place', () => {
+expansion('reports every unset variable with its position', () => {
   assert.equal(problemsOf('gateways:\n  a: { port: ${PORT} }\nroutes: ["${A} ${B}"]\n'), [
     'c.yaml:2:14: gateways.a.port: environment variable not found: PORT',
     'c.yaml:3:10: routes[0]: environment variable not found: A',
@@ -69,24 +69,24 @@ expansion('lists every unset variable with its place', () => {
   ])
 })
 
-expansion('does not find what every object has', () => {
+expansion('does not read inherited object properties', () => {
   assert.equal(problemsOf('a: ${constructor}'), [
     'c.yaml:1:4: a: environment variable not found: constructor',
   ])
 })
 
-expansion('refuses a reference it cannot read', () => {
+expansion('refuses a malformed reference', () => {
   const expected =
     'malformed variable reference, expected ${NAME} or ${NAME:-default}; write $$ for a plain $'
   for (const text of ['${}', '${1A}', '${A B}', '${A-x}', '${A'])
     assert.equal(problemsOf(`a: "${text}"`), [`c.yaml:1:4: a: ${expected}`], text)
 })
 
-expansion('reads text that uses private letters of its own', () => {
+expansion('keeps private-use characters of the text', () => {
   assert.equal(dataOf('a: "\ue000\ue024 ${N}"', { N: '\ue001' }), { a: '\ue000\ue024 \ue001' })
 })
 
-expansion('cannot be broken out of by any value', () => {
+expansion('never lets a value add YAML structure', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (value) => {
       const text = 'a: "${V}"\nb: \'${V}\'\nc: [${V}, x]\nd: ${V}\ne: |-\n  ${V}\nf: end'
@@ -95,7 +95,7 @@ expansion('cannot be broken out of by any value', () => {
       for (const name of ['a', 'b', 'e']) assert.is(data[name], value)
       const list = data['c'] as unknown[]
       assert.is(list.length, 2)
-      // A plain one may have become a number, a boolean or nothing, but never anything with parts.
+      // A plain scalar may become a number, a boolean or null, but never a list or an object.
       for (const plain of [list[0], data['d']])
         assert.ok(plain === value || plain === null || /number|boolean/.test(typeof plain))
     }),
@@ -115,17 +115,17 @@ expansion('cannot be broken out of by any value', () => {
   )
 })
 
-expansion('keeps the length of a text it hides references in', () => {
+expansion('masks references without changing the length of the text', () => {
   const text = 'a: ${A:-é} $${B} ${C}'
-  const disguise = new VariableMask(text)
-  const hidden = disguise.mask(text)
-  assert.is(hidden.length, text.length)
-  assert.not.match(hidden, '${A')
-  assert.match(hidden, '$${B}')
-  assert.is(disguise.unmask(hidden), text)
+  const mask = new VariableMask(text)
+  const masked = mask.mask(text)
+  assert.is(masked.length, text.length)
+  assert.not.match(masked, '${A')
+  assert.match(masked, '$${B}')
+  assert.is(mask.unmask(masked), text)
 })
 
-expansion('tells its caller about each failure', () => {
+expansion('reports each failure to its caller', () => {
   const failures: string[] = []
   assert.is(
     expandVariables('${A}-${B}', { B: 'b' }, (message) => failures.push(message)),

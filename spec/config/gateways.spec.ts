@@ -32,7 +32,7 @@ function refusals(text: string): string[] {
   return lines.map((line) => line.substring(file.length + 1))
 }
 
-gateways('have one listener unless they list some', () => {
+gateways('have one listener by default', () => {
   const [gateway] = configOf('gateways: { web: { port: 3000 } }').gateways
   const { listeners, ...rest } = gateway!
   assert.equal(rest, { name: 'web', port: 3000, address: '::', limits: [] })
@@ -42,7 +42,7 @@ gateways('have one listener unless they list some', () => {
   assert.ok(Object.values(policies).every((policy) => policy === null))
 })
 
-gateways('name listeners by name or by place', () => {
+gateways('name listeners by name or index', () => {
   const listed = '[{ name: one, hostname: A.example.com }, { hostname: "*.example.com" }]'
   const [gateway] = configOf(
     `gateways: { web: { port: 1, address: 127.0.0.1, listeners: ${listed} } }`,
@@ -71,7 +71,7 @@ gateways('need an address that is an IP address', () => {
   ])
 })
 
-gateways('need ports of their own', () => {
+gateways('need different ports', () => {
   const text = 'gateways:\n  a: { port: 80 }\n  b: { port: 81 }\n  c: { port: 80 }'
   assert.equal(refusals(text), [
     '4:14: gateways.c.port: port 80 is configured by both gateways.a and gateways.c,' +
@@ -79,13 +79,13 @@ gateways('need ports of their own', () => {
   ])
 })
 
-gateways('need names that can stand in a key', () => {
+gateways('need names without slashes', () => {
   assert.equal(refusals('gateways: { a/b: { port: 1 } }'), [
     '1:13: gateways["a/b"]: expected a name without slashes and spaces',
   ])
 })
 
-gateways('join protocol and tls', () => {
+gateways('derive the protocol from tls and refuse contradictions', () => {
   const read = (fields: string) =>
     parseConfig(`gateways: { a: { port: 1, ${fields} } }`, { file, env: {} })
   assert.is(firstListener(read(TLS)).protocol, 'HTTPS')
@@ -102,7 +102,7 @@ gateways('join protocol and tls', () => {
   ])
 })
 
-gateways('read certificates from beside the file, and never print a key', () => {
+gateways('read certificates relative to the file, and never print a key', () => {
   writeFileSync(
     file,
     `gateways: { a: { port: 1, tls: { cert: cert.pem, key: ${folder}/key.pem, minTLSVersion: TLS_V1_3 } } }`,
@@ -119,7 +119,7 @@ gateways('read certificates from beside the file, and never print a key', () => 
   assert.not.match(shown, 'PRIVATE')
 })
 
-gateways('tell which certificate file cannot be used', () => {
+gateways('report certificate files that cannot be used', () => {
   assert.equal(refusals('gateways: { a: { port: 1, tls: { cert: no.pem, key: . } } }'), [
     "1:40: gateways.a.tls.cert: cannot read 'no.pem': no such file, expected a PEM file",
     "1:53: gateways.a.tls.key: cannot read '.': it is a folder, expected a PEM file",
@@ -131,10 +131,10 @@ gateways('tell which certificate file cannot be used', () => {
   ])
 })
 
-gateways('refuse a least TLS version above the greatest', () => {
+gateways('refuse a minimum TLS version above the maximum', () => {
   const tls = '{ cert: cert.pem, key: key.pem, minTLSVersion: TLS_V1_3, maxTLSVersion: TLS_V1_2 }'
   assert.equal(refusals(`gateways: { a: { port: 1, tls: ${tls} } }`), [
-    '1:32: gateways.a.tls: got minTLSVersion above maxTLSVersion, expected it not to be',
+    '1:32: gateways.a.tls: got minTLSVersion above maxTLSVersion, expected it to be at most that version',
   ])
   const old = '{ cert: cert.pem, key: key.pem, minTLSVersion: TLS_V1_1 }'
   assert.match(
@@ -143,18 +143,18 @@ gateways('refuse a least TLS version above the greatest', () => {
   )
 })
 
-gateways('allow only port and address beside listeners', () => {
+gateways('allow only port and address next to listeners', () => {
   const text = `gateways: { a: { port: 1, protocol: HTTPS, ${TLS}, listeners: [{}] } }`
   assert.equal(refusals(text), [
-    '1:27: gateways.a.protocol: got protocol beside listeners, expected only port and address',
-    '1:44: gateways.a.tls: got tls beside listeners, expected only port and address',
+    '1:27: gateways.a.protocol: got protocol next to listeners, expected only port and address',
+    '1:44: gateways.a.tls: got tls next to listeners, expected only port and address',
   ])
   assert.equal(refusals('gateways: { a: { port: 1, listeners: [] } }'), [
     '1:38: gateways.a.listeners: got an empty list, expected at least one entry',
   ])
 })
 
-gateways('need listeners that can be told apart', () => {
+gateways('need listeners with different names and hostnames and one protocol', () => {
   const listeners = `[{ name: x }, { name: x, hostname: b.c }, { hostname: b.c, ${TLS} }]`
   assert.equal(refusals(`gateways: { a: { port: 1, listeners: ${listeners} } }`), [
     "1:52: gateways.a.listeners[1]: got a second listener named 'x', expected names to differ",
@@ -174,7 +174,7 @@ gateways('need hostnames that are exact or start with a star', () => {
     )
 })
 
-gateways('must exist', () => {
+gateways('are required', () => {
   assert.equal(refusals('routes: []'), [
     '1:1: got no gateways, expected at least one: nothing would listen',
   ])

@@ -24,7 +24,7 @@ function entryProblems(entry: string): string[] {
   )
 }
 
-limits('by the names of the policy resource are buckets', () => {
+limits('become buckets from rateLimit.local', () => {
   const local = '[{ requests: 5, unit: Seconds, burst: 2 }, { tokens: 100, unit: Hours }]'
   assert.equal(limitsOf(`rateLimit: { local: ${local} }`), [
     {
@@ -49,7 +49,7 @@ limits('by the names of the policy resource are buckets', () => {
   assert.is(limitsOf('rateLimit: { local: [{ requests: 1, unit: Minutes }] }')[0]!.interval, 60_000)
 })
 
-limits('by the names of the reference are the same', () => {
+limits('become the same buckets from localRateLimit', () => {
   const bucket = '{ maxTokens: 7, tokensPerFill: 5, fillInterval: 1s, type: tokens, key: jwt.sub }'
   const [limit] = limitsOf(`localRateLimit: [${bucket}]`)
   assert.equal([limit!.counts, limit!.amount, limit!.most, limit!.interval], ['tokens', 5, 7, 1000])
@@ -59,7 +59,7 @@ limits('by the names of the reference are the same', () => {
   ])
 })
 
-limits('count exactly one thing in one unit', () => {
+limits('need exactly one of requests and tokens, and a unit', () => {
   const one = "expected exactly one of 'requests', 'tokens'"
   assert.equal(entryProblems('{ unit: Seconds }'), [`got none, ${one}`])
   assert.equal(entryProblems('{ requests: 1, tokens: 1, unit: Seconds }'), [
@@ -70,7 +70,7 @@ limits('count exactly one thing in one unit', () => {
     "unit: got 'Minute', expected one of 'Seconds', 'Minutes', 'Hours', did you mean 'Minutes'?",
   ])
   assert.equal(entryProblems('{ tokens: 1, unit: Hours, burst: 1 }'), [
-    'burst: got burst beside tokens, expected it only with requests',
+    'burst: got burst with tokens, expected it only with requests',
   ])
   assert.equal(entryProblems('{ requests: 0, unit: Hours }'), [
     'requests: got 0, expected at least 1',
@@ -80,7 +80,7 @@ limits('count exactly one thing in one unit', () => {
   ])
 })
 
-limits('come in 1 to 16 entries', () => {
+limits('accept 1 to 16 entries', () => {
   const entries = (count: number) =>
     Array.from({ length: count }, () => '{ requests: 1, unit: Hours }').join(', ')
   const path = 'routes[0].policies.rateLimit.local: '
@@ -90,13 +90,13 @@ limits('come in 1 to 16 entries', () => {
   assert.equal(found(0), [`${path}got an empty list, expected at least one entry`])
 })
 
-limits('have keys that are compiled at load', () => {
-  const key = (text: string, what = 'requests') =>
-    entryProblems(`{ ${what}: 1, unit: Hours, key: '${text}' }`)
+limits('compile their keys at load', () => {
+  const key = (text: string, counts = 'requests') =>
+    entryProblems(`{ ${counts}: 1, unit: Hours, key: '${text}' }`)
   assert.equal(key('jwt.sub'), [])
   assert.equal(key('apiKey.user_id'), [])
   assert.equal(key('llm.requestModel', 'tokens'), [])
-  // §8: a key that reads what is not there yet shares one bucket; it is no error.
+  // §8: a key that reads an unknown value falls back to one shared bucket; it is not an error.
   assert.equal(key('llm.requestModel'), [])
   const refused = 'key: local rate limit key is not a valid CEL expression: '
   assert.match(key('jtw.sub')[0]!, `${refused}unknown name jtw, did you mean jwt?`)
@@ -105,7 +105,7 @@ limits('have keys that are compiled at load', () => {
 
 const DESCRIPTOR = "{ entries: [{ key: user, value: jwt.sub }], type: tokens, cost: '1' }"
 
-limits('of a service are told with either set of names', () => {
+limits('of a rate limit service accept both config forms', () => {
   const remote = `{ host: "rls:8081", domain: d, descriptors: [${DESCRIPTOR}] }`
   const { remoteRateLimit } = routeOf(`remoteRateLimit: ${remote}`).policies
   const { descriptors, ...rest } = remoteRateLimit!
@@ -118,10 +118,10 @@ limits('of a service are told with either set of names', () => {
   assert.is(descriptors[0]!.entries[0]!.value.source, 'jwt.sub')
   const global = `{ host: "rls:8081", domain: d, timeout: 2s, failureMode: FailOpen, descriptors:
     [{ entries: [{ name: user, expression: jwt.sub }], unit: Tokens }] }`.replace(/\n\s+/, ' ')
-  const same = routeOf(`rateLimit: { global: ${global} }`).policies.remoteRateLimit!
-  assert.equal([same.failureMode, same.timeout], ['failOpen', 2_000])
+  const fromGlobal = routeOf(`rateLimit: { global: ${global} }`).policies.remoteRateLimit!
+  assert.equal([fromGlobal.failureMode, fromGlobal.timeout], ['failOpen', 2_000])
   assert.equal(
-    same.descriptors.map(({ counts, entries }) => [counts, entries[0]!.key]),
+    fromGlobal.descriptors.map(({ counts, entries }) => [counts, entries[0]!.key]),
     [['tokens', 'user']],
   )
   assert.match(
@@ -131,7 +131,7 @@ limits('of a service are told with either set of names', () => {
 })
 
 const NO_LLM =
-  'got a limit of tokens, expected one of requests: only answers of LLMs have tokens, and no backend here is one'
+  'got a token limit, expected a request limit: only LLM responses have tokens, and no backend here is an LLM'
 
 const EVERY_FORM = [
   [
@@ -152,7 +152,7 @@ const EVERY_FORM = [
   ],
 ] as const
 
-limits('of tokens are refused where only MCP servers answer, in every form', () => {
+limits('of tokens are refused on routes with MCP backends only, in every form', () => {
   const mcp = '[{ mcp: { targets: [{ name: a, stdio: { cmd: x } }] } }]'
   for (const [path, policies] of EVERY_FORM) {
     assert.equal(problems(policies, mcp), [`routes[0].policies.${path}: ${NO_LLM}`])
@@ -167,26 +167,26 @@ limits('of tokens are refused where only MCP servers answer, in every form', () 
   assert.equal(problems('rateLimit: { local: [{ requests: 1, unit: Hours }] }', mcp), [])
 })
 
-limits('of tokens are refused where nothing but a fixed answer is', () => {
+limits('of tokens are refused on routes with a direct response only', () => {
   const [path, local] = EVERY_FORM[0]
   assert.equal(routeProblems(`policies: { directResponse: { status: 200 }, ${local} }`), [
     `routes[0].policies.${path}: ${NO_LLM}`,
   ])
 })
 
-limits('are not blamed for a backend that was refused', () => {
+limits('are not reported in addition to an unknown backend', () => {
   const [, local] = EVERY_FORM[0]
-  assert.equal(problems(local, '[{ backend: nobody }]'), [
-    "routes[0].backends[0].backend: unknown backend 'nobody'",
+  assert.equal(problems(local, '[{ backend: missing }]'), [
+    "routes[0].backends[0].backend: unknown backend 'missing'",
   ])
 })
 
-limits('warns of a key of requests that reads what is known only later', () => {
+limits('warn about a request limit whose key reads llm', () => {
   const text =
     'policies: { rateLimit: { local: [{ requests: 1, unit: Hours, key: llm.requestModel }] } }'
   const { warnings } = configOf(routeText(`${text}, backends: [{ host: "a:1" }]`))
   assert.is(warnings.length, 1)
-  assert.match(warnings[0]!, 'one bucket for all')
+  assert.match(warnings[0]!, 'all requests share one bucket')
 })
 
 limits.run()

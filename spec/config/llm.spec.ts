@@ -16,27 +16,27 @@ const problems = (fields: string) =>
     line.replace(/^c\.yaml:\d+:\d+: /, '').replace(/^llm\.(?!.* is required)/, ''),
   )
 
-llm('has a port of its own', () => {
+llm('has its own port', () => {
   const { gateways } = configOf('llm: { models: [{ name: "*", provider: openAI }] }')
   assert.equal([gateways[0]!.name, gateways[0]!.port], ['llm', 4000])
   assert.is(gateways[0]!.listeners[0]!.routes[0]!.key, 'llm:default')
 })
 
-llm('says how a provider is written where there is only its name', () => {
+llm('explains the object form of a provider that is only a name', () => {
   const text = 'routes: [{ backends: [{ ai: { name: p, provider: openAI } }] }]'
   assert.equal(problemsOf(text), [
     'c.yaml:1:50: routes[0].backends[0].ai.provider: got a string, expected an object: { openAI: {} }',
   ])
 })
 
-llm('shares no port with mcp', () => {
+llm('refuses the port of mcp', () => {
   const mcp = 'mcp: { port: 1, targets: [{ name: a, stdio: { cmd: x } }] }'
   assert.equal(problemsOf(`${mcp}\nllm: { port: 1, models: [{ name: "*", provider: mock }] }`), [
     'c.yaml:2:14: llm.port: port 1 is configured by both mcp and llm, expected a port of its own for each',
   ])
 })
 
-llm('orders models by how much of a name they spell', () => {
+llm('orders models by the number of literal characters', () => {
   const names = ['"*"', 'gpt-4*', 'gpt-4o', '"*-mini"'].map(
     (name) => `{ name: ${name}, provider: mock }`,
   )
@@ -46,7 +46,7 @@ llm('orders models by how much of a name they spell', () => {
   )
 })
 
-llm('takes what a provider says, unless the model says otherwise', () => {
+llm('merges params of a provider with those of a model, which take precedence', () => {
   const { models } = llmOf(
     `providers: [{ name: p, provider: openai, params: { apiKey: hush, baseUrl: "https://h/x", model: a } }],
      models: [{ name: m, provider: { reference: p }, params: { model: b } }]`.replace(/\n\s+/, ' '),
@@ -65,7 +65,7 @@ llm('takes what a provider says, unless the model says otherwise', () => {
   assert.not.match(JSON.stringify(models), 'hush')
 })
 
-llm('refuses providers it cannot find or that miss something', () => {
+llm('refuses unknown providers and missing provider fields', () => {
   const p = 'providers: [{ name: main, provider: mock }], '
   assert.equal(problems(`${p}models: [{ name: a, provider: { reference: mian } }]`), [
     "models[0].provider.reference: unknown provider 'mian', did you mean 'main'?",
@@ -87,7 +87,7 @@ llm('refuses providers it cannot find or that miss something', () => {
   )
 })
 
-llm('refuses names with a star in the middle, and names given twice', () => {
+llm('refuses names with a star in the middle, and duplicate names', () => {
   for (const name of ['a*b', '**', 'a b', ''])
     assert.match(
       problems(`models: [{ name: "${name}", provider: mock }]`)[0]!,
@@ -99,7 +99,7 @@ llm('refuses names with a star in the middle, and names given twice', () => {
   assert.equal(problems('models: []'), ['models: got an empty list, expected at least one entry'])
 })
 
-llm('takes virtual models over models that exist', () => {
+llm('accepts virtual models with targets that exist', () => {
   const models = 'models: [{ name: a, provider: mock }, { name: b, provider: mock }]'
   const virtual = (routing: string) =>
     `${models}, virtualModels: [{ name: v, routing: ${routing} }]`
@@ -123,7 +123,7 @@ llm('takes virtual models over models that exist', () => {
   assert.equal(problems(virtual(condition)), [])
 })
 
-llm('refuses a pattern as the target of a virtual model, for no provider knows it', () => {
+llm('refuses a pattern without a model as the target of a virtual model', () => {
   const text = `llm:
   models:
   - { name: small, provider: mock }
@@ -136,9 +136,9 @@ llm('refuses a pattern as the target of a virtual model, for no provider knows i
 `
   assert.equal(problemsOf(text), [
     "c.yaml:9:46: llm.virtualModels[0].routing.weighted.targets[1].model: got the pattern 'claude-*', " +
-      'expected one model: add one for it to models, or set its params.model',
+      'expected one model: add the model to models, or set params.model of the pattern',
   ])
-  // With a model of its own, of the entry or of its provider, it is clear whom to ask for.
+  // With params.model of the entry or of its provider, the model for the provider is known.
   const named = '{ name: claude-*, provider: mock, params: { model: claude-x } }'
   assert.equal(problemsOf(text.replace('{ name: claude-*, provider: mock }', named)), [])
   const referred = '{ name: claude-*, provider: { reference: p } }'
@@ -155,47 +155,47 @@ llm('refuses a pattern as the target of a virtual model, for no provider knows i
   )
 })
 
-llm('changes any field of a body but the model, which is chosen elsewhere', () => {
+llm('refuses the model in defaults and overrides', () => {
   const model = (fields: string) => problems(`models: [{ name: a, provider: mock, ${fields} }]`)
   assert.equal(model('defaults: { stream: true }, overrides: { messages: [], max_tokens: 5 }'), [])
-  const elsewhere = 'got a model, expected it elsewhere: use params.model'
+  const problem = 'got a model, expected none: use params.model'
   assert.equal(model('defaults: { model: x }, overrides: { model: x }'), [
-    `models[0].defaults.model: ${elsewhere}`,
-    `models[0].overrides.model: ${elsewhere}`,
+    `models[0].defaults.model: ${problem}`,
+    `models[0].overrides.model: ${problem}`,
   ])
 })
 
-llm('has no aliases beside its models', () => {
+llm('refuses modelAliases', () => {
   const models = 'models: [{ name: a, provider: mock }]'
   assert.equal(problems(`${models}, policies: { ai: { overrides: { user: u } } }`), [])
   assert.equal(problems(`${models}, policies: { ai: { modelAliases: { b: a } } }`), [
-    'policies.ai.modelAliases: got modelAliases, expected none: here clients ask by the names of models and virtualModels',
+    'policies.ai.modelAliases: got modelAliases, expected none: clients use the names of models and virtualModels',
   ])
 })
 
-llm('takes keys on one line and URLs without user name or query, and shows neither', () => {
+llm('refuses keys with line breaks and URLs with user name or query, without printing them', () => {
   const params = (text: string) =>
     problems(`models: [{ name: a, provider: mock, params: { ${text} } }]`)
   assert.equal(params('apiKey: "a\\nb"'), [
     'models[0].params.apiKey: got control characters, expected one line',
   ])
   assert.equal(params('baseUrl: "https://u:hush@h/v1"'), [
-    'models[0].params.baseUrl: got a URL with a user name, expected none: it would be shown',
+    'models[0].params.baseUrl: got a URL with a user name, expected none: dumps and logs show the URL',
   ])
   for (const url of ['https://h/v1?key=hush', 'https://h/v1#hush'])
     assert.equal(params(`baseUrl: "${url}"`), [
-      'models[0].params.baseUrl: got a URL with a query, expected none: each call has its own',
+      'models[0].params.baseUrl: got a URL with a query, expected none: each request has its own query',
     ])
 })
 
-llm('refuses what it would not do', () => {
+llm('refuses params that are not supported', () => {
   const params = (text: string) =>
     problems(`models: [{ name: a, provider: mock, params: { ${text} } }]`)
   for (const name of ['tokenize', 'azureProjectName', 'vertexRegion'])
     assert.equal(params(`${name}: x`), [`models[0].params.${name}: is not supported`])
 })
 
-llm('reads the certificates of a model, and its own word on TLS wins', () => {
+llm('reads the certificates of a model, whose backendTLS overrides the URL', () => {
   const model = (rest: string) =>
     llmOf(`models: [{ name: a, provider: mock, params: { baseUrl: "https://h" }, ${rest} }]`)
   assert.is(model('visibility: public').models[0]!.entry.tls!.hostname, null)

@@ -21,7 +21,7 @@ load('reads a file with the given environment', () => {
   assert.is(config.file, file)
 })
 
-load('refuses a file that is not there', () => {
+load('refuses a missing file', () => {
   try {
     loadConfig(['/no/such.yaml'])
     assert.unreachable()
@@ -33,15 +33,15 @@ load('refuses a file that is not there', () => {
   }
 })
 
-load('refuses what is no object at all', () => {
-  const nothing = 'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm'
-  assert.equal(problemsOf(''), [nothing])
-  assert.equal(problemsOf('# nothing\n---\n'), [nothing])
+load('refuses a document that is not an object', () => {
+  const empty = 'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm'
+  assert.equal(problemsOf(''), [empty])
+  assert.equal(problemsOf('# nothing\n---\n'), [empty])
   assert.equal(problemsOf('hello'), ['c.yaml:1:1: got a string, expected an object'])
   assert.equal(problemsOf('- a'), ['c.yaml:1:1: got a list, expected an object'])
 })
 
-load('tells all problems at once, in the order of the file', () => {
+load('reports all problems at once, in the order of the file', () => {
   const text = `config:
   adminAdr: off
 gateways:
@@ -68,7 +68,7 @@ routes:
   ])
 })
 
-load('refuses unknown fields wherever they are', () => {
+load('refuses unknown fields at every level', () => {
   const route = 'routes: [{ backends: [{ host: "a:1", QQ: 1 }], matches: [{ QQ: 1 }], QQ: 1 }]'
   const paths = [
     'QQ: 1',
@@ -83,17 +83,17 @@ load('refuses unknown fields wherever they are', () => {
 })
 
 load('names the type of a wrong value, not the value', () => {
-  const wrong = (value: string) =>
+  const problemOf = (value: string) =>
     problemsOf(`gateways: { a: { port: ${value} } }`)[0]!.replace(/^.*port: /, '')
-  assert.is(wrong('secret'), 'got a string, expected a number')
-  assert.is(wrong('1.5'), 'got a fraction, expected a whole number')
-  assert.is(wrong('[1]'), 'got a list, expected a number')
-  assert.is(wrong('{ a: 1 }'), 'got an object, expected a number')
-  assert.is(wrong('true'), 'got true, expected a number')
-  assert.is(wrong(''), 'got nothing, expected a number')
+  assert.is(problemOf('secret'), 'got a string, expected a number')
+  assert.is(problemOf('1.5'), 'got a fraction, expected a whole number')
+  assert.is(problemOf('[1]'), 'got a list, expected a number')
+  assert.is(problemOf('{ a: 1 }'), 'got an object, expected a number')
+  assert.is(problemOf('true'), 'got true, expected a number')
+  assert.is(problemOf(''), 'got nothing, expected a number')
 })
 
-load('freezes what it returns, all the way down', () => {
+load('freezes the configuration deeply', () => {
   const config = configOf(
     'gateways: { default: { port: 1 } }\nroutes: [{ backends: [{ host: "a:1" }] }]',
   )
@@ -102,7 +102,7 @@ load('freezes what it returns, all the way down', () => {
   for (const part of parts) assert.ok(Object.isFrozen(part))
 })
 
-load('keeps secrets out of everything that prints', () => {
+load('redacts secrets in text, JSON and inspect', () => {
   const secret = new Secret('hush')
   for (const shown of [String(secret), JSON.stringify({ secret }), inspect({ secret })])
     assert.not.match(shown, 'hush')

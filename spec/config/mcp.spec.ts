@@ -14,7 +14,7 @@ function backendOf(text: string): BackendConfig & { kind: 'mcp' } {
   return backend
 }
 
-mcp('has a port of its own and answers there on any path', () => {
+mcp('has its own port and serves any path there', () => {
   const { gateways } = ungatedConfig(`mcp: { targets: [${STDIO}] }`)
   const [{ name, port, address, listeners }] = gateways as [(typeof gateways)[0]]
   assert.equal([name, port, address], ['mcp', 3000, '::'])
@@ -25,7 +25,7 @@ mcp('has a port of its own and answers there on any path', () => {
   assert.is(ungatedConfig(`mcp: { port: 1, targets: [${STDIO}] }`).gateways[0]!.port, 1)
 })
 
-mcp('attaches to the gateways it names, or to the one called default', () => {
+mcp('attaches to the gateways that it names, or to the gateway named default', () => {
   const attached = `gateways: { default: { port: 1 }, b: { port: 2 } }\nmcp: { targets: [${STDIO}]`
   const keys = (text: string) =>
     ungatedConfig(text).gateways.flatMap(({ listeners }) =>
@@ -39,23 +39,20 @@ mcp('attaches to the gateways it names, or to the one called default', () => {
   assert.equal(keys(`${attached}, port: 3 }`), ['mcp:default'])
 })
 
-mcp(
-  'cannot have both a port and gateways, nor a port that is taken, nor an unknown gateway',
-  () => {
-    const two = 'gateways: { a: { port: 1 } }\n'
-    assert.equal(ungatedProblems(`${two}mcp: { port: 2, gateways: a, targets: [${STDIO}] }`), [
-      'mcp.port: got port and gateways, expected one of them',
-    ])
-    assert.equal(ungatedProblems(`${two}mcp: { port: 1, targets: [${STDIO}] }`), [
-      'mcp.port: port 1 is configured by both gateways.a and mcp, expected a port of its own for each',
-    ])
-    assert.equal(ungatedProblems(`${two}mcp: { gateways: [a, bb], targets: [${STDIO}] }`), [
-      'mcp.gateways[1]: unknown gateway reference bb',
-    ])
-  },
-)
+mcp('refuses a port together with gateways, a port in use, and an unknown gateway', () => {
+  const two = 'gateways: { a: { port: 1 } }\n'
+  assert.equal(ungatedProblems(`${two}mcp: { port: 2, gateways: a, targets: [${STDIO}] }`), [
+    'mcp.port: got port and gateways, expected one of them',
+  ])
+  assert.equal(ungatedProblems(`${two}mcp: { port: 1, targets: [${STDIO}] }`), [
+    'mcp.port: port 1 is configured by both gateways.a and mcp, expected a port of its own for each',
+  ])
+  assert.equal(ungatedProblems(`${two}mcp: { gateways: [a, bb], targets: [${STDIO}] }`), [
+    'mcp.gateways[1]: unknown gateway reference bb',
+  ])
+})
 
-mcp('is the same as a backend of a route', () => {
+mcp('gives the same configuration as an mcp backend of a route', () => {
   const backend = backendOf(
     `gateways: { default: { port: 1 } }\nroutes: [{ backends: [{ mcp: { targets: [${STDIO}] } }] }]`,
   )
@@ -84,7 +81,7 @@ const remote = (fields: string): McpTarget & { kind: 'mcp' | 'sse' } => {
   return target
 }
 
-mcp('keeps variables of children, and shows none of their values', () => {
+mcp('keeps environment variables of child processes as secrets', () => {
   const text = 'mcp: { targets: [{ name: a, stdio: { cmd: x, env: { TOKEN: hush, EMPTY: "" } } }] }'
   const { mcp: config } = backendOf(text)
   const [target] = config.targets
@@ -93,13 +90,16 @@ mcp('keeps variables of children, and shows none of their values', () => {
   assert.not.match(JSON.stringify(config), 'hush')
 })
 
-mcp('reaches remote targets by URL or by parts', () => {
-  const place = ({ kind, host, port, path, tls }: ReturnType<typeof remote>) =>
+mcp('accepts remote targets as a URL or as host, port and path', () => {
+  const locationOf = ({ kind, host, port, path, tls }: ReturnType<typeof remote>) =>
     `${kind} ${tls === null ? 'http' : 'https'} ${host} ${port} ${path}`
-  assert.is(place(remote('mcp: { host: "https://a.com/x?y=1" }')), 'mcp https a.com 443 /x?y=1')
-  assert.is(place(remote('mcp: { host: "http://[::1]:81" }')), 'mcp http ::1 81 /mcp')
-  assert.is(place(remote('sse: { host: a.com, port: 82 }')), 'sse http a.com 82 /sse')
-  assert.is(place(remote('mcp: { host: a, port: 1, path: /m }')), 'mcp http a 1 /m')
+  assert.is(
+    locationOf(remote('mcp: { host: "https://a.com/x?y=1" }')),
+    'mcp https a.com 443 /x?y=1',
+  )
+  assert.is(locationOf(remote('mcp: { host: "http://[::1]:81" }')), 'mcp http ::1 81 /mcp')
+  assert.is(locationOf(remote('sse: { host: a.com, port: 82 }')), 'sse http a.com 82 /sse')
+  assert.is(locationOf(remote('mcp: { host: a, port: 1, path: /m }')), 'mcp http a 1 /m')
   const { auth } = remote('mcp: { host: "http://a" }, policies: { backendAuth: { key: hush } }')
   assert.ok(auth?.kind === 'header' && auth.key.reveal() === 'hush')
   assert.is(auth.prefix, 'Bearer ')
@@ -111,7 +111,7 @@ function targetProblems(target: string): string[] {
   )
 }
 
-mcp('refuses targets of no kind, of two kinds and of kinds it does not know', () => {
+mcp('refuses targets without a kind, with two kinds and with an unknown kind', () => {
   const kinds = "expected exactly one of 'stdio', 'mcp', 'sse'"
   assert.equal(targetProblems('{ name: a }'), [`got none, ${kinds}`])
   assert.equal(targetProblems('{ name: a, stdio: { cmd: x }, mcp: { host: "http://a" } }'), [
@@ -123,7 +123,7 @@ mcp('refuses targets of no kind, of two kinds and of kinds it does not know', ()
   )
 })
 
-mcp('refuses names that could not be told from tools', () => {
+mcp('refuses target names that are ambiguous in tool names', () => {
   for (const name of ['a_b', 'a+b', 'A', '-a', 'a-', ''])
     assert.match(targetProblems(`{ name: '${name}', stdio: { cmd: x } }`)[0]!, `got '${name}', exp`)
   assert.equal(ungatedProblems(`mcp: { targets: [${STDIO}, ${STDIO}] }`), [
@@ -131,7 +131,7 @@ mcp('refuses names that could not be told from tools', () => {
   ])
 })
 
-mcp('refuses commands and places that cannot work', () => {
+mcp('refuses invalid commands, policies and addresses of targets', () => {
   assert.equal(targetProblems('{ name: a, stdio: {} }'), ['stdio.cmd is required'])
   assert.equal(targetProblems('{ name: a, stdio: { cmd: "x\\0" } }'), [
     'stdio.cmd: got a zero byte, expected none',
@@ -143,18 +143,18 @@ mcp('refuses commands and places that cannot work', () => {
   assert.equal(
     targetProblems(`{ name: a, mcp: { host: "http://a" }, policies: { ${response} } }`),
     [
-      'policies.transformations.response: got response, expected request only: clients see messages of a target, not its headers',
+      'policies.transformations.response: got response, expected request only: clients get the messages of a target, not its headers',
     ],
   )
   assert.equal(targetProblems('{ name: a, mcp: { host: a.com } }'), [
     'mcp: got a host without port, expected a URL or a port',
   ])
   assert.equal(targetProblems('{ name: a, mcp: { host: "http://a", port: 1 } }'), [
-    'mcp: got port or path beside a URL, expected all of it in the URL',
+    'mcp: got port or path next to a URL, expected them in the URL',
   ])
 })
 
-mcp('refuses wrong words with the nearest one', () => {
+mcp('refuses unknown values and suggests the nearest one', () => {
   assert.equal(ungatedProblems(`mcp: { prefixMode: allways, targets: [${STDIO}] }`), [
     "mcp.prefixMode: got 'allways', expected one of 'conditional', 'always', 'never', did you mean 'always'?",
   ])

@@ -11,7 +11,7 @@ const hashes = suite('password hashes')
 
 const LETTERS = 'a'.repeat(53)
 
-hashes('are known by how they start', () => {
+hashes('are classified by their prefix', () => {
   const table: [hash: string, kind: string][] = [
     [`$2y$05$${LETTERS}`, 'bcrypt'],
     [`$2a$04$${LETTERS}`, 'bcrypt'],
@@ -32,7 +32,7 @@ hashes('are known by how they start', () => {
   assert.is(plainPasswordOf('secret'), 'secret')
 })
 
-hashes('of other kinds are refused, and so are malformed ones, without a letter of theirs', () => {
+hashes('that are unknown or malformed are refused without printing them', () => {
   const known = 'expected bcrypt ($2y$), apr1 ($apr1$), {SHA}, or {PLAIN} and the password'
   const table: [hash: string, problem: string][] = [
     [`$2y$15$${LETTERS}`, 'got bcrypt with cost 15, expected 4 to 14'],

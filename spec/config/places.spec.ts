@@ -1,16 +1,16 @@
-// Where gateways, listeners, routes and backends were written, for whoever shows them.
+// Source positions of gateways, listeners, routes and backends.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseConfig } from '../../lib/config/load.ts'
 
-const places = suite('places of a configuration')
+const places = suite('source positions')
 
 function placesOf(text: string): Record<string, string> {
   return Object.fromEntries(parseConfig(text, { file: 'c.yaml', env: {} }).places)
 }
 
-places('are at the name of a part or, in a list, at its beginning', () => {
+places('point to the name of a part or to the start of a list entry', () => {
   const found = placesOf(`gateways:
   default:
     port: 3000
@@ -41,7 +41,7 @@ routes:
   })
 })
 
-places('of a section are where its name is', () => {
+places('of a section point to its name', () => {
   const found = placesOf(`gateways:
   default: { port: 3000 }
 mcp:
@@ -62,7 +62,7 @@ llm:
   })
 })
 
-places('do not change what a configuration is: it stays frozen', () => {
+places('are part of a frozen configuration', () => {
   const config = parseConfig('gateways: { default: { port: 3000 } }\n', { file: 'c.yaml', env: {} })
   assert.ok(Object.isFrozen(config))
   assert.is(config.places.get('bind/3000'), 'c.yaml:1:13')

@@ -10,7 +10,7 @@ routes:
 
 const LOCAL = '[{ requests: 10, unit: Minutes, burst: 5, key: jwt.sub }]'
 
-/** A resource of five lines, its limits on the last. */
+/** A resource of five lines with its limits on the last line. */
 function resource(refs: string, local = LOCAL, name = 'p'): string {
   return `---
 apiVersion: gateway.dev/v1alpha1
@@ -23,7 +23,7 @@ spec: { targetRefs: [${refs}], traffic: { rateLimit: { local: ${local} } } }
 const ROUTE = '{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: api }'
 const GATEWAY = '{ group: gateway.networking.k8s.io, kind: Gateway, name: web }'
 
-/** `Accepted True`, and so on, of each target. */
+/** The conditions of each target, such as `Accepted True …`. */
 function statusOf(config: Config, at = 0): string[] {
   return config.resources[at]!.status.ancestors.map(({ conditions }) =>
     conditions.map(({ type, status, message }) => `${type} ${status} ${message}`).join('; '),
@@ -34,7 +34,7 @@ const ACCEPTED = 'Accepted True Policy accepted; Attached True Attached to all t
 
 const resources = suite('policy resources')
 
-resources('attach their limits to a route, on all its listeners, and to a gateway', () => {
+resources('attach their limits to a gateway and to a route on all its listeners', () => {
   const config = configOf(MAIN + resource(`${ROUTE}, ${GATEWAY}`))
   assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
   const [web, other] = config.gateways
@@ -48,7 +48,7 @@ resources('attach their limits to a route, on all its listeners, and to a gatewa
   assert.is(routes[0]!.limits.length, 1)
 })
 
-resources('keep what was written, where it was, and whom they target', () => {
+resources('keep their spec, position and targets', () => {
   const [found] = configOf(MAIN + resource(ROUTE)).resources
   assert.is(found!.apiVersion, 'gateway.dev/v1alpha1')
   assert.equal(found!.metadata, { name: 'p', namespace: 'default' })
@@ -62,7 +62,7 @@ resources('keep what was written, where it was, and whom they target', () => {
   assert.ok(JSON.stringify(found!.spec).includes('"requests":10'))
 })
 
-resources('may come first, several in a file, of any group, without a namespace', () => {
+resources('accept any order, several in one file, any API group, and no namespace', () => {
   const bare = resource(GATEWAY, LOCAL, 'q')
     .replace(', namespace: default', ', labels: { a: b }')
     .replace('gateway.dev', 'policies.example.com')
@@ -72,17 +72,17 @@ resources('may come first, several in a file, of any group, without a namespace'
   assert.is(config.resources[1]!.metadata.namespace, 'default')
 })
 
-resources('that are wrong do not stop the process, and say which field it is', () => {
+resources('that are invalid do not stop the process, and their status names the field', () => {
   const refusal = (local: string) => statusOf(configOf(MAIN + resource(ROUTE, local)))[0]!
-  const place = (column: number) =>
+  const position = (column: number) =>
     `Accepted False c.yaml:8:${column}: spec.traffic.rateLimit.local`
   const not = '; Attached False the policy is not accepted'
-  assert.is(refusal('[{ requests: 1 }]'), `${place(121)}[0].unit is required${not}`)
+  assert.is(refusal('[{ requests: 1 }]'), `${position(121)}[0].unit is required${not}`)
   assert.is(
     refusal('[{ requests: 1, tokens: 1, unit: Hours }]'),
-    `${place(121)}[0]: got requests and tokens, expected exactly one of 'requests', 'tokens'${not}`,
+    `${position(121)}[0]: got requests and tokens, expected exactly one of 'requests', 'tokens'${not}`,
   )
-  assert.match(refusal('[]'), `${place(120)}: got an empty list`)
+  assert.match(refusal('[]'), `${position(120)}: got an empty list`)
   assert.match(
     refusal('[{ requests: 1, unit: Days }]'),
     /local\[0\]\.unit: got 'Days', expected one/,
@@ -92,7 +92,7 @@ resources('that are wrong do not stop the process, and say which field it is', (
   assert.is(config.resources[0]!.status.ancestors[0]!.ancestorRef, null)
 })
 
-resources('tell every wrong field at once', () => {
+resources('report all invalid fields at once', () => {
   const text = resource(
     '{ kind: Route, name: api }',
     '[{ tokens: 1, unit: Hours, burst: 1, x: 1 }]',
@@ -106,7 +106,7 @@ resources('tell every wrong field at once', () => {
     assert.match(message!, part)
 })
 
-resources('with an invalid key are valid in part: the limit holds for all together', () => {
+resources('with an invalid key are partially valid: all requests share one bucket', () => {
   const text = MAIN + resource(ROUTE, '[{ requests: 1, unit: Hours, key: "jtw.sub" }]')
   const config = configOf(text)
   const [accepted, attached] = config.resources[0]!.status.ancestors[0]!.conditions
@@ -120,7 +120,7 @@ resources('with an invalid key are valid in part: the limit holds for all togeth
   assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.key, null)
 })
 
-resources('without a target that exists are not attached; the others are', () => {
+resources('are attached to existing targets even if another target is missing', () => {
   const missing = '{ kind: HTTPRoute, name: apii }'
   const [first, second] = statusOf(configOf(MAIN + resource(`${missing}, ${ROUTE}`)))
   assert.match(
@@ -133,21 +133,21 @@ resources('without a target that exists are not attached; the others are', () =>
   assert.match(statusOf(configOf(MAIN + elsewhere))[0]!, /Attached False .*in namespace 'default'/)
 })
 
-resources('with the name of another are refused', () => {
+resources('with a duplicate name are refused', () => {
   const config = configOf(MAIN + resource(ROUTE) + resource(GATEWAY))
   assert.equal(statusOf(config, 0), [ACCEPTED])
   assert.match(statusOf(config, 1)[0]!, 'metadata.name: got a second GatewayPolicy default/p')
   assert.equal(config.gateways[0]!.limits, [])
 })
 
-resources('may limit tokens of routes that have none: other targets may have some', () => {
+resources('may limit tokens on routes without an LLM', () => {
   const text = MAIN.replace('host: "a:1"', 'mcp: { targets: [{ name: a, stdio: { cmd: x } }] }')
   const config = configOf(text + resource(`${ROUTE}, ${GATEWAY}`, '[{ tokens: 9, unit: Hours }]'))
   assert.equal(statusOf(config), [ACCEPTED, ACCEPTED])
   assert.is(config.gateways[0]!.listeners[0]!.routes[0]!.limits[0]!.counts, 'tokens')
 })
 
-resources('stand behind the limits that a route has inline', () => {
+resources('add their limits after the inline limits of a route', () => {
   const inline = 'policies: { rateLimit: { local: [{ requests: 1, unit: Hours }] } }'
   const text = MAIN.replace('gateways: [web, other]', `gateways: web, ${inline}`)
   const { limits } = configOf(text + resource(ROUTE)).gateways[0]!.listeners[0]!.routes[0]!
@@ -157,21 +157,21 @@ resources('stand behind the limits that a route has inline', () => {
   )
 })
 
-resources('of other kinds, and second configurations, do stop it', () => {
+resources('of unknown kinds and second configurations stop the process', () => {
   assert.equal(problemsOf(`${MAIN}---\nkind: GatewayPolicie\n`), [
     "c.yaml:5:7: kind: got 'GatewayPolicie', expected 'GatewayPolicy', did you mean 'GatewayPolicy'?",
   ])
   assert.equal(problemsOf(`${MAIN}---\napiVersion: v1\n`), ['c.yaml:5:1: kind is required'])
   assert.match(
     problemsOf(`${MAIN}---\nroutes: []\n`)[0]!,
-    'a second configuration beside c.yaml:1:1',
+    'a second configuration after c.yaml:1:1',
   )
   assert.equal(problemsOf(resource(ROUTE)), [
     'c.yaml:1:1: got no configuration, expected at least gateways, mcp or llm',
   ])
 })
 
-resources('need their variables as everything does', () => {
+resources('need their environment variables', () => {
   const text = MAIN + resource(ROUTE, '[{ requests: "${ABSENT}", unit: Hours }]')
   assert.match(problemsOf(text)[0]!, 'environment variable not found: ABSENT')
 })

@@ -29,10 +29,10 @@ function refusals(fields: string, section = 'config'): string[] {
   return lines.map((line) => line.replace(/^c\.yaml:2:\d+: /, ''))
 }
 
-settings('say how many processes share the ports', () => {
+settings('set the number of workers', () => {
   assert.is(withConfig('workers: 4').process.workers, 4)
-  for (const wrong of ['0', '65', '1.5', 'auto'])
-    assert.match(refusals(`workers: ${wrong}`).join(), /^config\.workers: /, wrong)
+  for (const invalid of ['0', '65', '1.5', 'auto'])
+    assert.match(refusals(`workers: ${invalid}`).join(), /^config\.workers: /, invalid)
 })
 
 settings('have defaults', () => {
@@ -57,7 +57,7 @@ settings('have defaults', () => {
   assert.equal(wire, WIRE_LIMITS)
 })
 
-settings('take the admin address in every form', () => {
+settings('accept the admin address in every form', () => {
   const table: [string, AdminAddress][] = [
     ['off', { kind: 'off' }],
     ['localhost:15001', { kind: 'localhost', port: 15001 }],
@@ -70,7 +70,7 @@ settings('take the admin address in every form', () => {
     assert.equal(withConfig(`adminAddr: '${text}'`).process.admin, expected, text)
 })
 
-settings('say where each interface is, and the environment knows better', () => {
+settings('set the addresses of admin servers, which the environment overrides', () => {
   const { process } = withConfig('statsAddr: "127.0.0.1:1", readinessAddr: off')
   assert.equal(resolveAddresses(process, { ADMIN_ADDR: 'off', READINESS_ADDR: 'unix:/r' }), {
     admin: { kind: 'off' },
@@ -84,7 +84,7 @@ settings('say where each interface is, and the environment knows better', () => 
     )
 })
 
-settings('tell an address that somebody wrote from one that nobody did', () => {
+settings('distinguish a default address from a configured one', () => {
   const { process } = configOf(GATEWAY)
   assert.ok(isDefaultAddress(process.stats) && isDefaultAddress(process.readiness))
   assert.not.ok(isDefaultAddress(withConfig('statsAddr: localhost:15020').process.stats))
@@ -94,9 +94,9 @@ settings('tell an address that somebody wrote from one that nobody did', () => {
 
 settings('refuse an admin address in any other form', () => {
   const expected = 'expected ip:port, localhost:port, unix:/path or off'
-  const wrong = ['', 'on', 'localhost', '127.0.0.1', '127.0.0.1:0', '127.0.0.1:65536', '::1:80']
-  wrong.push('[127.0.0.1]:80', 'example.com:80', 'unix:', 'unix:relative', '256.0.0.1:80', ':80')
-  for (const text of wrong)
+  const invalid = ['', 'on', 'localhost', '127.0.0.1', '127.0.0.1:0', '127.0.0.1:65536', '::1:80']
+  invalid.push('[127.0.0.1]:80', 'example.com:80', 'unix:', 'unix:relative', '256.0.0.1:80', ':80')
+  for (const text of invalid)
     assert.equal(refusals(`adminAddr: '${text}'`), [
       `invalid config.adminAddr: got '${text}', ${expected}`,
     ])
@@ -105,7 +105,7 @@ settings('refuse an admin address in any other form', () => {
   ])
 })
 
-settings('take a log level as a filter or a list of filters', () => {
+settings('accept a log level as a filter or a list of filters', () => {
   const level = (text: string) => withConfig(`logging: { level: ${text} }`).process.logging.level
   assert.is(level('debug'), 'debug')
   assert.is(level('"info,accept=debug"'), 'info,accept=debug')
@@ -113,7 +113,7 @@ settings('take a log level as a filter or a list of filters', () => {
   assert.is(withConfig('logging: { format: json }').process.logging.format, 'json')
 })
 
-settings('refuse a log level or format that is none', () => {
+settings('refuse an unknown log level or format', () => {
   const levels = 'expected one of error, warn, info, debug, trace'
   assert.equal(refusals('logging: { level: wran }'), [
     `config.logging.level: got level 'wran', ${levels}, did you mean 'warn'?`,
@@ -132,7 +132,7 @@ settings('refuse a log level or format that is none', () => {
   ])
 })
 
-settings('store sensitive headers in lower case and refuse what is no header name', () => {
+settings('store sensitive headers in lower case and refuse invalid header names', () => {
   const config = withConfig('sensitiveHeaders: [X-Api-Key, cookie]')
   assert.equal(config.process.sensitiveHeaders, ['x-api-key', 'cookie'])
   assert.equal(refusals('sensitiveHeaders: [ok, "x api", ":path", ""]'), [
@@ -142,7 +142,7 @@ settings('store sensitive headers in lower case and refuse what is no header nam
   ])
 })
 
-settings('set the limits towards backends', () => {
+settings('set the limits of backend connections', () => {
   const fields =
     'connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxAge: 6s, poolMaxSize: 3, poolMaxWaiting: 0, bodyIdleTimeout: 5s'
   const config = withConfig(`connectionTerminationDeadline: 9s, backend: { ${fields} }`)
@@ -161,7 +161,7 @@ settings('set the limits towards backends', () => {
   ])
 })
 
-settings('set how much of LLM requests is kept', () => {
+settings('set the limits of held LLM requests', () => {
   const { maxHeldBytes, maxHeldTogether } = LLM_LIMITS
   assert.equal(withConfig('llm: { maxHeldBytes: 9000 }').llm, {
     maxHeldBytes: 9000,
@@ -181,7 +181,7 @@ settings('set how much of LLM requests is kept', () => {
   assert.match(refusals('llm: { maxHeldByte: 1 }')[0]!, "did you mean 'maxHeldBytes'?")
 })
 
-settings('set how many keys of a rate limit have buckets', () => {
+settings('set the maximum number of buckets of a keyed rate limit', () => {
   assert.is(withConfig('rateLimit: { maxKeys: 9 }').process.maxKeys, 9)
   assert.equal(refusals('rateLimit: { maxKeys: 0 }'), [
     'config.rateLimit.maxKeys: got 0, expected at least 1',
@@ -191,14 +191,14 @@ settings('set how many keys of a rate limit have buckets', () => {
   ])
 })
 
-settings('set how many may look at the web page', () => {
+settings('set the maximum number of event streams of the web UI', () => {
   assert.is(withConfig('ui: { maxReaders: 9 }').process.maxReaders, 9)
   assert.equal(refusals('ui: { maxReaders: 0 }'), [
     'config.ui.maxReaders: got 0, expected at least 1',
   ])
 })
 
-settings('set the limits towards clients', () => {
+settings('set the limits of client connections', () => {
   const http =
     'maxHeadBytes: 1024, http1MaxHeaders: 10, maxBodyBytes: 9, headTimeout: 1s, bodyIdleTimeout: 2s, ' +
     'responseIdleTimeout: 3s, http1IdleTimeout: 4s, maxConnections: 5, ' +
@@ -219,7 +219,7 @@ settings('set the limits towards clients', () => {
   })
 })
 
-settings('keep limits within bounds', () => {
+settings('refuse limits out of range', () => {
   const http = 'maxHeadBytes: 1023, http1MaxHeaders: 2001, maxConnections: 0'
   assert.equal(refusals(`http: { ${http} }`, 'frontendPolicies'), [
     'frontendPolicies.http.maxHeadBytes: got 1023, expected at least 1024',

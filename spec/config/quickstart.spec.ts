@@ -7,7 +7,7 @@ import { configOf, firstListener } from '../support/config.ts'
 
 const quickstart = suite('quickstart')
 
-quickstart('listens on loopback and needs nothing that did not come with it', () => {
+quickstart('listens on loopback and needs no other software', () => {
   const config = configOf(QUICKSTART, QUICKSTART_ENV)
   assert.is(config.gateways.length, 1)
   const { name, port, address } = config.gateways[0]!
@@ -25,7 +25,7 @@ quickstart('listens on loopback and needs nothing that did not come with it', ()
   assert.equal(JSON.parse(routes[0]!.policies.directResponse!.body), { hello: 'from the gateway' })
 })
 
-quickstart('counts tokens of an LLM that needs no key', () => {
+quickstart('limits tokens of a mock LLM that needs no key', () => {
   const { routes } = firstListener(configOf(QUICKSTART, QUICKSTART_ENV))
   const { backends, limits } = routes.find(({ name }) => name === 'chat')!
   assert.ok(backends[0]?.kind === 'ai')
@@ -46,9 +46,9 @@ quickstart('prints curl lines for the paths it serves', () => {
     assert.ok(lines.some((line) => line.endsWith(`http://127.0.0.1:3000${path}`)))
 })
 
-quickstart('tells where its page is, if it is anywhere', () => {
+quickstart('prints the URL of the web UI unless the admin address is not TCP', () => {
   const page = (address: string): string | undefined =>
-    /open (.+) \(/.exec(formatQuickstartHints(ADDRESSES.ADMIN_ADDR.parse(address)))?.[1]
+    /web UI: (.+) \(/.exec(formatQuickstartHints(ADDRESSES.ADMIN_ADDR.parse(address)))?.[1]
   assert.is(page('localhost:15000'), 'http://127.0.0.1:15000/ui')
   assert.is(page('127.0.0.1:1'), 'http://127.0.0.1:1/ui')
   assert.is(page('[::1]:1'), 'http://[::1]:1/ui')

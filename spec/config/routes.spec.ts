@@ -7,7 +7,7 @@ const routes = suite('routes')
 
 const BACKEND = 'backends: [{ host: "a:1" }]'
 
-routes('have a name, a match, a key and weights by default', () => {
+routes('have a default name, match, key and weight', () => {
   const route = routeOf(BACKEND)
   assert.is(route.name, 'route0')
   assert.is(route.key, 'gateway/default/default/route0')
@@ -33,8 +33,8 @@ const TWO = `gateways:
   two: { port: 2, listeners: [{ name: x, hostname: x.com }, {}] }
 `
 
-/** Keys of the routes each listener has. */
-function attached(text: string): Record<string, string[]> {
+/** Route keys by listener key. */
+function routeKeysOf(text: string): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   for (const { listeners } of configOf(TWO + text).gateways)
     for (const listener of listeners)
@@ -42,15 +42,15 @@ function attached(text: string): Record<string, string[]> {
   return found
 }
 
-routes('attach to a gateway, to all its listeners or to one', () => {
-  assert.equal(attached(`routes: [{ name: r, gateways: one, ${BACKEND} }]`), {
+routes('attach to all listeners of a gateway or to one', () => {
+  assert.equal(routeKeysOf(`routes: [{ name: r, gateways: one, ${BACKEND} }]`), {
     'gateway/one': ['gateway/one/default/r'],
   })
-  assert.equal(attached(`routes: [{ name: r, gateways: [two], ${BACKEND} }]`), {
+  assert.equal(routeKeysOf(`routes: [{ name: r, gateways: [two], ${BACKEND} }]`), {
     'gateway/two/x': ['gateway/two/x/default/r'],
     'gateway/two/listener1': ['gateway/two/listener1/default/r'],
   })
-  assert.equal(attached(`routes: [{ gateways: [two/listener1, one, one], ${BACKEND} }]`), {
+  assert.equal(routeKeysOf(`routes: [{ gateways: [two/listener1, one, one], ${BACKEND} }]`), {
     'gateway/one': ['gateway/one/default/route0'],
     'gateway/two/listener1': ['gateway/two/listener1/default/route0'],
   })
@@ -59,12 +59,14 @@ routes('attach to a gateway, to all its listeners or to one', () => {
 routes('refuse references to gateways and listeners that do not exist', () => {
   const refusals = (gateways: string) =>
     problemsOf(`${TWO}routes: [{ gateways: ${gateways}, ${BACKEND} }]`)
-  const place = 'c.yaml:4:22: routes[0].gateways: unknown gateway reference'
-  assert.equal(refusals('three'), [`${place} three`])
-  assert.equal(refusals('twoo'), [`${place} twoo, did you mean 'two'?`])
-  assert.equal(refusals('one/x'), [`${place} one/x`])
-  assert.equal(refusals('two/listener2'), [`${place} two/listener2, did you mean 'two/listener1'?`])
-  assert.equal(refusals('two/x/y'), [`${place} two/x/y, did you mean 'two/x'?`])
+  const problem = 'c.yaml:4:22: routes[0].gateways: unknown gateway reference'
+  assert.equal(refusals('three'), [`${problem} three`])
+  assert.equal(refusals('twoo'), [`${problem} twoo, did you mean 'two'?`])
+  assert.equal(refusals('one/x'), [`${problem} one/x`])
+  assert.equal(refusals('two/listener2'), [
+    `${problem} two/listener2, did you mean 'two/listener1'?`,
+  ])
+  assert.equal(refusals('two/x/y'), [`${problem} two/x/y, did you mean 'two/x'?`])
   assert.equal(refusals('[one, nope]'), [
     'c.yaml:4:28: routes[0].gateways[1]: unknown gateway reference nope',
   ])
@@ -73,14 +75,14 @@ routes('refuse references to gateways and listeners that do not exist', () => {
   ])
 })
 
-routes('need gateways when none is called default', () => {
+routes('need gateways if no gateway is named default', () => {
   assert.equal(problemsOf(`${TWO}routes: [{ ${BACKEND} }, { name: r, ${BACKEND} }]`), [
     'c.yaml:4:10: routes[0]: routes.route0 must set gateways',
     'c.yaml:4:43: routes[1]: routes.r must set gateways',
   ])
 })
 
-routes('need names that differ on one listener', () => {
+routes('need unique names on a listener', () => {
   const text = (second: string) =>
     `${TWO}routes: [{ name: r, gateways: one, ${BACKEND} }, { name: r, gateways: ${second}, ${BACKEND} }]`
   assert.equal(problemsOf(text('two')), [])
@@ -89,7 +91,7 @@ routes('need names that differ on one listener', () => {
   ])
 })
 
-routes('take backends in every form', () => {
+routes('accept backend addresses in every form', () => {
   const table: [string, EndpointAddress][] = [
     ['localhost:80', { kind: 'tcp', host: 'localhost', port: 80 }],
     ['10.0.0.1:8080', { kind: 'tcp', host: '10.0.0.1', port: 8080 }],
@@ -104,7 +106,7 @@ routes('take backends in every form', () => {
   }
 })
 
-routes('refuse backends in any other form', () => {
+routes('refuse backend addresses in any other form', () => {
   const expected = 'expected host:port, [ipv6]:port or unix:/path'
   for (const text of [
     'a',
@@ -129,14 +131,15 @@ routes('refuse backends in any other form', () => {
   ])
 })
 
-routes('need backends unless a policy answers', () => {
-  const expected = 'got no backends, expected some, or the policy requestRedirect or directResponse'
+routes('need backends unless a policy sends the response', () => {
+  const expected =
+    'got no backends, expected at least one, or the policy requestRedirect or directResponse'
   assert.equal(routeProblems('name: x'), [`routes[0]: ${expected}`])
   assert.equal(routeProblems('policies: { directResponse: { status: 200 } }'), [])
   assert.equal(routeProblems('policies: { requestRedirect: { scheme: https } }'), [])
 })
 
-routes('read matches with all their parts', () => {
+routes('parse matches with all parts', () => {
   const headers =
     '[{ name: X-A, value: { exact: "1" } }, { name: ":authority", value: { regex: a+ } }]'
   const query = '[{ name: q, value: { regex: "x|y" } }]'
@@ -157,11 +160,11 @@ function matchProblems(match: string): string[] {
   )
 }
 
-routes('need exactly one way to match a path or a value', () => {
-  const ways = "expected exactly one of 'exact', 'pathPrefix', 'regex'"
-  assert.equal(matchProblems('{ path: {} }'), [`path: got none, ${ways}`])
+routes('need exactly one form of a path or value match', () => {
+  const forms = "expected exactly one of 'exact', 'pathPrefix', 'regex'"
+  assert.equal(matchProblems('{ path: {} }'), [`path: got none, ${forms}`])
   assert.equal(matchProblems('{ path: { exact: /a, regex: b } }'), [
-    `path: got exact and regex, ${ways}`,
+    `path: got exact and regex, ${forms}`,
   ])
   assert.equal(matchProblems('{ path: { prefix: /a } }'), [
     "path.prefix: unknown field 'prefix', expected one of 'exact', 'pathPrefix', 'regex'",
@@ -171,7 +174,7 @@ routes('need exactly one way to match a path or a value', () => {
   ])
 })
 
-routes('refuse paths, methods and names no request can have', () => {
+routes('refuse paths, methods and header names that are not valid in a request', () => {
   const path = 'expected a path that starts with / and has no ? or #'
   for (const text of ['', 'a', '/a?b', '/a#b', '/a b', '/é'])
     assert.equal(matchProblems(`{ path: { pathPrefix: '${text}' } }`), [
@@ -185,7 +188,7 @@ routes('refuse paths, methods and names no request can have', () => {
   ])
 })
 
-routes('compile a regex alone, for the whole value', () => {
+routes('compile a regex on its own and match the whole value', () => {
   assert.equal(matchProblems('{ path: { regex: "a)|(b" } }'), [
     'path.regex: got an invalid regex: unexpected ), expected RE2 syntax',
   ])
@@ -206,7 +209,7 @@ routes('share one set of policies between listeners', () => {
   assert.is(first.policies, config.gateways[1]!.listeners[0]!.routes[0]!.policies)
 })
 
-routes('refuse a regex that RE2 does not have or that is too large', () => {
+routes('refuse a regex that is not RE2 syntax or too large', () => {
   const problem = (regex: string) => matchProblems(`{ path: { regex: '${regex}' } }`).join()
   assert.match(
     problem('/(?!a).*'),
@@ -219,7 +222,7 @@ routes('refuse a regex that RE2 does not have or that is too large', () => {
     assert.is(problem(regex), '', regex)
 })
 
-routes('run a regex in linear time where backtracking takes forever for the whole value', () => {
+routes('run a regex in linear time that would backtrack exponentially', () => {
   for (const regex of ['/(a+)+', '/(a|a)*', '/([a-z]+)*', '/(?:a{0,30}){0,30}']) {
     const { path } = routeOf(`matches: [{ path: { regex: '${regex}' } }], ${BACKEND}`).matches[0]!
     const before = process.cpuUsage()

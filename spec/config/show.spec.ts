@@ -1,4 +1,4 @@
-// Single values of the dump, among them those of shapes that no configuration may use yet.
+// How single values are formatted in dumps, including shapes that no configuration can use yet.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import { compileWithNames } from '../../lib/expressions/compile.ts'
 import { Secret } from '../../lib/text/secret.ts'
 import { Regex } from '../../lib/expressions/regex.ts'
 
-const showing = suite('base/config/show')
+const showing = suite('config formatter')
 
 function show(value: unknown): unknown {
   return new ConfigFormatter(['x-mine']).format(value)
@@ -17,12 +17,12 @@ const SECRET = new Secret('s3cret')
 const DYN = { h: 'dyn', jwt: 'dyn', mcp: 'dyn', apiKey: 'dyn' }
 const CEL = compileWithNames('name == "a"', { name: 'string' })
 
-showing('a secret is redacted wherever it stands', () => {
+showing('redacts a secret at any depth', () => {
   assert.is(show(SECRET), '<redacted>')
   assert.equal(show({ a: [{ b: SECRET }] }), { a: [{ b: '<redacted>' }] })
 })
 
-showing('an expression and a pattern are shown by their text', () => {
+showing('shows expressions and regexes as text', () => {
   assert.is(show(CEL), 'name == "a"')
   assert.equal(show({ rules: [{ mode: 'allow', expression: CEL }] }), {
     rules: [{ mode: 'allow', expression: 'name == "a"' }],
@@ -32,7 +32,7 @@ showing('an expression and a pattern are shown by their text', () => {
   assert.is(show(compileWithNames(plain, DYN)), plain)
 })
 
-showing('what an expression compares a credential with is redacted', () => {
+showing('redacts literals that an expression compares with a credential', () => {
   const shown: readonly [string, string][] = [
     ['h["authorization"] == "s3cret"', 'h["authorization"] == "<redacted>"'],
     ["h.cookie == r's3cret'", "h.cookie == r'<redacted>'"],
@@ -47,7 +47,7 @@ showing('what an expression compares a credential with is redacted', () => {
   for (const [source, expected] of shown) assert.is(show(compileWithNames(source, DYN)), expected)
 })
 
-showing('one of several forms is shown by its name', () => {
+showing('shows a tagged union with its kind as field name', () => {
   assert.equal(show({ kind: 'header', name: 'x-key', prefix: 'Bearer ' }), {
     header: { name: 'x-key', prefix: 'Bearer ' },
   })
@@ -59,7 +59,7 @@ showing('one of several forms is shown by its name', () => {
   assert.is(show({ kind: 'tcp', host: '::1', port: 80 }), '[::1]:80')
 })
 
-showing('keys to backends are redacted, public keys shown by kid, hashes not at all', () => {
+showing('redacts backend keys and hashes, and shows public keys by kid', () => {
   assert.equal(show({ kind: 'query', key: SECRET, name: 'k' }), {
     query: { key: '<redacted>', name: 'k' },
   })
@@ -71,7 +71,7 @@ showing('keys to backends are redacted, public keys shown by kid, hashes not at 
   })
 })
 
-showing('computed headers are shown by name, those of sensitive ones are redacted', () => {
+showing('shows computed headers by name and redacts sensitive ones', () => {
   const text = compileWithNames('"s3cret"', {})
   const request = {
     add: [],
@@ -97,7 +97,7 @@ showing('computed headers are shown by name, those of sensitive ones are redacte
   })
 })
 
-showing('targets are shown by name and kind, without the environment of their programs', () => {
+showing('shows MCP targets by name and kind and redacts their environment', () => {
   const stdio = { cmd: 'npx', args: ['server'], env: { API: 's3cret' }, clearEnv: false }
   const remote = {
     host: 'a.example',
@@ -129,7 +129,7 @@ showing('targets are shown by name and kind, without the environment of their pr
   )
 })
 
-showing('of the arguments of a program, flags and names are shown', () => {
+showing('shows flags and plain names in arguments of a program', () => {
   for (const args of [
     ['-y', '@modelcontextprotocol/server-everything'],
     ['run', '-i', '--rm', 'ghcr.io/github/github-mcp-server:v1.2.3', 'stdio'],
@@ -139,15 +139,15 @@ showing('of the arguments of a program, flags and names are shown', () => {
     assert.equal(show({ args }), { args })
 })
 
-showing('any other argument of a program may be a secret', () => {
-  const given = [
+showing('redacts any other argument of a program', () => {
+  const args = [
     ...['--header', 'Authorization: Bearer s3cret', '-H', 'X-Api-Key: s3cret', '-e', 'X=s3cret'],
     ...['--env=API_KEY=s3cret', '--auth', 'secret', '--level=1', '-psecret', '{"token":"s3cret"}'],
     ...['sk-4aB7cD', '9f86d081884c7d65', 'https://a/s3cret', 'db://u:s3/cret@h/d', 'A=s3cret'],
     ...['db://u:secret@h/d', 'u:secret', 'u:secret@h'],
   ]
   const hidden = '<redacted>'
-  assert.equal(show({ args: given }), {
+  assert.equal(show({ args }), {
     args: [
       ...['--header', hidden, '-H', hidden, '-e', hidden],
       ...['--env=<redacted>', '--auth', hidden, '--level=<redacted>', hidden, hidden],
@@ -157,7 +157,7 @@ showing('any other argument of a program may be a secret', () => {
   })
 })
 
-showing('parameters, headers and answers are shown, but for credentials in them', () => {
+showing('redacts credentials in query matches, headers and response bodies', () => {
   const match = (name: string): unknown => ({ name, value: { kind: 'exact', value: 's3cret' } })
   const shown = (name: string, value: string): unknown => ({ name, value: { exact: value } })
   const names = ['sig', 'key', 'code', 'page']
@@ -179,7 +179,7 @@ showing('parameters, headers and answers are shown, but for credentials in them'
   })
 })
 
-showing('a URL that something is fetched from is shown without its query', () => {
+showing('redacts the query of a key set URL', () => {
   const jwks = { kind: 'url', url: 'https://a.example/keys?code=s3cret#s3cret' }
   assert.equal(show({ jwks }), { jwks: { url: 'https://a.example/keys?<redacted>' } })
   assert.equal(show({ jwks: { ...jwks, url: 'https://a.example/keys' } }), {
@@ -187,7 +187,7 @@ showing('a URL that something is fetched from is shown without its query', () =>
   })
 })
 
-showing('what users name themselves stays as it is, unless it tells of a secret', () => {
+showing('keeps free-form fields except secrets', () => {
   const group = { credentials: { user: 's3cret', n: 1 }, list_token: ['s3cret'] }
   const overrides = { kind: 'x', max_tokens: 5, add: [1], nothing: null, api_key: 's3cret' }
   assert.equal(show({ overrides: { ...overrides, deep: { clientSecret: 's3cret' }, ...group } }), {
@@ -201,7 +201,7 @@ showing('what users name themselves stays as it is, unless it tells of a secret'
   })
 })
 
-showing('what is not set is left out, and no bound is null', () => {
+showing('omits fields that are not set and shows unlimited as null', () => {
   assert.equal(show({ a: null, b: Number.MAX_SAFE_INTEGER, c: false }), { b: null, c: false })
 })
 

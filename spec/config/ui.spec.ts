@@ -1,4 +1,4 @@
-// `ui`: which listeners show the page, to whom, and what is warned of.
+// The section `ui`: its listeners, policies and warnings.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,16 +6,17 @@ import { configOf, problemsOf } from '../support/config.ts'
 
 const ui = suite('config: ui')
 
-const ANYONE =
-  'can read the configuration, the log and traces of requests there: add basicAuth, jwtAuth or apiKey with mode: strict, or rules of authorization that allow or require something, to ui.policies'
-const MODE = 'policies.apiKey: mode optional lets in whoever shows no credential: set mode: strict'
+const CAN_READ =
+  'can read the configuration, the log and traces of requests: add basicAuth, jwtAuth or apiKey with mode: strict, or authorization rules with allow or require, to ui.policies'
+const MODE =
+  'policies.apiKey: mode optional accepts requests without a credential: set mode: strict'
 const ORIGINS =
-  "policies.cors.allowOrigins: '*' lets every web page that a browser here shows read it: name origins, or add a credential with mode: strict"
+  "policies.cors.allowOrigins: '*' allows every web page in the user's browser to read it: name origins, or add a credential with mode: strict"
 const BASIC = 'basicAuth: { htpasswd: "a:b" }'
 const LOCAL = 'gateways: { default: { port: 3000, address: 127.0.0.1 } }'
 const OPEN = 'gateways: { default: { port: 3000 } }'
 
-/** What is warned of, without the place. */
+/** Warnings without the source position. */
 function warningsOf(...lines: string[]): string[] {
   return configOf(lines.join('\n')).warnings.map((line) =>
     line.replace(/^c\.yaml:\d+:\d+: ui(?:: |\.)/, ''),
@@ -33,29 +34,25 @@ function path(kind: string, value: string): string {
   return `matches: [{ path: { ${kind}: "${value}" } }]`
 }
 
-ui(
-  'is attached to the gateway called default, to those it names, or to one listener of one',
-  () => {
-    const gateways = `gateways:
+ui('is attached to the gateway named default, to named gateways, or to one listener', () => {
+  const gateways = `gateways:
   default: { port: 1, address: 127.0.0.1 }
   second:
     port: 2
     address: 127.0.0.1
     listeners: [{ name: a, hostname: a.example }, { name: b, hostname: b.example }]
 `
-    const keysOf = (text: string): readonly string[] =>
-      configOf(`${gateways}${text}\n`).ui!.listeners
-    assert.equal(keysOf('ui: {}'), ['gateway/default'])
-    assert.equal(keysOf('ui: { gateways: second }'), ['gateway/second/a', 'gateway/second/b'])
-    assert.equal(keysOf('ui: { gateways: [second/b, default, second/b] }'), [
-      'gateway/second/b',
-      'gateway/default',
-    ])
-    assert.is(configOf(`${gateways}${routes(path('exact', '/'))}\n`).ui, null)
-  },
-)
+  const keysOf = (text: string): readonly string[] => configOf(`${gateways}${text}\n`).ui!.listeners
+  assert.equal(keysOf('ui: {}'), ['gateway/default'])
+  assert.equal(keysOf('ui: { gateways: second }'), ['gateway/second/a', 'gateway/second/b'])
+  assert.equal(keysOf('ui: { gateways: [second/b, default, second/b] }'), [
+    'gateway/second/b',
+    'gateway/default',
+  ])
+  assert.is(configOf(`${gateways}${routes(path('exact', '/'))}\n`).ui, null)
+})
 
-ui('does not start without a gateway to be on', () => {
+ui('is refused without a gateway', () => {
   const text = 'gateways: { first: { port: 1 } }\nui: {}\n'
   assert.equal(problemsOf(text), ['c.yaml:2:5: ui: ui.gateways must be set'])
   assert.equal(problemsOf(text.replace('{}', '{ gateways: firts }')), [
@@ -63,7 +60,7 @@ ui('does not start without a gateway to be on', () => {
   ])
 })
 
-ui('csrf is checked and not enforced: it does not start', () => {
+ui('refuses csrf, which is not enforced, and oidc, which is not supported', () => {
   assert.equal(problemsOf(`${LOCAL}\nui: { policies: { csrf: {} } }\n`), [
     'c.yaml:2:19: ui.policies.csrf: is checked but not enforced by this version: remove it',
   ])
@@ -72,30 +69,32 @@ ui('csrf is checked and not enforced: it does not start', () => {
   ])
 })
 
-ui('a credential that the listener takes off already is not looked for again', () => {
+ui('refuses a policy that reads the same credential as the listener', () => {
   const text = `gateways: { default: { port: 1, ${BASIC} } }\nui: { policies: { ${BASIC} } }\n`
   assert.equal(problemsOf(text), [
-    'c.yaml:2:19: ui.policies.basicAuth: got basicAuth behind basicAuth of gateway/default, expected one of them: both read the same credential',
+    'c.yaml:2:19: ui.policies.basicAuth: got basicAuth in addition to basicAuth of gateway/default, expected one of them: both read the same credential',
   ])
 })
 
-ui('warns of what anyone could read who can connect', () => {
-  assert.equal(warningsOf(OPEN, 'ui: {}'), [`anyone who can connect to [::]:3000 ${ANYONE}`])
+ui('warns about access without a credential from other machines', () => {
+  assert.equal(warningsOf(OPEN, 'ui: {}'), [
+    `every client that can connect to [::]:3000 ${CAN_READ}`,
+  ])
   const elsewhere = 'gateways: { default: { port: 3000, address: 10.0.0.1 } }'
   const optional = 'apiKey: { keys: [{ key: k }], mode: optional }'
   const cors = 'cors: { allowOrigins: ["*"] }'
   assert.equal(warningsOf(elsewhere, `ui: { policies: { ${optional}, ${cors} } }`), [
     MODE,
-    `anyone who can connect to 10.0.0.1:3000 ${ANYONE}`,
+    `every client that can connect to 10.0.0.1:3000 ${CAN_READ}`,
     ORIGINS,
   ])
   const deny = 'authorization: { rules: [{ deny: \'request.path == "/api/config"\' }] }'
   assert.equal(warningsOf(OPEN, `ui: { policies: { ${deny} } }`), [
-    `anyone who can connect to [::]:3000 ${ANYONE}`,
+    `every client that can connect to [::]:3000 ${CAN_READ}`,
   ])
 })
 
-ui('asks for a token or a key unless it is told that none will do', () => {
+ui('has mode strict by default for tokens and keys', () => {
   const key = 'apiKey: { keys: [{ key: k }] }'
   const token = 'jwtAuth: { issuer: "http://i", jwks: "http://i/k" }'
   const tokens = 'jwtAuth: { providers: [{ issuer: "http://i", jwks: "http://i/k" }] }'
@@ -108,14 +107,14 @@ ui('asks for a token or a key unless it is told that none will do', () => {
   assert.is(outer.gateways[0]?.listeners[0]?.policies.apiKey?.mode, 'optional')
 })
 
-ui('warns of a credential that may be missing, on this machine as well', () => {
+ui('warns about an optional credential, on loopback too', () => {
   const optional = 'apiKey: { keys: [{ key: k }], mode: optional }'
   assert.equal(warningsOf(LOCAL, `ui: { policies: { ${optional} } }`), [MODE])
   const rule = 'authorization: { rules: [\'apiKey.name == "a"\'] }'
   assert.equal(warningsOf(LOCAL, `ui: { policies: { ${optional}, ${rule} } }`), [])
 })
 
-ui('warns of letting every page read it, unless a credential is asked for', () => {
+ui('warns about allowing every origin unless a credential is required', () => {
   const cors = 'cors: { allowOrigins: ["*"] }'
   const rule = 'authorization: { rules: [\'source.address == "127.0.0.1"\'] }'
   assert.equal(warningsOf(LOCAL, `ui: { policies: { ${cors} } }`), [ORIGINS])
@@ -125,7 +124,7 @@ ui('warns of letting every page read it, unless a credential is asked for', () =
   assert.equal(warningsOf(LOCAL, `ui: { policies: { ${named} } }`), [])
 })
 
-ui('does not warn where somebody is asked who they are, or on this machine', () => {
+ui('does not warn if a credential or a rule is required, or on loopback', () => {
   const policies = [
     BASIC,
     'apiKey: { keys: [{ key: k }], mode: strict }',
@@ -140,20 +139,20 @@ ui('does not warn where somebody is asked who they are, or on this machine', () 
   assert.equal(warningsOf(LOCAL, 'ui: {}'), [])
 })
 
-ui('warns of rules over somebody whom no policy knows', () => {
+ui('warns about rules that read an identity which no policy sets', () => {
   const rule = 'authorization: { rules: [{ allow: \'jwt.sub == "a"\' }] }'
   assert.equal(configOf(`${LOCAL}\nui: { policies: { ${rule} } }\n`).warnings, [
-    'c.yaml:2:44: ui.policies.authorization.rules[0]: reads jwt, which is never there without jwtAuth or mcpAuthentication',
+    'c.yaml:2:44: ui.policies.authorization.rules[0]: reads jwt, which is never set without jwtAuth or mcpAuthentication',
   ])
 })
 
 const PARTS = ['runtime', 'map', 'limits', 'logs', 'mcp', 'config', 'trace', 'live']
 const ALL_PARTS = PARTS.map((part) => `/api/${part}`).join(', ')
 
-ui('warns of a route that answers where the page is', () => {
+ui('warns about a route that takes paths of the web UI', () => {
   const answers = (name: string, paths: string): string =>
-    `route '${name}' answers ${paths} on gateway/default, and not the web UI`
-  const told = warningsOf(
+    `route '${name}' answers ${paths} on gateway/default instead of the web UI`
+  const warnings = warningsOf(
     LOCAL,
     routes(
       path('pathPrefix', '/ui/own/'),
@@ -163,7 +162,7 @@ ui('warns of a route that answers where the page is', () => {
     ),
     'ui: {}',
   )
-  assert.equal(told, [
+  assert.equal(warnings, [
     answers('r0', '/ui/own'),
     answers('r1', '/ui'),
     answers('r2', '/api/runtime'),
@@ -174,9 +173,9 @@ ui('warns of a route that answers where the page is', () => {
   ])
 })
 
-ui('warns of a route that the page takes paths from', () => {
+ui('warns about a route that loses paths to the web UI', () => {
   const takes = (name: string, paths: string): string =>
-    `the web UI answers ${paths} on gateway/default, and not route '${name}'`
+    `the web UI answers ${paths} on gateway/default instead of route '${name}'`
   assert.equal(
     warningsOf(
       LOCAL,
@@ -187,7 +186,7 @@ ui('warns of a route that the page takes paths from', () => {
   )
 })
 
-ui('does not warn of routes for everything, of neighbours, or of other listeners', () => {
+ui('does not warn about catch-all routes, other paths, or other listeners', () => {
   const others = [
     path('pathPrefix', '/'),
     path('pathPrefix', '/uix'),

@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert'
 import { POLICIES } from '../../lib/config/shape/policy-shapes.ts'
 import { configOf, problemsOf, routeText, ungatedProblems } from '../support/config.ts'
 
-const gate = suite('what is checked but not enforced')
+const unenforced = suite('policies that are checked but not enforced')
 
-const WHY = 'is checked but not enforced by this version: remove it'
+const REASON = 'is checked but not enforced by this version: remove it'
 
-gate('does not start, wherever it is written', () => {
+unenforced('are refused in every section', () => {
   const text = `config: { mcp: { sessionTtl: 1m } }
 gateways:
   default: { port: 1, basicAuth: { htpasswd: "a:b" } }
@@ -23,19 +23,19 @@ ui: { policies: { csrf: {} } }
 `
   assert.equal(ungatedProblems(text), [])
   assert.equal(problemsOf(text), [
-    `c.yaml:7:15: routes[0].policies.csrf: ${WHY}`,
-    `c.yaml:10:82: mcp.policies.csrf: ${WHY}`,
-    `c.yaml:12:19: ui.policies.csrf: ${WHY}`,
+    `c.yaml:7:15: routes[0].policies.csrf: ${REASON}`,
+    `c.yaml:10:82: mcp.policies.csrf: ${REASON}`,
+    `c.yaml:12:19: ui.policies.csrf: ${REASON}`,
   ])
 })
 
-gate('is told only when everything else is right', () => {
+unenforced('are reported only if there is no other problem', () => {
   const lines = problemsOf(routeText('policies: { csrf: {} }, backends: [{ host: a }]'))
   assert.is(lines.length, 1)
-  assert.not.match(lines[0]!, WHY)
+  assert.not.match(lines[0]!, REASON)
 })
 
-/** Enforced by this version; every other policy is either refused by name or by the gate. */
+/** Policies that this version enforces; every other policy must be refused. */
 const ENFORCED = [
   'requestHeaderModifier',
   'responseHeaderModifier',
@@ -60,22 +60,22 @@ const ENFORCED = [
   'ai',
 ]
 
-gate('covers every policy of a route that nothing enforces', () => {
+unenforced('include every policy of a route that is not enforced', () => {
   for (const name of Object.keys(POLICIES.shape)) {
     if (ENFORCED.includes(name)) continue
-    // Whatever its own shape says of this, it must not start.
+    // The shape may refuse the empty object too; in any case there must be a problem.
     const text = routeText(`backends: [{ host: "a:1" }], policies: { ${name}: {} }`)
     assert.is.not(problemsOf(text).length, 0, name)
   }
 })
 
-gate('lets the rest through', () => {
+unenforced('do not affect other configurations', () => {
   assert.is(configOf(routeText('backends: [{ host: "a:1" }], policies: {}')).ui, null)
 })
 
-const unsupported = suite('what other gateways have')
+const unsupported = suite('fields of other gateways')
 
-unsupported('is refused by name', () => {
+unsupported('are refused by name', () => {
   const text = `binds: []
 gateways: { default: { port: 1, oidc: {} } }
 config: { dns: {} }
@@ -93,7 +93,7 @@ routes: [{ policies: { extProc: {}, directResponse: { status: 200, conditional: 
   ])
 })
 
-unsupported('is never offered as the meaning of a typing error', () => {
+unsupported('are never suggested for a misspelled field', () => {
   assert.equal(
     ungatedProblems(routeText('policies: { oidcc: {} }, backends: [{ host: "a:1" }]')).length,
     1,
@@ -102,5 +102,5 @@ unsupported('is never offered as the meaning of a typing error', () => {
   assert.not.match(line!, "'oidc'")
 })
 
-gate.run()
+unenforced.run()
 unsupported.run()

@@ -1,4 +1,4 @@
-// The watch reports every kind of change of a file, and nothing else.
+// The file watcher reports every kind of file change, and nothing else.
 
 import {
   appendFileSync,
@@ -16,21 +16,21 @@ import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 
 const WAIT_MS = 30_000
-const LOOK_MS = 10
+const POLL_MS = 10
 
-/** A watch that counts the changes it reports. */
+/** A watcher that counts the changes that it reports. */
 class Watched {
   count = 0
   readonly watch = new FileWatcher(() => {
     this.count++
     this.#wake?.()
-  }, LOOK_MS)
+  }, POLL_MS)
   #wake: (() => void) | null = null
 
   static async of(...paths: string[]): Promise<Watched> {
     const watched = new Watched()
     watches.push(watched.watch)
-    // Date.now() is rounded down, and times of files are not: a file that was just written could look newer.
+    // Date.now() is rounded down but file times are not, so a file that was just written could look newer.
     await watched.watch.watch(paths, Date.now() + 1)
     return watched
   }
@@ -49,8 +49,8 @@ class Watched {
 let folder: Folder
 const watches: FileWatcher[] = []
 
-/** Waits until every watch has looked twice: another watch has reported two changes meanwhile. */
-async function looks(): Promise<void> {
+/** Waits until every watcher has polled twice, which is when another watcher has reported two changes. */
+async function waitForPolls(): Promise<void> {
   const clock = await Watched.of(folder.write('clock', '0'))
   for (let tick = 1; tick <= 2; tick++) {
     folder.write('clock', `${tick}${'.'.repeat(tick)}`)
@@ -59,7 +59,7 @@ async function looks(): Promise<void> {
   clock.watch.close()
 }
 
-const watching = suite('base/config/watch')
+const watching = suite('file watcher')
 
 watching.before.each(() => {
   folder = new Folder()
@@ -73,7 +73,7 @@ watching('reports a file that is rewritten in place', async () => {
   const watched = await Watched.of(folder.write('a.yaml', 'one'))
   folder.write('a.yaml', 'other')
   await watched.changes(1)
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 1)
 })
 
@@ -95,32 +95,32 @@ watching('reports a replaced file with the size and time of the old one', async 
   await watched.changes(1)
 })
 
-watching('reports a mounted volume that is swapped, once for all its files', async () => {
+watching('reports a swapped mounted volume once for all its files', async () => {
   folder.mount('1', { 'a.yaml': 'one', 'b.yaml': 'one' })
   folder.link('a.yaml', 'b.yaml')
   const watched = await Watched.of(folder.at('a.yaml'), folder.at('b.yaml'), folder.path)
-  // Same sizes, and nothing happens to the files the names lead to.
+  // The sizes are equal, and the old target files do not change.
   folder.mount('2', { 'a.yaml': 'two', 'b.yaml': 'two' })
   await watched.changes(1)
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 1)
 })
 
-watching('waits until a file is written to its end', async () => {
+watching('waits until a file is completely written', async () => {
   const path = folder.write('a.yaml', '')
   const watched = await Watched.of(path)
   let seen = ''
-  const told = watched.changes(1).then(() => (seen = readFileSync(path, 'utf8')))
+  const reported = watched.changes(1).then(() => (seen = readFileSync(path, 'utf8')))
   const writing = new Promise<void>((resolve) => {
-    const write = (left: number): void => {
+    const write = (remaining: number): void => {
       appendFileSync(path, '.')
-      if (left > 0) setImmediate(write, left - 1)
+      if (remaining > 0) setImmediate(write, remaining - 1)
       else resolve()
     }
     write(3000)
   })
   await deadline(writing, WAIT_MS, 'the file to be written')
-  await told
+  await reported
   assert.is(seen.length, 3001)
 })
 
@@ -141,11 +141,11 @@ watching('ignores files of a folder that are not configuration', async () => {
   folder.write('notes.txt', 'x')
   folder.write('.a.yaml.swp', 'x')
   folder.write('a.yaml~', 'x')
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 0)
 })
 
-watching('does not follow a link that leads in circles', async () => {
+watching('does not follow a circular symlink', async () => {
   folder.write('a.yaml', 'one')
   symlinkSync('.', folder.at('circle.yaml'))
   symlinkSync('self.yaml', folder.at('self.yaml'))
@@ -179,11 +179,11 @@ watching('reports a change between reading a file and watching it', async () => 
   await watched.changes(1)
 })
 
-watching('a known file is not reported again with a new list', async () => {
+watching('does not report a known file again after a new list', async () => {
   const path = folder.write('a.yaml', 'one')
   const watched = await Watched.of(path)
   await watched.watch.watch([path, folder.write('key.pem', 'k')], Date.now() + WAIT_MS)
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 0)
   folder.write('key.pem', 'other')
   await watched.changes(1)
@@ -195,15 +195,15 @@ watching('ignores files that were removed from the list', async () => {
   const watched = await Watched.of(path, key)
   await watched.watch.watch([path], Date.now())
   folder.write('key.pem', 'other')
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 0)
 })
 
-watching('a file that was just taken is not reported', async () => {
+watching('does not report a change before takeBaseline', async () => {
   const watched = await Watched.of(folder.write('a.yaml', 'one'))
   folder.write('a.yaml', 'other')
   await watched.watch.takeBaseline()
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 0)
   folder.write('a.yaml', 'one more')
   await watched.changes(1)
@@ -215,7 +215,7 @@ watching('reports nothing after it is closed', async () => {
   watched.watch.close()
   folder.write('a.yaml', 'other')
   await watched.watch.watch([path], 0)
-  await looks()
+  await waitForPolls()
   assert.is(watched.count, 0)
 })
 

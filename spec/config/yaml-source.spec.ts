@@ -5,7 +5,7 @@ import { problemsOf } from '../support/config.ts'
 
 const source = suite('configuration source')
 
-source('shows where YAML is broken', () => {
+source('reports the position of invalid YAML', () => {
   assert.equal(problemsOf('a: [1\nb: 2\n'), [
     'c.yaml:2:1: invalid YAML: wrong indentation, or a bracket before it that is not closed',
   ])
@@ -16,7 +16,7 @@ source('shows where YAML is broken', () => {
   assert.match(problemsOf('a: [${A}, b')[0]!, /^c\.yaml:1:\d+: invalid YAML: /)
 })
 
-source('tells the first slip of the syntax and not what follows from it', () => {
+source('reports only the first syntax error of a document', () => {
   assert.equal(problemsOf('a: {b: 1}}\nkey: [{ key: 1 }]\n'), [
     "c.yaml:1:10: invalid YAML: unexpected '}'",
   ])
@@ -26,8 +26,8 @@ source('tells the first slip of the syntax and not what follows from it', () => 
   ])
 })
 
-// Each in a place where the parser's own words would repeat it.
-const SLIPS = [
+// Texts whose secret PLANTED would be quoted by the messages of the parser.
+const INVALID_TEXTS = [
   'a: }\n  key: PLANTED',
   'a: { b: 1 }}\nkey: { PLANTED: PLANTED }',
   "key: 'PLANTED\nPLANTED'\nPLANTED",
@@ -61,8 +61,8 @@ const SLIPS = [
   'key: !!binary PLANTED\n}',
 ]
 
-source('never repeats text of the file when YAML is broken', () => {
-  for (const text of SLIPS) {
+source('never quotes the file when YAML is invalid', () => {
+  for (const text of INVALID_TEXTS) {
     const problems = problemsOf(`${text}\n`)
     assert.ok(problems.length > 0, text)
     for (const problem of problems) assert.not.match(problem, 'PLANTED', text)
@@ -80,7 +80,7 @@ source('resolves anchors, aliases and merge keys', () => {
   })
 })
 
-source('points into the anchor for what came by alias or merge', () => {
+source('reports the position of the anchor for aliased and merged values', () => {
   const text = [
     'gateways:',
     '  a: &a',
@@ -107,19 +107,19 @@ function bomb(open: string, close: string, first: string): string {
   return [`a: &a ${first}`, ...lines].join('\n')
 }
 
-source('refuses aliases that grow without bound', () => {
-  const expected = ['c.yaml:1:1: too many aliases, expected them to stand for at most 100 parts']
+source('refuses aliases that expand without limit', () => {
+  const expected = ['c.yaml:1:1: too many aliases, expected them to expand to at most 100 parts']
   assert.equal(problemsOf(bomb('[', ']', '[x]')), expected)
   assert.equal(problemsOf(bomb('{ <<: [', '] }', '{ x: 1 }')), expected)
 })
 
-source('refuses an alias of nothing', () => {
+source('refuses an alias without an anchor', () => {
   assert.equal(problemsOf('gateways:\n  a: *nope'), [
     'c.yaml:2:6: gateways.a: unknown alias, expected an anchor above (quote text that begins with *)',
   ])
 })
 
-source('survives an alias of itself', () => {
+source('accepts an alias to its own parent without recursion', () => {
   assert.equal(problemsOf('gateways: &g { a: *g }'), [
     "c.yaml:1:16: gateways.a.a: unknown field 'a', expected one of 'port', 'address', 'protocol', 'tls', 'listeners', 'cors', 'jwtAuth', 'basicAuth', 'apiKey', 'authorization', 'transformations'",
     'c.yaml:1:19: gateways.a.port is required',
@@ -138,13 +138,13 @@ source('refuses keys that a tag turned into bytes', () => {
   ])
 })
 
-source('treats a key like __proto__ as any other', () => {
+source('treats __proto__ as any other key', () => {
   assert.equal(problemsOf('__proto__: { gateways: { a: { port: 1 } } }'), [
     "c.yaml:1:1: __proto__: unknown field '__proto__', expected one of 'config', 'frontendPolicies', 'gateways', 'routes', 'backends', 'mcp', 'llm', 'ui'",
   ])
 })
 
-source('names lines of files with any line ends', () => {
+source('counts lines with CRLF line ends', () => {
   assert.equal(problemsOf('gateways:\r\n  a:\r\n    port: x\r\n'), [
     'c.yaml:3:11: gateways.a.port: got a string, expected a number',
   ])

@@ -1,4 +1,4 @@
-// What a configuration text becomes, or why it is refused.
+// Loads configuration texts, or returns their problems.
 
 import { ConfigError } from '../../lib/config/config-error.ts'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -10,7 +10,7 @@ export function configOf(text: string, env: Env = {}): Config {
   return parseConfig(text, { file: 'c.yaml', env })
 }
 
-/** The lines of the refusal; none when there is no refusal. */
+/** The lines of the ConfigError; none for a valid text. */
 export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string[] {
   try {
     parseConfig(text, { file, env })
@@ -21,12 +21,12 @@ export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string
   }
 }
 
-/** As if everything that is checked were enforced. */
+/** Loads a configuration and allows policies that are not enforced. */
 export function ungatedConfig(text: string, env: Env = {}): Config {
-  return parseConfig(text, { file: 'c.yaml', env, gate: 'off' })
+  return parseConfig(text, { file: 'c.yaml', env, unenforced: 'allowed' })
 }
 
-/** What the checks refuse, without what is only not enforced yet, and without the places. */
+/** Problems without source positions; policies that are not enforced are allowed. */
 export function ungatedProblems(text: string): string[] {
   try {
     ungatedConfig(text)
@@ -39,12 +39,12 @@ export function ungatedProblems(text: string): string[] {
 
 const GATEWAY = 'gateways: { default: { port: 3000 } }\n'
 
-/** One route on a gateway of its own; `fields` is YAML in flow form, without braces. */
+/** A configuration with one route; `fields` is YAML in flow form, without braces. */
 export function routeText(fields: string): string {
   return `${GATEWAY}routes:\n- { ${fields} }\n`
 }
 
-/** What is wrong with one route, without the place. */
+/** Problems of one route without source positions. */
 export function routeProblems(fields: string): string[] {
   return problemsOf(routeText(fields)).map((line) => line.replace(/^c\.yaml:\d+:\d+: /, ''))
 }

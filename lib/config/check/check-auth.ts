@@ -1,4 +1,4 @@
-// Authentication policies → with their key sets and password files read.
+// Checks authentication policies and reads their key sets and password files.
 
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -30,7 +30,7 @@ import { parseHtpasswd } from '../htpasswd.ts'
 
 const BEARER: CredentialLocation = { kind: 'header', name: 'authorization', prefix: 'Bearer ' }
 const BASIC = { kind: 'header', name: 'authorization', prefix: 'Basic ' } as const
-const LEEWAY = 60_000
+const DEFAULT_LEEWAY_MS = 60_000
 
 export function checkMcpAuthentication(
   context: CheckContext,
@@ -61,18 +61,18 @@ export function checkJwtAuth(
   return { mode: shape.mode, location: shape.location ?? BEARER, providers }
 }
 
-/** A token is checked by the rules of the issuer it names, so each has one set of them. */
+/** A token is verified by the rules of its issuer, so each issuer may have only one provider. */
 function checkTokenProviders(
   context: CheckContext,
   path: ConfigPath,
   shapes: readonly TokenShape[],
 ): TokenRules[] {
   return shapes.map((one, at) => {
-    const before = shapes.findIndex(({ issuer }) => issuer === one.issuer)
-    if (before < at)
+    const first = shapes.findIndex(({ issuer }) => issuer === one.issuer)
+    if (first < at)
       context.problem(
         [...path, at, 'issuer'],
-        `got the issuer of providers[${before}], expected another: list all audiences there`,
+        `got the issuer of providers[${first}], expected another: list all audiences there`,
       )
     return buildTokenRules(context, [...path, at], one)
   })
@@ -86,7 +86,7 @@ interface TokenShape {
 }
 
 function buildTokenRules(context: CheckContext, path: ConfigPath, shape: TokenShape): TokenRules {
-  const { requiredClaims = ['exp'], leeway = LEEWAY } = shape.jwtValidationOptions ?? {}
+  const { requiredClaims = ['exp'], leeway = DEFAULT_LEEWAY_MS } = shape.jwtValidationOptions ?? {}
   return {
     issuer: shape.issuer,
     audiences: shape.audiences ?? [],
@@ -96,7 +96,7 @@ function buildTokenRules(context: CheckContext, path: ConfigPath, shape: TokenSh
   }
 }
 
-/** Text is JSON, a URL or the name of a file, told by how it starts. */
+/** A text is JSON, a URL or a file name, depending on how it starts. */
 function checkKeySet(
   context: CheckContext,
   path: ConfigPath,
@@ -110,7 +110,10 @@ function checkKeySet(
     if (/^https?:\/\//i.test(text)) {
       if (!URL.canParse(text)) context.problem(path, `got '${text}', expected a URL`)
       else if (new URL(text).username + new URL(text).password !== '')
-        context.problem(path, 'got a URL with a user name, expected none: it would be shown')
+        context.problem(
+          path,
+          'got a URL with a user name, expected none: dumps and logs show the URL',
+        )
       return { kind: 'url', url: text }
     }
   }
@@ -119,8 +122,8 @@ function checkKeySet(
     context.problem(path, `got a URL of the scheme '${scheme}', expected http, https or file`)
     return { kind: 'keys', keys: [] }
   }
-  const written = context.readFile(path, keyFilePathOf(context, path, text), 'a JSON Web Key Set')
-  return { kind: 'keys', keys: written === '' ? [] : checkKeys(context, path, written) }
+  const json = context.readFile(path, keyFilePathOf(context, path, text), 'a JSON Web Key Set')
+  return { kind: 'keys', keys: json === '' ? [] : checkKeys(context, path, json) }
 }
 
 function keyFilePathOf(context: CheckContext, path: ConfigPath, text: string): string {
@@ -142,7 +145,7 @@ function checkKeys(context: CheckContext, path: ConfigPath, text: string): Publi
   try {
     data = JSON.parse(text)
   } catch {
-    return fail('got a key set that is no JSON, expected {"keys": […]}')
+    return fail('got a key set that is not JSON, expected {"keys": […]}')
   }
   const { keys } = (data ?? {}) as { keys?: unknown }
   if (!Array.isArray(keys) || keys.length === 0)
@@ -150,20 +153,20 @@ function checkKeys(context: CheckContext, path: ConfigPath, text: string): Publi
   const seen = new Map<string, number>()
   for (const [at, key] of keys.entries()) {
     const fault = findPublicKeyFault(key)
-    // Providers put keys for other uses beside these.
+    // Key sets of providers also contain keys for other uses.
     if (fault === 'not for signatures') continue
-    if (fault !== null) return fail(`key ${at} of the set: ${WRONG_KEYS[fault]}`)
+    if (fault !== null) return fail(`key ${at} of the set: ${KEY_FAULTS[fault]}`)
     const { kid } = key as PublicKey
-    const before = seen.get(kid)
-    if (before !== undefined)
-      return fail(`key ${at} of the set: got the kid of key ${before}, expected another`)
+    const first = seen.get(kid)
+    if (first !== undefined)
+      return fail(`key ${at} of the set: got the kid of key ${first}, expected another`)
     seen.set(kid, at)
   }
   return keys as PublicKey[]
 }
 
-/** HMAC keys and private keys have no place at a verifier. */
-const WRONG_KEYS: Readonly<Record<Exclude<PublicKeyFault, 'not for signatures'>, string>> = {
+/** A verifier needs public keys only, so HMAC keys and private keys are refused. */
+const KEY_FAULTS: Readonly<Record<Exclude<PublicKeyFault, 'not for signatures'>, string>> = {
   'no object': 'expected an object',
   'no kid': 'the key is missing the `kid` attribute',
   'key type': 'expected kty to be one of RSA, EC, OKP',
@@ -183,22 +186,21 @@ export function checkApiKey(
       key === undefined
         ? keyHash.slice('sha256:'.length).toLowerCase()
         : createHash('sha256').update(key).digest('hex')
-    const before = seen.get(hash)
-    if (before !== undefined)
-      context.problem([...path, 'keys', at], `got the key of keys[${before}], expected another`)
+    const first = seen.get(hash)
+    if (first !== undefined)
+      context.problem([...path, 'keys', at], `got the key of keys[${first}], expected another`)
     seen.set(hash, at)
-    if (!isReadable(metadata))
+    if (!isReadableByCel(metadata))
       context.problem(
         [...path, 'keys', at, 'metadata'],
-        `got fields within fields within fields, expected at most ${MAX_CEL_JSON_DEPTH} of them`,
+        `got metadata that is nested too deep, expected at most ${MAX_CEL_JSON_DEPTH} levels`,
       )
     return { hash, metadata, allowedModels }
   })
   return { mode: shape.mode, location: shape.location ?? BEARER, keys }
 }
 
-/** By expressions. */
-function isReadable(metadata: unknown): boolean {
+function isReadableByCel(metadata: unknown): boolean {
   try {
     jsonToCel(metadata)
     return true
@@ -213,17 +215,20 @@ export function checkBasicAuth(
   shape: z.output<typeof BASIC_AUTH>,
 ): BasicAuthConfig {
   const { htpasswd, mode, realm, authorizationLocation } = shape
-  const place = [...path, 'htpasswd']
+  const htpasswdPath = [...path, 'htpasswd']
   const text =
     typeof htpasswd === 'string'
       ? htpasswd
-      : context.readFile(place, htpasswd.file, 'an htpasswd file')
-  const users = parseHtpasswd(text, (message) => context.problem(place, message))
+      : context.readFile(htpasswdPath, htpasswd.file, 'an htpasswd file')
+  const users = parseHtpasswd(text, (message) => context.problem(htpasswdPath, message))
   return { mode, realm, location: basicLocation(authorizationLocation), users }
 }
 
-/** In its own headers a credential stands behind its scheme, whether that was written or not. */
-function basicLocation(written: CredentialLocation = BASIC): CredentialLocation {
-  const isOwn = written.kind === 'header' && /^(?:proxy-)?authorization$/.test(written.name)
-  return isOwn && written.prefix === '' ? { ...written, prefix: BASIC.prefix } : written
+/** In the authorization headers the scheme `Basic ` is required, even if no prefix is configured. */
+function basicLocation(location: CredentialLocation = BASIC): CredentialLocation {
+  const isAuthorization =
+    location.kind === 'header' && /^(?:proxy-)?authorization$/.test(location.name)
+  return isAuthorization && location.prefix === ''
+    ? { ...location, prefix: BASIC.prefix }
+    : location
 }

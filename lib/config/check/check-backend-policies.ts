@@ -1,4 +1,4 @@
-// Policies that say how a backend is called: TLS with its files read, and the credential it gets.
+// Checks TLS and credentials for backends.
 
 import type { z } from 'zod'
 import type { ConfigPath } from '../config-error.ts'
@@ -29,7 +29,7 @@ export function checkBackendTls(
   }
 }
 
-/** TLS as the system trusts it. */
+/** TLS with the certificate authorities of the system. */
 export const SYSTEM_TLS: BackendTlsConfig = {
   cert: null,
   key: null,
@@ -39,7 +39,7 @@ export const SYSTEM_TLS: BackendTlsConfig = {
   alpn: ['h2', 'http/1.1'],
 }
 
-/** By default a key goes where a token does. */
+/** By default the key is sent as a bearer token. */
 export function buildBackendAuth(shape: z.output<typeof BACKEND_AUTH>): BackendAuthConfig {
   const { key } = shape
   if (key === undefined) return { kind: 'passthrough' }

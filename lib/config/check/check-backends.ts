@@ -1,4 +1,4 @@
-// `backends` of a route → each resolved to one kind; names stand for those of the top level.
+// Checks `backends` of routes and of the top level, and MCP backends with their targets.
 
 import { nearest } from '../../text/nearest-name.ts'
 import type { McpConfig, McpTarget } from '../backend-types.ts'
@@ -14,10 +14,10 @@ import { buildTransformations, checkBackendPolicies, mapOrNull } from './check-p
 
 type WithoutKey<Config> = Config extends unknown ? Omit<Config, 'key' | 'weight'> : never
 
-/** A backend that no route has yet. */
+/** A backend without the key and weight that it gets in a route. */
 export type UnattachedBackend = WithoutKey<BackendConfig>
 
-/** By name; undefined for one that was refused. */
+/** Top-level backends by name; undefined for a backend with problems. */
 export type NamedBackends = ReadonlyMap<string, UnattachedBackend | undefined>
 
 export function checkNamedBackends(
@@ -41,7 +41,7 @@ export function checkNamedBackends(
   return found
 }
 
-/** Nothing for an entry that was refused; the problem is told already. */
+/** Undefined for an entry with problems, which are already reported. */
 export function checkBackend(
   context: CheckContext,
   path: ConfigPath,
@@ -51,8 +51,8 @@ export function checkBackend(
   if (shape.backend === undefined) return checkBackendTarget(context, path, shape)
   const target = named.get(shape.backend)
   if (!named.has(shape.backend)) {
-    const meant = nearest(shape.backend, [...named.keys()])
-    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    const suggestion = nearest(shape.backend, [...named.keys()])
+    const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
     context.problem([...path, 'backend'], `unknown backend '${shape.backend}'${hint}`)
   }
   if (target === undefined || shape.policies === undefined) return target
@@ -92,8 +92,7 @@ function checkPoliciesOfBackend(
   return policies
 }
 
-// MCP backends → targets with different names, each with its defaults.
-
+/** Checks that target names are unique, and sets the defaults of each target. */
 export function checkMcpBackend(
   context: CheckContext,
   path: ConfigPath,
@@ -123,7 +122,7 @@ function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetSh
     return { name, kind: 'stdio', cmd, args, env, clearEnv }
   }
   const kind = mcp === undefined ? 'sse' : 'mcp'
-  const { secure, host, port, path: written } = (mcp ?? sse)!
+  const { secure, host, port, path: remotePath } = (mcp ?? sse)!
   const { backendTLS, backendAuth, requestHeaderModifier, transformations } = policies
   const tls = mapOrNull(backendTLS, (one) =>
     checkBackendTls(context, [...path, 'policies', 'backendTLS'], one),
@@ -131,14 +130,14 @@ function checkMcpTarget(context: CheckContext, path: ConfigPath, shape: TargetSh
   if (transformations?.response !== undefined)
     context.problem(
       [...path, 'policies', 'transformations', 'response'],
-      'got response, expected request only: clients see messages of a target, not its headers',
+      'got response, expected request only: clients get the messages of a target, not its headers',
     )
   return {
     name,
     kind,
     host,
     port,
-    path: written ?? `/${kind}`,
+    path: remotePath ?? `/${kind}`,
     tls: tls ?? (secure ? SYSTEM_TLS : null),
     auth: mapOrNull(backendAuth, buildBackendAuth),
     requestHeaderModifier: requestHeaderModifier ?? null,

@@ -1,4 +1,4 @@
-// What the checks behind the shapes share: where problems go, and the files a configuration refers to.
+// The context of all checks: it collects problems, warnings and source positions, and reads referenced files.
 
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -8,25 +8,25 @@ import type { ConfigPath, ConfigProblems } from '../config-error.ts'
 import { describeFileError } from '../config-files.ts'
 import type { ConfigSource } from '../yaml-source.ts'
 
-/** Certificates, keys and passwords are far smaller. */
+/** Certificates, keys and password files are far smaller. */
 const MAX_FILE_BYTES = 1_048_576
 
 export class CheckContext {
   readonly source: ConfigSource
   /** Absolute paths of the files that were read. */
   readonly files = new Set<string>()
-  /** What is allowed but can hardly be meant; a line each. */
+  /** Valid settings that are probably mistakes, one line each. */
   readonly warnings = new Set<string>()
-  /** Where parts were written, by key: `file:line:column`. */
+  /** Source positions (`file:line:column`) by the key of the part. */
   readonly places = new Map<string, string>()
   readonly #problems: ConfigProblems
-  readonly #named: Map<string, string>
+  readonly #knownFiles: Map<string, string>
 
-  /** `named` has texts of files, by absolute path, that are as they were read before. */
-  constructor(source: ConfigSource, problems: ConfigProblems, named: Map<string, string>) {
+  /** `knownFiles` has texts by absolute path that are used instead of reading the files again. */
+  constructor(source: ConfigSource, problems: ConfigProblems, knownFiles: Map<string, string>) {
     this.source = source
     this.#problems = problems
-    this.#named = named
+    this.#knownFiles = knownFiles
   }
 
   problem(path: ConfigPath, message: string, part?: 'key' | 'value'): void {
@@ -37,26 +37,26 @@ export class CheckContext {
     this.warnings.add(formatProblem(this.source.problemAt(path, message)))
   }
 
-  /** Remembers where the part of this key was written: at its name or, in a list, at its beginning. */
+  /** Records the source position of a part: its name or, for a list entry, its start. */
   recordPlace(key: string, path: ConfigPath): void {
     const part = typeof path.at(-1) === 'number' ? 'value' : 'key'
     const { file, line, column } = this.source.problemAt(path, '', part)
     this.places.set(key, `${file}:${line}:${column}`)
   }
 
-  /** The text of a file named relative to the configuration's folder; '' when it cannot be read. */
+  /** Reads a file relative to the folder of the configuration; '' if it cannot be read, which is reported. */
   readFile(path: ConfigPath, name: string, expected = 'a PEM file'): string {
     const file = resolve(dirname(this.source.file), name)
     this.files.add(file)
-    const known = this.#named.get(file)
+    const known = this.#knownFiles.get(file)
     if (known !== undefined) return known
     try {
-      const found = statSync(file)
-      // A pipe or a device might never end.
-      if (!found.isFile() && !found.isDirectory()) throw new Error('it is no plain file')
-      if (found.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`)
+      const stats = statSync(file)
+      // Reading a pipe or a device may never end.
+      if (!stats.isFile() && !stats.isDirectory()) throw new Error('it is not a regular file')
+      if (stats.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`)
       const text = readFileSync(file, 'utf8')
-      this.#named.set(file, text)
+      this.#knownFiles.set(file, text)
       return text
     } catch (error) {
       this.problem(path, `cannot read '${name}': ${describeFileError(error)}, expected ${expected}`)
@@ -64,7 +64,7 @@ export class CheckContext {
     }
   }
 
-  /** Tells whether OpenSSL takes these; its reasons name no contents. */
+  /** Reports certificates or keys that OpenSSL refuses; its messages contain no part of the files. */
   checkTls(path: ConfigPath, options: { cert?: string; key?: string; ca?: string }): void {
     if (Object.values(options).includes('')) return
     try {
@@ -73,7 +73,7 @@ export class CheckContext {
       const names = Object.keys(options).map((name) => (name === 'ca' ? 'root' : name))
       this.problem(
         path,
-        `cannot use ${names.join(' and ')}: ${describeFileError(error)}, expected PEM that fits`,
+        `cannot use ${names.join(' and ')}: ${describeFileError(error)}, expected valid PEM`,
       )
     }
   }

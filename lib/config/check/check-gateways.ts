@@ -1,4 +1,4 @@
-// `gateways` → listeners by port, before routes are hung on them.
+// Checks `gateways` and their listeners, and resolves references to them.
 
 import { nearest } from '../../text/nearest-name.ts'
 import { Secret } from '../../text/secret.ts'
@@ -11,9 +11,9 @@ import type { CheckContext } from './check-context.ts'
 import { checkGatewayPolicies } from './check-policies.ts'
 import { warnAboutUnsetIdentity } from './check-policy-use.ts'
 
-/** While it is made, more can be hung on it. */
+/** Drafts can still get routes and limits until the configuration is frozen. */
 export interface RouteDraft extends RouteConfig {
-  /** One list for all copies of a route. */
+  /** The same list in all copies of a route. */
   readonly limits: LimitConfig[]
 }
 
@@ -26,15 +26,15 @@ export interface GatewayDraft extends GatewayConfig {
   readonly limits: LimitConfig[]
 }
 
-/** Dual stack: IPv4 as well. */
+/** All addresses, IPv6 and IPv4. */
 export const ANY_ADDRESS = '::'
 
 export function checkGateways(
   context: CheckContext,
-  written: ReadonlyMap<string, GatewayShape | undefined>,
+  shapes: ReadonlyMap<string, GatewayShape | undefined>,
 ): GatewayDraft[] {
   const gateways: GatewayDraft[] = []
-  for (const [name, shape] of written) {
+  for (const [name, shape] of shapes) {
     if (!/^[^/\s]+$/.test(name))
       context.problem(['gateways', name], 'expected a name without slashes and spaces', 'key')
     if (shape === undefined) continue
@@ -48,11 +48,11 @@ export function checkGateways(
 
 export interface PortUse {
   readonly port: number
-  /** Of the section that uses it. */
+  /** Path of the section that uses the port. */
   readonly path: ConfigPath
 }
 
-/** Each section that listens has a port of its own. */
+/** Reports ports that are used twice. */
 export function checkPorts(context: CheckContext, uses: readonly PortUse[]): void {
   const ports = new Map<number, ConfigPath>()
   for (const { port, path } of uses) {
@@ -76,38 +76,36 @@ function checkListeners(context: CheckContext, name: string, shape: GatewayShape
     if (value !== undefined)
       context.problem(
         [...path, field],
-        `got ${field} beside listeners, expected only port and address`,
+        `got ${field} next to listeners, expected only port and address`,
         'key',
       )
-  const made = listeners.map((listener, index) => {
-    const own = listener.name ?? `listener${index}`
-    const key = `gateway/${name}/${own}`
-    return checkListener(context, [...path, 'listeners', index], listener, { key, name: own })
+  const drafts = listeners.map((listener, index) => {
+    const listenerName = listener.name ?? `listener${index}`
+    const key = `gateway/${name}/${listenerName}`
+    const at = [...path, 'listeners', index]
+    return checkListener(context, at, listener, { key, name: listenerName })
   })
-  checkHostnamesDiffer(context, path, made)
-  return made
+  checkListenersDiffer(context, path, drafts)
+  return drafts
 }
 
-function checkHostnamesDiffer(
+function checkListenersDiffer(
   context: CheckContext,
   path: ConfigPath,
   listeners: readonly ListenerDraft[],
 ): void {
   listeners.forEach((listener, index) => {
-    const place = [...path, 'listeners', index]
-    const before = listeners.slice(0, index)
-    if (before.some(({ name }) => name === listener.name))
+    const at = [...path, 'listeners', index]
+    const previous = listeners.slice(0, index)
+    if (previous.some(({ name }) => name === listener.name))
       context.problem(
-        place,
+        at,
         `got a second listener named '${listener.name}', expected names to differ`,
       )
-    if (before.some(({ hostname }) => hostname === listener.hostname))
-      context.problem(place, 'got the hostname of another listener, expected hostnames to differ')
+    if (previous.some(({ hostname }) => hostname === listener.hostname))
+      context.problem(at, 'got the hostname of another listener, expected hostnames to differ')
     if (listener.protocol !== listeners[0]!.protocol)
-      context.problem(
-        place,
-        'got HTTP and HTTPS on one port, expected one protocol for all listeners',
-      )
+      context.problem(at, 'got HTTP and HTTPS on one port, expected one protocol for all listeners')
   })
 }
 
@@ -135,7 +133,10 @@ const VERSIONS = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
 function checkListenerTls(context: CheckContext, path: ConfigPath, shape: TlsShape): ListenerTls {
   const { minTLSVersion = 'TLS_V1_2', maxTLSVersion = 'TLS_V1_3' } = shape
   if (minTLSVersion > maxTLSVersion)
-    context.problem(path, 'got minTLSVersion above maxTLSVersion, expected it not to be')
+    context.problem(
+      path,
+      'got minTLSVersion above maxTLSVersion, expected it to be at most that version',
+    )
   const cert = context.readFile([...path, 'cert'], shape.cert)
   const key = context.readFile([...path, 'key'], shape.key)
   context.checkTls(path, { cert, key })
@@ -147,43 +148,45 @@ function checkListenerTls(context: CheckContext, path: ConfigPath, shape: TlsSha
   }
 }
 
-// Which listeners a name of a gateway stands for.
-
+/** The gateways that routes and sections can refer to. */
 export interface AttachmentTargets {
   readonly gateways: readonly GatewayDraft[]
-  /** Names of all gateways written, also of those that were refused. */
+  /** Names of all configured gateways, including those with problems. */
   readonly names: readonly string[]
 }
 
-/** What is used where no gateway is named. */
+/** The gateway that is used when no gateway is named. */
 export const DEFAULT_GATEWAY = 'default'
 
-/** `path` is that of the field that names them; each listener once. */
+/** Resolves gateway references to listeners without duplicates; `path` is the field with the references. */
 export function resolveListeners(
   context: CheckContext,
   path: ConfigPath,
   references: string | readonly string[],
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): Set<ListenerDraft> {
   const found = new Set<ListenerDraft>()
   for (const [at, reference] of [references].flat().entries()) {
-    const listeners = resolve(reference, to)
+    const listeners = resolveReference(reference, targets)
     if (listeners === undefined) {
-      const meant = nearest(reference, namesToRefer(to))
-      const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
-      const place = typeof references === 'string' ? path : [...path, at]
-      context.problem(place, `unknown gateway reference ${reference}${hint}`)
+      const suggestion = nearest(reference, referenceNamesOf(targets))
+      const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
+      const referencePath = typeof references === 'string' ? path : [...path, at]
+      context.problem(referencePath, `unknown gateway reference ${reference}${hint}`)
     }
     for (const listener of listeners ?? []) found.add(listener)
   }
   return found
 }
 
-/** None for a gateway that was refused: what it would have had is not known. */
-function resolve(reference: string, to: AttachmentTargets): readonly ListenerDraft[] | undefined {
+/** An empty list for a gateway with problems, because its listeners are not known. */
+function resolveReference(
+  reference: string,
+  targets: AttachmentTargets,
+): readonly ListenerDraft[] | undefined {
   const [name = '', part, ...rest] = reference.split('/')
-  if (!to.names.includes(name) || rest.length > 0) return undefined
-  const gateway = to.gateways.find((one) => one.name === name)
+  if (!targets.names.includes(name) || rest.length > 0) return undefined
+  const gateway = targets.gateways.find((one) => one.name === name)
   if (gateway === undefined) return []
   if (part === undefined) return gateway.listeners
   const key = `gateway/${name}/${part}`
@@ -191,7 +194,7 @@ function resolve(reference: string, to: AttachmentTargets): readonly ListenerDra
   return listener === undefined ? undefined : [listener]
 }
 
-function namesToRefer(to: AttachmentTargets): string[] {
-  const keys = to.gateways.flatMap(({ listeners }) => listeners.map(({ key }) => key.slice(8)))
-  return [...to.names, ...keys]
+function referenceNamesOf({ gateways, names }: AttachmentTargets): string[] {
+  const keys = gateways.flatMap(({ listeners }) => listeners.map(({ key }) => key.slice(8)))
+  return [...names, ...keys]
 }

@@ -1,4 +1,4 @@
-// Inline limits of a route, whichever names they were written with, with their keys compiled.
+// Checks inline rate limits of a route in both config forms, and compiles their keys.
 
 import { formatConfigPath } from '../config-error.ts'
 import type { ConfigPath } from '../config-error.ts'
@@ -13,27 +13,26 @@ export function checkLimits(
   shape: PoliciesShape,
 ): LimitConfig[] {
   const { rateLimit, localRateLimit = [] } = shape
-  const written: [ConfigPath, LimitShape][] = []
+  const shapes: [ConfigPath, LimitShape][] = []
   for (const [at, limit] of (rateLimit?.local ?? []).entries())
-    written.push([[...path, 'rateLimit', 'local', at], limit])
+    shapes.push([[...path, 'rateLimit', 'local', at], limit])
   for (const [at, limit] of localRateLimit.entries())
-    written.push([[...path, 'localRateLimit', at], limit])
-  return written.map(([place, shape]) => {
-    const key = [...place, 'key']
-    const limit = buildLimit({ name: formatConfigPath(place), resource: null }, shape, (message) =>
-      context.problem(key, message),
-    )
-    // §8: requests are counted before a body is read.
+    shapes.push([[...path, 'localRateLimit', at], limit])
+  return shapes.map(([limitPath, shape]) => {
+    const keyPath = [...limitPath, 'key']
+    const origin = { name: formatConfigPath(limitPath), resource: null }
+    const limit = buildLimit(origin, shape, (message) => context.problem(keyPath, message))
+    // §8: requests are counted before the body is parsed.
     if (limit.counts === 'requests' && limit.key?.reads('llm') === true)
       context.warn(
-        key,
-        'reads llm, which is not there yet when requests are counted: one bucket for all',
+        keyPath,
+        'reads llm, which is not known when requests are counted: all requests share one bucket',
       )
     return limit
   })
 }
 
-/** Where no LLM answers, a limit of tokens would never hold anyone back. */
+/** Without an LLM backend a token limit would never refuse a request. */
 export function refuseTokenLimits(
   context: CheckContext,
   path: ConfigPath,
@@ -51,13 +50,13 @@ export function refuseTokenLimits(
       if (counts === 'tokens')
         context.problem(
           [...path, ...list, at, field],
-          'got a limit of tokens, expected one of requests: only answers of LLMs have tokens, and no backend here is one',
+          'got a token limit, expected a request limit: only LLM responses have tokens, and no backend here is an LLM',
           'key',
         )
     })
 }
 
-/** A key that cannot be compiled leaves one bucket for all, so that the limit holds at least. */
+/** If the key cannot be compiled, the limit uses one shared bucket, so that it is still enforced. */
 export function buildLimit(
   origin: Pick<LimitConfig, 'name' | 'resource'>,
   { key, ...limit }: LimitShape,

@@ -1,4 +1,4 @@
-// `llm` → models that know their provider, most literal name first.
+// Checks the section `llm` with its models and providers, `ai` backends, and unused `ai` policies.
 
 import { nearest } from '../../text/nearest-name.ts'
 import type {
@@ -53,8 +53,8 @@ function checkNames(
   others: readonly NamedEntry[] = [],
 ): void {
   list.forEach(({ name }, at) => {
-    const taken = [...others, ...list.slice(0, at)]
-    if (taken.some((other) => other.name === name))
+    const previous = [...others, ...list.slice(0, at)]
+    if (previous.some((other) => other.name === name))
       context.problem(
         [...path, at, 'name'],
         `got '${name}' a second time, expected names to differ`,
@@ -84,10 +84,10 @@ function checkModel(
   llm: LlmShape,
 ): LlmModel {
   const named = resolveProviderReference(context, [...path, 'provider', 'reference'], model, llm)
-  const written = named?.provider ?? dropUnresolvedReference(model.provider)
+  const providerShape = named?.provider ?? dropUnresolvedReference(model.provider)
   const params = mergeParams(named?.params ?? NO_PARAMS, model.params ?? NO_PARAMS)
-  const provider = buildProvider(context, path, written, params)
-  const where = buildProviderLocation(context, [...path, 'params'], provider, params)
+  const provider = buildProvider(context, path, providerShape, params)
+  const location = buildProviderLocation(context, [...path, 'params'], provider, params)
   const tls = mapOrNull(model.backendTLS, (one) =>
     checkBackendTls(context, [...path, 'backendTLS'], one),
   )
@@ -97,9 +97,9 @@ function checkModel(
     entry: {
       name: named?.name ?? provider.kind,
       provider,
-      ...where.entry,
+      ...location.entry,
       auth: params.apiKey === null ? null : buildKeyAuth(params.apiKey),
-      tls: tls ?? where.tls,
+      tls: tls ?? location.tls,
     },
     authorization: model.authorization ?? null,
     defaults: model.defaults,
@@ -109,12 +109,12 @@ function checkModel(
   }
 }
 
-/** A reference that leads nowhere is told already. */
+/** Replaces an unresolved reference by `mock`; the problem is already reported. */
 function dropUnresolvedReference(provider: ProviderShape): ProviderShape {
   return typeof provider === 'object' && provider.custom === undefined ? 'mock' : provider
 }
 
-/** What a model says itself comes before what its provider says. */
+/** Params of a model override those of its provider. */
 function mergeParams(base: ParamsShape, own: ParamsShape): ParamsShape {
   const set = Object.entries(own).filter(([, value]) => value != null)
   return { ...base, ...Object.fromEntries(set) }
@@ -129,11 +129,11 @@ function resolveProviderReference(
   if (typeof provider === 'string' || provider.reference === undefined) return undefined
   const found = providers.find(({ name }) => name === provider.reference)
   if (found === undefined) {
-    const meant = nearest(
+    const suggestion = nearest(
       provider.reference,
       providers.map(({ name }) => name),
     )
-    const hint = meant === undefined ? '' : `, did you mean '${meant}'?`
+    const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
     context.problem(path, `unknown provider '${provider.reference}'${hint}`)
   }
   return found
@@ -147,10 +147,10 @@ function buildProvider(
 ): AiProvider {
   const { model } = params
   if (typeof provider === 'object') {
-    const { formats = [], model: own = null } = provider.custom ?? {}
-    return { kind: 'custom', formats, model: model ?? own }
+    const { formats = [], model: customModel = null } = provider.custom ?? {}
+    return { kind: 'custom', formats, model: model ?? customModel }
   }
-  const needs = (field: 'awsRegion' | 'azureResourceName' | 'azureResourceType'): string => {
+  const requireParam = (field: 'awsRegion' | 'azureResourceName' | 'azureResourceType'): string => {
     const value = params[field]
     if (value === null)
       context.problem([...path, 'params'], `${field} is required for provider ${provider}`)
@@ -160,12 +160,12 @@ function buildProvider(
     case 'openai':
       return { kind: 'openAI', model }
     case 'bedrock':
-      return { kind: 'bedrock', region: needs('awsRegion'), model }
+      return { kind: 'bedrock', region: requireParam('awsRegion'), model }
     case 'azure':
-      needs('azureResourceType')
+      requireParam('azureResourceType')
       return {
         kind: 'azure',
-        resourceName: needs('azureResourceName'),
+        resourceName: requireParam('azureResourceName'),
         resourceType: params.azureResourceType ?? 'openAI',
         apiVersion: params.azureApiVersion,
         model,
@@ -177,7 +177,7 @@ function buildProvider(
 
 type ProviderLocation = Omit<AiEntry, 'name' | 'provider' | 'auth' | 'tls'>
 
-/** `baseUrl` is host, TLS and path in one. */
+/** `baseUrl` sets host, TLS and path prefix. */
 function buildProviderLocation(
   context: CheckContext,
   path: ConfigPath,
@@ -220,27 +220,26 @@ function checkVirtualModel(
   const kind = Object.keys(routing)[0]!
   const { targets } = (weighted ?? failover ?? conditional)!
   targets.forEach(({ model }, at) => {
-    const wrong = describeTargetProblem(model, models)
-    if (wrong !== null) context.problem([...path, kind, 'targets', at, 'model'], wrong)
+    const problem = describeTargetProblem(model, models)
+    if (problem !== null) context.problem([...path, kind, 'targets', at, 'model'], problem)
   })
   if (weighted !== undefined) return { name, routing: { kind: 'weighted', ...weighted } }
   if (failover !== undefined) return { name, routing: { kind: 'failover', ...failover } }
   return { name, routing: { kind: 'conditional', targets: conditional!.targets } }
 }
 
-/** Of a pattern alone, nobody knows which model to ask the provider for. */
+/** A pattern cannot be a target unless it sets params.model: the model for the provider would be unknown. */
 function describeTargetProblem(name: string, models: readonly LlmModel[]): string | null {
   const found = models.find((model) => model.name === name)
   if (found === undefined) {
     const names = models.map((model) => model.name)
-    const meant = nearest(name, names)
-    return `unknown model '${name}'${meant === undefined ? '' : `, did you mean '${meant}'?`}`
+    const suggestion = nearest(name, names)
+    const hint = suggestion === undefined ? '' : `, did you mean '${suggestion}'?`
+    return `unknown model '${name}'${hint}`
   }
   if (!name.includes('*') || found.entry.provider.model !== null) return null
-  return `got the pattern '${name}', expected one model: add one for it to models, or set its params.model`
+  return `got the pattern '${name}', expected one model: add the model to models, or set params.model of the pattern`
 }
-
-// LLM backends → groups of providers; and the `ai` policy, where nothing would read it.
 
 type EntryShape = Extract<AiShape, { provider: unknown }>
 
@@ -272,26 +271,26 @@ function checkAiEntry(context: CheckContext, path: ConfigPath, shape: EntryShape
   }
 }
 
-const UNREAD = {
+const UNUSED_AI_FIELDS = {
   llm: {
     fields: ['modelAliases'],
-    reason: 'expected none: here clients ask by the names of models and virtualModels',
+    reason: 'expected none: clients use the names of models and virtualModels',
   },
   others: {
     fields: ['modelAliases', 'defaults', 'overrides'],
-    reason: 'expected an ai backend: for others, bodies stay as they are',
+    reason: 'expected an ai backend: bodies for other backends are not changed',
   },
 } as const
 
-/** Refuses what no backend of a kind would read. */
+/** Refuses fields of the `ai` policy that this kind of backend does not use. */
 export function refuseUnusedAiPolicy(
   context: CheckContext,
   path: ConfigPath,
   policy: AiPolicyConfig | null,
-  kind: keyof typeof UNREAD,
+  kind: keyof typeof UNUSED_AI_FIELDS,
 ): void {
   if (policy === null) return
-  const { fields, reason } = UNREAD[kind]
+  const { fields, reason } = UNUSED_AI_FIELDS[kind]
   for (const name of fields)
     if (Object.keys(policy[name]).length > 0)
       context.problem([...path, name], `got ${name}, ${reason}`, 'key')

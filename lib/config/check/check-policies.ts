@@ -1,4 +1,4 @@
-// `policies` → what is not set is null, and files are read.
+// Checks `policies` of gateways, routes and backends; policies that are not set become null.
 
 import type { ConfigPath } from '../config-error.ts'
 import type { AiPolicyConfig } from '../backend-types.ts'
@@ -24,20 +24,20 @@ export function checkPolicies(
 ): RoutePolicies {
   const at = (name: string): ConfigPath => [...path, name]
   const { urlRewrite, requestRedirect, timeout, backendTLS, backendAuth } = shape
-  checkPairs(context, path, shape)
+  checkExclusivePolicies(context, path, shape)
   return {
     ...checkGatewayPolicies(context, path, shape),
     requestHeaderModifier: shape.requestHeaderModifier ?? null,
     responseHeaderModifier: shape.responseHeaderModifier ?? null,
-    urlRewrite: mapOrNull(urlRewrite, ({ authority = null, path: to = null }) => ({
+    urlRewrite: mapOrNull(urlRewrite, ({ authority = null, path: pathRewrite = null }) => ({
       authority,
-      path: to,
+      path: pathRewrite,
     })),
-    requestRedirect: mapOrNull(requestRedirect, (written) => ({
-      scheme: written.scheme ?? null,
-      authority: written.authority ?? null,
-      path: written.path ?? null,
-      status: written.status,
+    requestRedirect: mapOrNull(requestRedirect, (redirect) => ({
+      scheme: redirect.scheme ?? null,
+      authority: redirect.authority ?? null,
+      path: redirect.path ?? null,
+      status: redirect.status,
     })),
     directResponse: mapOrNull(shape.directResponse, ({ status, body, headers }) => ({
       status,
@@ -63,8 +63,12 @@ export function checkPolicies(
   }
 }
 
-/** Policies that cannot stand beside each other. */
-function checkPairs(context: CheckContext, path: ConfigPath, shape: PoliciesShape): void {
+/** Reports policies that exclude each other. */
+function checkExclusivePolicies(
+  context: CheckContext,
+  path: ConfigPath,
+  shape: PoliciesShape,
+): void {
   if (shape.urlRewrite !== undefined && shape.requestRedirect !== undefined)
     context.problem(
       [...path, 'urlRewrite'],
@@ -74,7 +78,7 @@ function checkPairs(context: CheckContext, path: ConfigPath, shape: PoliciesShap
   if (shape.remoteRateLimit !== undefined && shape.rateLimit?.global !== undefined)
     context.problem(
       [...path, 'remoteRateLimit'],
-      'got remoteRateLimit and rateLimit.global, expected one of them: they are the same',
+      'got remoteRateLimit and rateLimit.global, expected one of them: both set the same policy',
       'key',
     )
   if (shape.mcpAuthentication !== undefined && shape.jwtAuth !== undefined)
@@ -85,7 +89,7 @@ function checkPairs(context: CheckContext, path: ConfigPath, shape: PoliciesShap
     )
 }
 
-/** Also the part that a route, a listener and the page have in common. */
+/** Checks the policies that listeners, routes and the web UI have in common. */
 export function checkGatewayPolicies(
   context: CheckContext,
   path: ConfigPath,
@@ -109,7 +113,6 @@ export function buildTransformations({ request, response }: TransformationsShape
   return { request: mapOrNull(request, plain), response: mapOrNull(response, plain) }
 }
 
-/** Policies of one backend. */
 export function checkBackendPolicies(
   context: CheckContext,
   path: ConfigPath,
@@ -139,12 +142,12 @@ function buildAiPolicy(shape: AiPolicyShape): AiPolicyConfig {
 
 export function mapOrNull<Shape, Result>(
   shape: Shape | undefined,
-  make: (shape: Shape) => Result,
+  map: (shape: Shape) => Result,
 ): Result | null {
-  return shape === undefined ? null : make(shape)
+  return shape === undefined ? null : map(shape)
 }
 
-/** Only a prefix that matched can be replaced. */
+/** A prefix rewrite needs matches that are all path prefixes. */
 export function checkPrefixes(
   context: CheckContext,
   path: ConfigPath,

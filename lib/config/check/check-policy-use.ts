@@ -1,4 +1,5 @@
-// Expressions that read who a client is where no policy ever finds out: they never hold, which nobody can have meant.
+// Warns about expressions that read an identity which no policy sets, and refuses duplicate authentication on a
+// listener and its routes.
 
 import type { Expression } from '../../expressions/compile.ts'
 import type { ConfigPath } from '../config-error.ts'
@@ -12,8 +13,8 @@ import type {
 import type { AuthorizationConfig, CredentialLocation } from '../policy-types.ts'
 import type { CheckContext } from './check-context.ts'
 
-/** Each name that expressions read, and the policies that fill it. */
-const FILLED_BY = {
+/** Identity variables of expressions, and the policies that set them. */
+const SET_BY = {
   jwt: ['jwtAuth', 'mcpAuthentication'],
   apiKey: ['apiKey'],
   basicAuth: ['basicAuth'],
@@ -21,20 +22,20 @@ const FILLED_BY = {
 
 type AnyLevelPolicies = Partial<GatewayPolicies & RoutePolicies & BackendPolicies>
 
-/** `around` are the policies that run before those at `path`, and those themselves. */
+/** `active` are the policies that run before those at `path`, and those at `path`. */
 export function warnAboutUnsetIdentity(
   context: CheckContext,
   path: ConfigPath,
   policies: AnyLevelPolicies,
-  around: readonly AnyLevelPolicies[],
+  active: readonly AnyLevelPolicies[],
 ): void {
-  for (const [name, by] of Object.entries(FILLED_BY)) {
-    if (around.some((one) => by.some((kind) => one[kind] != null))) continue
+  for (const [name, by] of Object.entries(SET_BY)) {
+    if (active.some((one) => by.some((kind) => one[kind] != null))) continue
     for (const { expression, at } of collectExpressions(policies))
       if (readsName(expression, name))
         context.warn(
           [...path, ...at],
-          `reads ${name}, which is never there without ${joinWithOr(by)}`,
+          `reads ${name}, which is never set without ${by.join(' or ')}`,
         )
   }
 }
@@ -52,7 +53,7 @@ function collectExpressions({
   return [
     ...ruleExpressionsOf('authorization', authorization),
     ...ruleExpressionsOf('mcpAuthorization', mcpAuthorization),
-    ...computedExpressionsOf(transformations),
+    ...headerExpressionsOf(transformations),
   ]
 }
 
@@ -66,55 +67,47 @@ function ruleExpressionsOf(
   }))
 }
 
-function computedExpressionsOf(
-  config: TransformationsConfig | null | undefined,
-): PlacedExpression[] {
+function headerExpressionsOf(config: TransformationsConfig | null | undefined): PlacedExpression[] {
   return (['request', 'response'] as const).flatMap((direction) =>
-    (['add', 'set'] as const).flatMap((way) =>
-      (config?.[direction]?.[way] ?? []).map(({ name, value }) => ({
+    (['add', 'set'] as const).flatMap((operation) =>
+      (config?.[direction]?.[operation] ?? []).map(({ name, value }) => ({
         expression: value,
-        at: ['transformations', direction, way, name],
+        at: ['transformations', direction, operation, name],
       })),
     ),
   )
 }
 
-const TEXTS = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g
+const STRING_LITERALS = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g
 
-/** `jwt.sub` or `jwt["sub"]`; not what stands in quotes, and no member of something else. */
+/** Finds `jwt.sub` or `jwt["sub"]`, but not in string literals and not as a member of another value. */
 function readsName({ source }: Expression, name: string): boolean {
-  return new RegExp(`(?<![\\w.])${name}\\s*[.\\[]`).test(source.replace(TEXTS, '""'))
+  return new RegExp(`(?<![\\w.])${name}\\s*[.\\[]`).test(source.replace(STRING_LITERALS, '""'))
 }
 
-function joinWithOr(names: readonly string[]): string {
-  return names.join(' or ')
-}
-
-// Policies of a listener and of its routes that cannot stand behind each other.
-
-/** Each with those that would look for the same credential on the listener. */
-const SAME = {
+/** Policies of a route, and the listener policy that reads the same credential. */
+const LISTENER_POLICY = {
   jwtAuth: 'jwtAuth',
   mcpAuthentication: 'jwtAuth',
   apiKey: 'apiKey',
   basicAuth: 'basicAuth',
 } as const
 
-/** A listener that has verified a credential takes it off the request: the route would not find it. */
+/** A listener removes a verified credential from the request, so the route would not find it. */
 export function checkPolicyLevels(
   context: CheckContext,
   path: ConfigPath,
-  policies: Pick<RoutePolicies, keyof typeof SAME>,
+  policies: Pick<RoutePolicies, keyof typeof LISTENER_POLICY>,
   listener: Pick<ListenerConfig, 'key' | 'policies'>,
 ): void {
   for (const name of ['jwtAuth', 'mcpAuthentication', 'apiKey', 'basicAuth'] as const) {
     const inner = policies[name]
-    const outer = listener.policies[SAME[name]]
+    const outer = listener.policies[LISTENER_POLICY[name]]
     if (inner === null || outer === null || !isSameLocation(inner.location, outer.location))
       continue
     context.problem(
       [...path, name],
-      `got ${name} behind ${SAME[name]} of ${listener.key}, expected one of them: both read the same credential`,
+      `got ${name} in addition to ${LISTENER_POLICY[name]} of ${listener.key}, expected one of them: both read the same credential`,
       'key',
     )
   }

@@ -1,4 +1,4 @@
-// `config` and `frontendPolicies` → with their defaults.
+// Applies the defaults of `config` and `frontendPolicies`.
 
 import {
   BACKEND_LIMITS,
@@ -18,25 +18,24 @@ import { ADDRESSES } from '../shape/process-shapes.ts'
 import type { FrontendShape, ProcessShape } from '../shape/process-shapes.ts'
 import type { AdminAddress, ProcessConfig } from '../config-types.ts'
 
-/** Where things are that the file says nothing of. */
-const PRESETS = {
+const DEFAULT_ADDRESSES = {
   admin: { kind: 'localhost', port: 15_000 },
   stats: { kind: 'localhost', port: 15_020 },
   readiness: { kind: 'localhost', port: 15_021 },
 } as const satisfies Record<string, AdminAddress>
 
-/** Nobody asked for this address: who cannot have it does without. */
+/** A default address is optional: if it is in use, the gateway runs without that server. */
 export function isDefaultAddress(address: AdminAddress): boolean {
-  return Object.values<AdminAddress>(PRESETS).includes(address)
+  return Object.values<AdminAddress>(DEFAULT_ADDRESSES).includes(address)
 }
 
 export function buildProcessConfig(shape: ProcessShape): ProcessConfig {
   const { level = 'info', format = 'text' } = shape.logging ?? {}
   return {
     workers: shape.workers ?? DEFAULT_WORKERS,
-    admin: shape.adminAddr ?? PRESETS.admin,
-    stats: shape.statsAddr ?? PRESETS.stats,
-    readiness: shape.readinessAddr ?? PRESETS.readiness,
+    admin: shape.adminAddr ?? DEFAULT_ADDRESSES.admin,
+    stats: shape.statsAddr ?? DEFAULT_ADDRESSES.stats,
+    readiness: shape.readinessAddr ?? DEFAULT_ADDRESSES.readiness,
     logging: { level: [level].flat().join(','), format },
     sensitiveHeaders: shape.sensitiveHeaders ?? [],
     terminationDeadline: shape.connectionTerminationDeadline ?? TERMINATION_DEADLINE_MS,
@@ -48,45 +47,45 @@ export function buildProcessConfig(shape: ProcessShape): ProcessConfig {
   }
 }
 
-/** Where each is: the environment wins over the file, for several gateways may share one. */
+/** The environment overrides the file, because several gateways may share one file. */
 export function resolveAddresses(
   config: ProcessConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<ProcessConfig, 'admin' | 'stats' | 'readiness'> {
-  const of = (name: keyof typeof ADDRESSES, written: AdminAddress): AdminAddress => {
+  const resolve = (name: keyof typeof ADDRESSES, configured: AdminAddress): AdminAddress => {
     const text = env[name]
-    if (text === undefined) return written
+    if (text === undefined) return configured
     const { data, error } = ADDRESSES[name].safeParse(text)
     if (data === undefined) throw new Error(`${name}: ${error?.issues[0]?.message}`)
     return data
   }
   return {
-    admin: of('ADMIN_ADDR', config.admin),
-    stats: of('STATS_ADDR', config.stats),
-    readiness: of('READINESS_ADDR', config.readiness),
+    admin: resolve('ADMIN_ADDR', config.admin),
+    stats: resolve('STATS_ADDR', config.stats),
+    readiness: resolve('READINESS_ADDR', config.readiness),
   }
 }
 
 export function buildBackendLimits(shape: ProcessShape): BackendLimits {
-  const written = shape.backend ?? {}
+  const backend = shape.backend ?? {}
   return {
-    connectTimeout: written.connectTimeout ?? BACKEND_LIMITS.connectTimeout,
-    poolIdleTimeout: written.poolIdleTimeout ?? BACKEND_LIMITS.poolIdleTimeout,
-    poolMaxAge: written.poolMaxAge ?? BACKEND_LIMITS.poolMaxAge,
-    poolMaxSize: written.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
-    poolMaxWaiting: written.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
-    bodyIdleTimeout: written.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
+    connectTimeout: backend.connectTimeout ?? BACKEND_LIMITS.connectTimeout,
+    poolIdleTimeout: backend.poolIdleTimeout ?? BACKEND_LIMITS.poolIdleTimeout,
+    poolMaxAge: backend.poolMaxAge ?? BACKEND_LIMITS.poolMaxAge,
+    poolMaxSize: backend.poolMaxSize ?? BACKEND_LIMITS.poolMaxSize,
+    poolMaxWaiting: backend.poolMaxWaiting ?? BACKEND_LIMITS.poolMaxWaiting,
+    bodyIdleTimeout: backend.bodyIdleTimeout ?? BACKEND_LIMITS.bodyIdleTimeout,
   }
 }
 
 export function buildMcpLimits({ mcp = {} }: ProcessShape): McpLimits {
-  const written = Object.entries(mcp).filter(([, value]) => value !== undefined)
-  return { ...MCP_LIMITS, ...Object.fromEntries(written) }
+  const configured = Object.entries(mcp).filter(([, value]) => value !== undefined)
+  return { ...MCP_LIMITS, ...Object.fromEntries(configured) }
 }
 
 export function buildLlmLimits({ llm = {} }: ProcessShape): LlmLimits {
-  const written = Object.entries(llm).filter(([, value]) => value !== undefined)
-  return { ...LLM_LIMITS, ...Object.fromEntries(written) }
+  const configured = Object.entries(llm).filter(([, value]) => value !== undefined)
+  return { ...LLM_LIMITS, ...Object.fromEntries(configured) }
 }
 
 export function buildWireLimits(shape: FrontendShape): WireLimits {

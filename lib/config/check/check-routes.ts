@@ -1,4 +1,4 @@
-// `routes` → hung on the listeners they name.
+// Checks `routes` and attaches them to the listeners that they name.
 
 import type { ConfigPath } from '../config-error.ts'
 import { ANY_REQUEST } from '../shape/document-shapes.ts'
@@ -14,10 +14,10 @@ import { checkPolicyLevels, warnAboutUnsetIdentity } from './check-policy-use.ts
 import { checkLimits, refuseTokenLimits } from './check-limits.ts'
 import { checkPolicies, checkPrefixes } from './check-policies.ts'
 
-/** Routes have no namespaces of their own yet; keys have room for one. */
+/** The namespace of all routes; route keys contain it. */
 export const NAMESPACE = 'default'
 
-/** A route before it has a listener. */
+/** A route before it is attached to a listener. */
 export interface UnattachedRoute {
   readonly name: string
   readonly hostnames: readonly string[]
@@ -30,19 +30,21 @@ export interface UnattachedRoute {
 export function checkRoutes(
   context: CheckContext,
   routes: readonly (RouteShape | undefined)[],
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
   named: NamedBackends,
 ): void {
   for (const [index, shape] of routes.entries()) {
     if (shape === undefined) continue
     const path = ['routes', index]
     const route = checkRoute(context, path, shape, named)
-    if ((shape.backends ?? []).length === 0 && !answersItself(route.policies))
+    const { requestRedirect, directResponse } = route.policies
+    const needsBackend = requestRedirect === null && directResponse === null
+    if (needsBackend && (shape.backends ?? []).length === 0)
       context.problem(
         path,
-        'got no backends, expected some, or the policy requestRedirect or directResponse',
+        'got no backends, expected at least one, or the policy requestRedirect or directResponse',
       )
-    for (const listener of resolveRouteListeners(context, path, shape, route.name, to))
+    for (const listener of resolveRouteListeners(context, path, shape, route.name, targets))
       attachRoute(context, path, route, listener)
   }
 }
@@ -53,36 +55,42 @@ function checkRoute(
   shape: RouteShape,
   named: NamedBackends,
 ): UnattachedRoute {
-  const { hostnames = [], matches = [ANY_REQUEST], backends = [], policies: written = {} } = shape
-  const place = [...path, 'policies']
-  const policies = checkPolicies(context, place, written)
-  checkPrefixes(context, place, policies, matches)
-  const found: { target: UnattachedBackend; weight: number }[] = []
+  const {
+    hostnames = [],
+    matches = [ANY_REQUEST],
+    backends = [],
+    policies: policiesShape = {},
+  } = shape
+  const policiesPath = [...path, 'policies']
+  const policies = checkPolicies(context, policiesPath, policiesShape)
+  checkPrefixes(context, policiesPath, policies, matches)
+  const valid: { target: UnattachedBackend; weight: number }[] = []
   for (const [at, backend] of backends.entries()) {
     const target = checkBackend(context, [...path, 'backends', at], backend, named)
-    if (target !== undefined) found.push({ target, weight: backend.weight ?? 1 })
+    if (target !== undefined) valid.push({ target, weight: backend.weight ?? 1 })
   }
-  if (found.length > 1 && found.some(({ target }) => target.kind === 'mcp'))
+  if (valid.length > 1 && valid.some(({ target }) => target.kind === 'mcp'))
     context.problem(
       [...path, 'backends'],
-      'got an mcp backend beside others, expected it alone: its sessions are with it',
+      'got an mcp backend together with other backends, expected it alone: its sessions cannot move to them',
     )
-  // What a backend that was refused would have been is not known.
-  const kinds = found.length < backends.length ? null : found.map(({ target }) => target.kind)
-  if (kinds?.every((kind) => kind === 'mcp')) refuseTokenLimits(context, place, written)
+  // The kind of a backend with problems is not known.
+  const kinds = valid.length < backends.length ? null : valid.map(({ target }) => target.kind)
+  if (kinds?.every((kind) => kind === 'mcp'))
+    refuseTokenLimits(context, policiesPath, policiesShape)
   if (kinds?.every((kind) => kind !== 'ai'))
-    refuseUnusedAiPolicy(context, [...place, 'ai'], policies.ai, 'others')
+    refuseUnusedAiPolicy(context, [...policiesPath, 'ai'], policies.ai, 'others')
   return {
     name: shape.name ?? `route${path[1]}`,
     hostnames,
     matches,
     policies,
-    limits: checkLimits(context, place, written),
-    backends: found,
+    limits: checkLimits(context, policiesPath, policiesShape),
+    backends: valid,
   }
 }
 
-/** Gives a route the listener's key; `key` may be given. */
+/** Adds a route to a listener; the default key starts with the key of the listener. */
 export function attachRoute(
   context: CheckContext,
   path: ConfigPath,
@@ -90,28 +98,24 @@ export function attachRoute(
   listener: ListenerDraft,
   key = `${listener.key}/${NAMESPACE}/${route.name}`,
 ): void {
-  const around = [listener.policies, route.policies]
+  const active = [listener.policies, route.policies]
   checkPolicyLevels(context, [...path, 'policies'], route.policies, listener)
-  warnAboutUnsetIdentity(context, [...path, 'policies'], route.policies, around)
+  warnAboutUnsetIdentity(context, [...path, 'policies'], route.policies, active)
   for (const [at, { target }] of backends.entries())
-    warnAboutUnsetIdentity(context, [...path, 'backends', at, 'policies'], target.policies, around)
+    warnAboutUnsetIdentity(context, [...path, 'backends', at, 'policies'], target.policies, active)
   if (listener.routes.some((other) => other.key === key))
     context.problem(
       path,
       `got a second route named '${route.name}' on ${listener.key}, expected names to differ`,
     )
   context.recordPlace(key, path)
-  const own = backends.map(({ target, weight }, at) => {
-    const one = `${key}/backend${at}`
-    // A section is its own backend.
-    context.recordPlace(one, path[0] === 'routes' ? [...path, 'backends', at] : path)
-    return { ...target, key: one, weight }
+  const attached = backends.map(({ target, weight }, at) => {
+    const backendKey = `${key}/backend${at}`
+    // A section has no list of backends.
+    context.recordPlace(backendKey, path[0] === 'routes' ? [...path, 'backends', at] : path)
+    return { ...target, key: backendKey, weight }
   })
-  listener.routes.push({ key, ...route, backends: own })
-}
-
-function answersItself(policies: RoutePolicies): boolean {
-  return policies.requestRedirect !== null || policies.directResponse !== null
+  listener.routes.push({ key, ...route, backends: attached })
 }
 
 function resolveRouteListeners(
@@ -119,11 +123,16 @@ function resolveRouteListeners(
   path: ConfigPath,
   shape: RouteShape,
   name: string,
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): Iterable<ListenerDraft> {
-  if (shape.gateways === undefined && !to.names.includes(DEFAULT_GATEWAY)) {
+  if (shape.gateways === undefined && !targets.names.includes(DEFAULT_GATEWAY)) {
     context.problem(path, `routes.${name} must set gateways`)
     return []
   }
-  return resolveListeners(context, [...path, 'gateways'], shape.gateways ?? DEFAULT_GATEWAY, to)
+  return resolveListeners(
+    context,
+    [...path, 'gateways'],
+    shape.gateways ?? DEFAULT_GATEWAY,
+    targets,
+  )
 }

@@ -1,4 +1,4 @@
-// `mcp` and `llm` → routes on a port of their own, or on the gateways they are attached to.
+// Checks the sections `mcp` and `llm`, which become routes on their own port or on gateways.
 
 import { bindKeyOf } from '../bind-key.ts'
 import type { ConfigPath } from '../config-error.ts'
@@ -23,7 +23,7 @@ interface ConfigSection {
   readonly policies?: PoliciesShape | undefined
 }
 
-/** How a section is served, by its name. */
+/** The default port of each section, and its path prefixes when it is attached to a gateway. */
 const SECTIONS = {
   mcp: { port: 3000, prefixes: ['/mcp', '/sse', '/.well-known'] },
   llm: { port: 4000, prefixes: ['/v1', '/v2'] },
@@ -31,23 +31,23 @@ const SECTIONS = {
 
 type SectionName = keyof typeof SECTIONS
 
-/** Gateways of the sections' own ports; what is attached hangs on `to` afterwards. */
+/** Returns the gateways of sections with their own port; other sections are attached to `targets`. */
 export function checkSections(
   context: CheckContext,
   parts: ConfigParts,
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): GatewayDraft[] {
-  const own: GatewayDraft[] = []
+  const gateways: GatewayDraft[] = []
   const policies = checkBackendPolicies(context, [], {})
   const serve = (name: SectionName, section: ConfigSection, target: UnattachedBackend): void => {
-    const gateway = attachSection(context, name, section, target, to)
-    if (gateway !== undefined) own.push(gateway)
+    const gateway = attachSection(context, name, section, target, targets)
+    if (gateway !== undefined) gateways.push(gateway)
   }
   const { mcp, llm } = parts
   if (mcp !== undefined)
     serve('mcp', mcp, { kind: 'mcp', mcp: checkMcpBackend(context, ['mcp'], mcp), policies })
   if (llm !== undefined) serve('llm', llm, { kind: 'llm', llm: checkLlm(context, llm), policies })
-  return own
+  return gateways
 }
 
 function attachSection(
@@ -55,7 +55,7 @@ function attachSection(
   name: SectionName,
   section: ConfigSection,
   target: UnattachedBackend,
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): GatewayDraft | undefined {
   const path = [name]
   const { port, address = ANY_ADDRESS, gateways } = section
@@ -64,11 +64,11 @@ function attachSection(
   if (section.address !== undefined && gateways !== undefined)
     context.problem([name, 'address'], 'got address and gateways, expected one of them', 'key')
   const isAttached =
-    gateways !== undefined || (port === undefined && to.names.includes(DEFAULT_GATEWAY))
-  if (!isAttached && port === undefined && to.names.length > 0)
+    gateways !== undefined || (port === undefined && targets.names.includes(DEFAULT_GATEWAY))
+  if (!isAttached && port === undefined && targets.names.length > 0)
     context.problem(
       [name],
-      `got neither port nor gateways, expected one of them: no gateway is called '${DEFAULT_GATEWAY}'`,
+      `got neither port nor gateways, expected one of them: no gateway is named '${DEFAULT_GATEWAY}'`,
       'key',
     )
   const route = buildSectionRoute(context, name, section, target)
@@ -79,24 +79,24 @@ function attachSection(
       path: { kind: 'prefix' as const, value },
     }))
     const references = gateways ?? DEFAULT_GATEWAY
-    for (const listener of resolveListeners(context, [name, 'gateways'], references, to))
+    for (const listener of resolveListeners(context, [name, 'gateways'], references, targets))
       attachRoute(context, path, { ...route, matches }, listener)
     return undefined
   }
-  const listener = ownListener(context, name)
+  const listener = buildSectionListener(context, name)
   attachRoute(context, path, route, listener, route.name)
-  const { port: usual } = SECTIONS[name]
-  context.recordPlace(bindKeyOf(port ?? usual), path)
-  return { name, port: port ?? usual, address, listeners: [listener], limits: [] }
+  const sectionPort = port ?? SECTIONS[name].port
+  context.recordPlace(bindKeyOf(sectionPort), path)
+  return { name, port: sectionPort, address, listeners: [listener], limits: [] }
 }
 
-function ownListener(context: CheckContext, name: SectionName): ListenerDraft {
+function buildSectionListener(context: CheckContext, name: SectionName): ListenerDraft {
   const policies = checkGatewayPolicies(context, [], {})
   context.recordPlace(name, [name])
   return { key: name, name, hostname: '', protocol: 'HTTP', tls: null, policies, routes: [] }
 }
 
-/** It answers on any path. */
+/** The route of a section, which matches any path. */
 function buildSectionRoute(
   context: CheckContext,
   name: SectionName,
@@ -104,16 +104,16 @@ function buildSectionRoute(
   target: UnattachedBackend,
 ): UnattachedRoute {
   const path: ConfigPath = [name, 'policies']
-  const { policies: written = {} } = section
-  const policies = checkPolicies(context, path, written)
-  if (name === 'mcp') refuseTokenLimits(context, path, written)
+  const { policies: policiesShape = {} } = section
+  const policies = checkPolicies(context, path, policiesShape)
+  if (name === 'mcp') refuseTokenLimits(context, path, policiesShape)
   refuseUnusedAiPolicy(context, [...path, 'ai'], policies.ai, name === 'llm' ? 'llm' : 'others')
   return {
     name: `${name}:default`,
     hostnames: [],
     matches: [ANY_REQUEST],
     policies,
-    limits: checkLimits(context, path, written),
+    limits: checkLimits(context, path, policiesShape),
     backends: [{ target, weight: 1 }],
   }
 }

@@ -1,4 +1,4 @@
-// `ui` → the listeners that serve the web UI, and whom they show it to.
+// Checks the section `ui`: the listeners that serve the web UI, its policies, and warnings about open access.
 
 import type { z } from 'zod'
 import { isLoopback } from '../../core/addresses.ts'
@@ -20,26 +20,30 @@ import type { AttachmentTargets, ListenerDraft } from './check-gateways.ts'
 import { checkGatewayPolicies } from './check-policies.ts'
 import { checkPolicyLevels, warnAboutUnsetIdentity } from './check-policy-use.ts'
 
-/** Behind the routes: it is told where they and the page get in each other's way. */
+/** Runs after the routes are checked, because it warns about paths that a route and the web UI share. */
 export function checkUi(
   context: CheckContext,
   shape: z.output<typeof UI> | undefined,
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): UiConfig | null {
   if (shape === undefined) return null
-  const { gateways, policies: written = {} } = shape
+  const { gateways, policies: policiesShape = {} } = shape
   context.recordPlace('ui', ['ui'])
   const path = ['ui', 'policies']
-  const { transformations: _none, ...checked } = checkGatewayPolicies(context, path, written)
-  const policies = { ...checked, csrf: written.csrf ?? null }
-  const listeners = resolveUiListeners(context, gateways, to)
+  const { transformations: _unused, ...checked } = checkGatewayPolicies(
+    context,
+    path,
+    policiesShape,
+  )
+  const policies = { ...checked, csrf: policiesShape.csrf ?? null }
+  const listeners = resolveUiListeners(context, gateways, targets)
   for (const listener of listeners) {
     checkPolicyLevels(context, path, { ...checked, mcpAuthentication: null }, listener)
     warnAboutUnsetIdentity(context, path, checked, [listener.policies, checked])
     warnAboutRoutes(context, listener)
   }
   warnAboutAuthModes(context, path, policies)
-  for (const gateway of to.gateways)
+  for (const gateway of targets.gateways)
     if (gateway.listeners.some((one) => listeners.includes(one) && isOpen(one, gateway, policies)))
       warnAboutOpenAccess(context, gateway)
   if (listeners.some((one) => !requiresCredential(policies) && !requiresCredential(one.policies)))
@@ -50,13 +54,13 @@ export function checkUi(
 function resolveUiListeners(
   context: CheckContext,
   gateways: string | readonly string[] | undefined,
-  to: AttachmentTargets,
+  targets: AttachmentTargets,
 ): ListenerDraft[] {
-  if (gateways === undefined && !to.names.includes(DEFAULT_GATEWAY)) {
+  if (gateways === undefined && !targets.names.includes(DEFAULT_GATEWAY)) {
     context.problem(['ui'], 'ui.gateways must be set')
     return []
   }
-  return [...resolveListeners(context, ['ui', 'gateways'], gateways ?? DEFAULT_GATEWAY, to)]
+  return [...resolveListeners(context, ['ui', 'gateways'], gateways ?? DEFAULT_GATEWAY, targets)]
 }
 
 function isOpen(
@@ -74,13 +78,13 @@ function isOpen(
 function warnAboutOpenAccess(context: CheckContext, { address, port }: GatewayConfig): void {
   context.warn(
     ['ui'],
-    `anyone who can connect to ${formatAddress({ host: address, port })} can read the configuration, the log and ` +
-      'traces of requests there: add basicAuth, jwtAuth or apiKey with mode: strict, or rules of authorization that ' +
-      'allow or require something, to ui.policies',
+    `every client that can connect to ${formatAddress({ host: address, port })} can read the configuration, the log ` +
+      'and traces of requests: add basicAuth, jwtAuth or apiKey with mode: strict, or authorization rules with ' +
+      'allow or require, to ui.policies',
   )
 }
 
-/** Wherever it is: who writes a credential down expects it to be asked for. */
+/** Warns on any address: an operator who configures a credential expects it to be required. */
 function warnAboutAuthModes(context: CheckContext, path: ConfigPath, policies: UiPolicies): void {
   if (requiresKnownClient(policies)) return
   for (const name of ['jwtAuth', 'basicAuth', 'apiKey'] as const) {
@@ -88,7 +92,7 @@ function warnAboutAuthModes(context: CheckContext, path: ConfigPath, policies: U
     if (mode !== undefined)
       context.warn(
         [...path, name],
-        `mode ${mode} lets in whoever shows no credential: set mode: strict`,
+        `mode ${mode} accepts requests without a credential: set mode: strict`,
       )
   }
 }
@@ -97,11 +101,11 @@ function warnAboutOrigins(context: CheckContext, path: ConfigPath, { cors }: UiP
   if (cors?.allowOrigins.includes('*') === true)
     context.warn(
       [...path, 'cors', 'allowOrigins'],
-      "'*' lets every web page that a browser here shows read it: name origins, or add a credential with mode: strict",
+      "'*' allows every web page in the user's browser to read it: name origins, or add a credential with mode: strict",
     )
 }
 
-/** Where a route and the page have the same path, one of them is never asked. */
+/** If a route and the web UI share a path, only one of them answers there. */
 function warnAboutRoutes(context: CheckContext, { key, routes }: ListenerDraft): void {
   for (const route of routes) {
     const taken = new Set(route.matches.flatMap(({ path }) => uiPathsTakenByRoute(route, path)))
@@ -109,17 +113,17 @@ function warnAboutRoutes(context: CheckContext, { key, routes }: ListenerDraft):
     if (taken.size > 0)
       context.warn(
         ['ui'],
-        `route '${route.name}' answers ${formatList(taken)} on ${key}, and not the web UI`,
+        `route '${route.name}' answers ${formatList(taken)} on ${key} instead of the web UI`,
       )
     if (lost.size > 0)
       context.warn(
         ['ui'],
-        `the web UI answers ${formatList(lost)} on ${key}, and not route '${route.name}'`,
+        `the web UI answers ${formatList(lost)} on ${key} instead of route '${route.name}'`,
       )
   }
 }
 
-/** A route that names its hosts goes first there, whatever its paths are. */
+/** A route with hostnames has precedence over the web UI on any path. */
 function uiPathsTakenByRoute({ hostnames }: RouteConfig, path: PathMatch): string[] {
   const value = path.kind === 'prefix' ? trimTrailingSlash(path.value) : path.value
   if (path.kind !== 'regex' && value.startsWith(`${UI_PATH}/`)) return [value]
@@ -127,7 +131,7 @@ function uiPathsTakenByRoute({ hostnames }: RouteConfig, path: PathMatch): strin
   return isFirst && (path.kind !== 'regex' || hostnames.length > 0) ? coveredUiPaths(path) : []
 }
 
-/** A route for everything gives way to all that is named, and nobody has to be told. */
+/** A catch-all route is expected to lose paths to the web UI, so it gets no warning. */
 function routePathsLostToUi({ hostnames }: RouteConfig, path: PathMatch): string[] {
   if (hostnames.length > 0 || path.kind === 'exact') return []
   const value = trimTrailingSlash(path.value)
@@ -150,18 +154,16 @@ function formatList(paths: ReadonlySet<string>): string {
   return [...paths].join(', ')
 }
 
-// Whether policies let in only whom they know.
-
 type AuthPolicies = Pick<GatewayPolicies, 'jwtAuth' | 'basicAuth' | 'apiKey' | 'authorization'>
 
-/** A credential that may be missing keeps nobody out, nor do rules that only say who may not. */
+/** An optional credential does not keep clients out, nor do rules that only deny. */
 function requiresKnownClient(policies: AuthPolicies): boolean {
   const { authorization } = policies
-  const lists = authorization?.rules.some(({ mode }) => mode !== 'deny') ?? false
-  return lists || requiresCredential(policies)
+  const hasAllowRule = authorization?.rules.some(({ mode }) => mode !== 'deny') ?? false
+  return hasAllowRule || requiresCredential(policies)
 }
 
-/** One that a web page does not have, whatever name it is reached by. */
+/** Whether a credential is required that a web page of another origin does not have (DNS rebinding). */
 export function requiresCredential({
   jwtAuth,
   basicAuth,

@@ -28,13 +28,13 @@ const FORMATS = [
   'rerank',
 ] as const satisfies readonly LlmFormat[]
 
-/** JSON to put into request bodies; `instead` is where the model is chosen. */
-export function bodyFields(instead: string) {
+/** JSON fields for request bodies; `modelSetting` names the setting for the model, which is refused here. */
+export function bodyFields(modelSetting: string) {
   return z
     .record(nonEmptyText, z.unknown())
     .superRefine((fields, context) => {
-      const message = `got a model, expected it elsewhere: use ${instead}`
-      // Some readers of JSON take `ModelMetrics` for the same.
+      const message = `got a model, expected none: use ${modelSetting}`
+      // Some JSON parsers ignore case and read `Model` as `model`.
       for (const name of Object.keys(fields))
         if (name.toLowerCase() === 'model')
           context.addIssue({ code: 'custom', message, path: [name] })
@@ -44,7 +44,7 @@ export function bodyFields(instead: string) {
 
 const policyFields = bodyFields("the provider's model, params.model or modelAliases")
 
-export const modelName = nonEmptyText.describe('Model to ask for instead of the one in the request')
+export const modelName = nonEmptyText.describe('Model that replaces the one in the request.')
 
 const MODEL = { model: optionalOrNull(modelName) }
 
@@ -53,12 +53,11 @@ export const AZURE_TYPES = ['openAI', 'foundry', 'aiServices'] as const
 const formats = z
   .array(z.strictObject({ type: z.enum(FORMATS), path: optionalOrNull(targetPath) }))
   .min(1)
-  .describe('Dialects it speaks, each with its path')
+  .describe('API formats of the provider, each with its path.')
 
-/** Fields of providers that need more than a model. */
 export const CUSTOM_PROVIDER = z
   .strictObject({ formats, ...MODEL, ...unsupportedFields('providerOverride') })
-  .meta({ id: 'CustomProvider', description: 'A host that speaks known dialects' })
+  .meta({ id: 'CustomProvider', description: 'Any host with known API formats.' })
 
 const provider = exactlyOneOf(
   {
@@ -81,8 +80,8 @@ const provider = exactlyOneOf(
     custom: CUSTOM_PROVIDER,
   },
   ['vertex', 'copilot'],
-).transform((written): AiProvider => {
-  const { openAI, anthropic, gemini, mock, bedrock, azure, custom } = written
+).transform((fields): AiProvider => {
+  const { openAI, anthropic, gemini, mock, bedrock, azure, custom } = fields
   if (anthropic !== undefined) return { kind: 'anthropic', ...anthropic }
   if (gemini !== undefined) return { kind: 'gemini', ...gemini }
   if (mock !== undefined) return { kind: 'mock', ...mock }
@@ -92,11 +91,13 @@ const provider = exactlyOneOf(
   return { kind: 'openAI', model: openAI?.model ?? null }
 })
 
-/** Where a provider is reached, and by which path. */
+/** Host and path of a provider. */
 export const PROVIDER_LOCATION = {
-  hostOverride: optionalOrNull(endpoint).describe("`host:port` instead of the provider's own"),
-  pathOverride: optionalOrNull(targetPath).describe('Path of every call'),
-  pathPrefix: optionalOrNull(targetPath).describe('Path in front of the usual one'),
+  hostOverride: optionalOrNull(endpoint).describe(
+    'Address that replaces the host of the provider: `host:port`.',
+  ),
+  pathOverride: optionalOrNull(targetPath).describe('Path of every request to the provider.'),
+  pathPrefix: optionalOrNull(targetPath).describe('Prefix of the default paths.'),
   ...unsupportedFields('tokenize'),
 }
 
@@ -105,18 +106,20 @@ export const AI_POLICY = z
     modelAliases: z
       .record(nonEmptyText, nonEmptyText)
       .default({})
-      .describe('Model names of clients and what they stand for; may hold one `*`'),
+      .describe(
+        'Model names of clients and the models that replace them; a name may contain one `*`.',
+      ),
     routes: z
       .record(z.string().regex(/^(?:\*|\/\S*)$/, 'expected a path suffix or *'), z.enum(FORMATS))
       .default({})
-      .describe('Path suffix or `*`, and the dialect spoken there'),
-    defaults: policyFields.describe('Body fields to set where they are missing'),
-    overrides: policyFields.describe('Body fields to set always'),
+      .describe('API formats by path suffix or `*`.'),
+    defaults: policyFields.describe('Body fields that are set if they are missing.'),
+    overrides: policyFields.describe('Body fields that are always set.'),
     usage: z
       .enum(['inject', 'passthrough'])
       .default('inject')
       .describe(
-        '`inject`: where tokens are limited, streams are asked to count them, unseen by the client',
+        '`inject` requests usage in streams where tokens are limited, and hides it from the client; `passthrough` does not change requests.',
       ),
     ...unsupportedFields(
       'finalTransformations',
@@ -126,12 +129,12 @@ export const AI_POLICY = z
       'transformations',
     ),
   })
-  .meta({ id: 'AiPolicy', description: 'How LLM requests are read and changed' })
+  .meta({ id: 'AiPolicy', description: 'Changes LLM requests.' })
 
 const entry = {
-  name: nonEmptyText.describe('Name in logs and in `llm.provider`'),
+  name: nonEmptyText.describe('Name in logs and in `llm.provider`.'),
   provider: provider.describe(
-    'One of `openAI`, `anthropic`, `gemini`, `azure`, `bedrock`, `custom`, `mock`',
+    'Provider: one of `openAI`, `anthropic`, `gemini`, `azure`, `bedrock`, `custom`, `mock`.',
   ),
   ...PROVIDER_LOCATION,
 }
@@ -143,12 +146,13 @@ const ENTRY_POLICIES = z
   })
   .meta({
     id: 'ProviderPolicies',
-    description: 'Key and TLS of this provider, in front of those of its backend and route',
+    description:
+      'Credential and TLS of this provider; they override those of its backend and route.',
   })
 
 const aiEntry = z
   .strictObject({ ...entry, policies: ENTRY_POLICIES.optional() })
-  .meta({ id: 'AiProvider', description: 'One LLM provider' })
+  .meta({ id: 'AiProvider', description: 'An LLM provider.' })
 
 function checkEntry(
   { provider: { kind }, hostOverride, pathOverride, pathPrefix }: z.output<typeof aiEntry>,
@@ -167,12 +171,14 @@ const groups = z.strictObject({
   groups: z
     .array(z.strictObject({ providers: z.array(oneProvider).min(1) }))
     .min(1)
-    .describe('Groups of providers; the next group when all of one fail'),
+    .describe(
+      'Groups of providers in failover order; the next group is used when all providers of one fail.',
+    ),
 })
 
 export const AI_BACKEND = oneFormOf(
   [oneProvider, groups],
   'expected an object with provider, or with groups',
-).meta({ id: 'AiBackend', description: 'An LLM provider, or groups of them' })
+).meta({ id: 'AiBackend', description: 'An LLM provider, or groups of providers.' })
 
 export type AiShape = z.output<typeof AI_BACKEND>

@@ -1,4 +1,4 @@
-// What users write to say who may call: tokens, API keys, passwords, and rules over what they claim.
+// Shapes of authentication and authorization policies: tokens, API keys, passwords and rules.
 
 import { z } from 'zod'
 import type { CredentialLocation } from '../policy-types.ts'
@@ -18,82 +18,87 @@ import type { AuthorizationRule } from '../../expressions/rules.ts'
 
 const location = exactlyOneOf({
   header: z.strictObject({
-    name: headerName.describe('Name of the header'),
+    name: headerName.describe('Name of the header.'),
     prefix: z
       .string()
       .default('')
-      .describe('What stands before the credential, such as `Bearer `, in any case'),
+      .describe('Prefix of the credential, such as `Bearer `; its case is ignored.'),
   }),
-  queryParameter: z.strictObject({ name: nonEmptyText.describe('Name of the parameter') }),
+  queryParameter: z.strictObject({ name: nonEmptyText.describe('Name of the query parameter.') }),
   cookie: z.strictObject({
     name: nonEmptyText
       .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'expected a cookie name')
-      .describe('Name of the cookie'),
+      .describe('Name of the cookie.'),
   }),
   expression: expressionAt('transformation').describe(
-    'CEL; a verified credential is taken off the request where its text is all of a header, cookie or parameter',
+    'CEL expression for the credential; a verified credential is removed from the request if it is the whole value of a header, cookie or parameter.',
   ),
 })
-  .transform((written): CredentialLocation => {
-    if (written.header !== undefined) return { kind: 'header', ...written.header }
-    if (written.queryParameter !== undefined) return { kind: 'query', ...written.queryParameter }
-    if (written.cookie !== undefined) return { kind: 'cookie', ...written.cookie }
-    return { kind: 'expression', expression: written.expression! }
+  .transform((fields): CredentialLocation => {
+    if (fields.header !== undefined) return { kind: 'header', ...fields.header }
+    if (fields.queryParameter !== undefined) return { kind: 'query', ...fields.queryParameter }
+    if (fields.cookie !== undefined) return { kind: 'cookie', ...fields.cookie }
+    return { kind: 'expression', expression: fields.expression! }
   })
   .meta({
     id: 'CredentialLocation',
-    description: 'Where the credential stands; default the `authorization` header',
+    description: 'Location of the credential; the default is the `authorization` header.',
   })
 
 const jwks = oneFormOf(
   [nonEmptyText, z.strictObject({ url: httpUrl }), z.strictObject({ file: nonEmptyText })],
   'expected a URL, a file, JSON, or an object with one of url and file',
-).describe('Key set: a URL, a file, JSON, `{url}` or `{file}`')
+).describe('Key set as a URL, a file, JSON, `{url}` or `{file}`.')
 
 export type JwksShape = z.output<typeof jwks>
 
 const jwtValidationOptions = z.strictObject({
-  requiredClaims: z.array(nonEmptyText).default(['exp']).describe('Claims a token must carry'),
-  leeway: duration.default(60_000).meta({ description: 'Clock difference', preset: '60s' }),
+  requiredClaims: z.array(nonEmptyText).default(['exp']).describe('Claims that a token must have.'),
+  leeway: duration
+    .default(60_000)
+    .meta({ description: 'Tolerated clock difference.', preset: '60s' }),
 })
 
-const issuer = httpUrl.describe('Equals the `iss` claim of accepted tokens')
-const audiences = z.array(nonEmptyText).min(1).describe('Accepted values of the `aud` claim')
+const issuer = httpUrl.describe('Issuer of accepted tokens; it must equal their `iss` claim.')
+const audiences = z.array(nonEmptyText).min(1).describe('Accepted values of the `aud` claim.')
 
 function mode<Default extends 'strict' | 'optional'>(preset: Default) {
   return z
     .enum(['strict', 'optional', 'permissive'])
     .default(preset)
     .describe(
-      '`strict`: a valid one is needed; `optional`: none is fine, a bad one is not; `permissive`: never refuses, and passes bad ones on',
+      '`strict` requires a valid credential; `optional` also accepts requests without one; `permissive` never refuses, and forwards invalid credentials.',
     )
 }
 
-/** Other URLs are made from it, and documents name it byte for byte (RFC 8414 2, RFC 9728 1.2). */
+/** Other URLs are derived from it, and documents contain it byte for byte (RFC 8414 2, RFC 9728 1.2). */
 const identifier = httpUrl.refine((value) => !/[?#]/.test(value), {
-  error: 'got a URL with a query or fragment, expected none: others are made from it',
+  error: 'got a URL with a query or fragment, expected none: other URLs are derived from it',
 })
 
-/** RFC 6749 3.3; it also stands in a quoted part of a header. */
+/** A scope of RFC 6749 3.3; it also appears in a quoted string of a header. */
 const scope = z.string().regex(/^[!#-[\]-~]+$/, {
   error: ({ input }) =>
-    `got '${String(input)}', expected a scope: letters and signs without space, quote or backslash`,
+    `got '${String(input)}', expected a scope without space, quote or backslash`,
 })
 
-const OTHER = refusedField(
-  "is not supported, expected one of 'idp_realm', 'idp_tenant', 'auth0', or no provider for one without quirks",
+const UNSUPPORTED_PROVIDER = refusedField(
+  "is not supported, expected one of 'idp_realm', 'idp_tenant', 'auth0', or no provider for a standard identity provider",
 )
 
 const provider = z
   .strictObject({
-    idp_realm: z.strictObject({}).optional().describe('Provider with realms'),
-    idp_tenant: z.strictObject({}).optional().describe('Provider with tenants'),
-    auth0: z.strictObject({}).optional().describe('Provider that wants an `audience`'),
+    idp_realm: z.strictObject({}).optional().describe('Identity provider with realms.'),
+    idp_tenant: z.strictObject({}).optional().describe('Identity provider with tenants.'),
+    auth0: z
+      .strictObject({})
+      .optional()
+      .describe('Identity provider that needs an `audience` parameter.'),
     keycloak: refusedField("is not supported by this name, expected 'idp_realm'"),
     entra: refusedField("is not supported by this name, expected 'idp_tenant'"),
-    okta: OTHER,
-    descope: OTHER,
-    authentik: OTHER,
+    okta: UNSUPPORTED_PROVIDER,
+    descope: UNSUPPORTED_PROVIDER,
+    authentik: UNSUPPORTED_PROVIDER,
   })
   .refine((value) => Object.keys(value).length < 2, {
     error: ({ input }) =>
@@ -104,44 +109,48 @@ const provider = z
     if (idp_tenant !== undefined) return 'idp_tenant'
     return auth0 === undefined ? null : 'auth0'
   })
-  .describe('Adapter for the identity provider: `idp_realm: {}`, `idp_tenant: {}` or `auth0: {}`')
+  .describe('Adapter for the identity provider: `idp_realm: {}`, `idp_tenant: {}` or `auth0: {}`.')
 
 const resourceMetadata = z.strictObject({
-  resource: identifier.describe('Canonical URL of the protected MCP resource'),
-  scopesSupported: optionalOrNull(z.array(scope)).describe('Scopes advertised to clients'),
-  bearerMethodsSupported: optionalOrNull(z.array(z.literal('header'))).describe(
-    'How tokens are sent',
+  resource: identifier.describe('Canonical URL of the protected MCP resource.'),
+  scopesSupported: optionalOrNull(z.array(scope)).describe(
+    'Scopes that are advertised to clients.',
   ),
-  resourceName: optionalOrNull(nonEmptyText).describe('Name for people'),
-  resourceDocumentation: optionalOrNull(httpUrl).describe('Page for developers'),
-  resourcePolicyUri: optionalOrNull(httpUrl).describe('Page about the use of data'),
-  resourceTosUri: optionalOrNull(httpUrl).describe('Page with the terms of service'),
+  bearerMethodsSupported: optionalOrNull(z.array(z.literal('header'))).describe(
+    'Supported ways to send tokens.',
+  ),
+  resourceName: optionalOrNull(nonEmptyText).describe('Human-readable name of the resource.'),
+  resourceDocumentation: optionalOrNull(httpUrl).describe('URL of the developer documentation.'),
+  resourcePolicyUri: optionalOrNull(httpUrl).describe('URL of the data use policy.'),
+  resourceTosUri: optionalOrNull(httpUrl).describe('URL of the terms of service.'),
 })
 
 export const MCP_AUTHENTICATION = z
   .strictObject({
     mode: mode('strict'),
-    issuer: identifier.describe('Equals the `iss` claim of accepted tokens'),
+    issuer: identifier.describe('Issuer of accepted tokens; it must equal their `iss` claim.'),
     audiences,
     provider: provider.optional(),
     issuerMode: z
       .enum(['gateway', 'provider'])
       .default('gateway')
       .describe(
-        'Which authorization server clients are sent to: the gateway, or the provider itself',
+        'Authorization server that clients are directed to: the gateway or the identity provider.',
       ),
     jwks: jwks
       .optional()
       .describe(
-        'Key set: a URL, a file, JSON, `{url}` or `{file}`; default where the provider has it',
+        'Key set as a URL, a file, JSON, `{url}` or `{file}`; the default is the location of the identity provider.',
       ),
     clientId: optionalOrNull(nonEmptyText).describe(
-      'Client id the gateway answers registrations with',
+      'Client id that the gateway returns for client registrations.',
     ),
     clientSecret: optionalOrNull(secretText).describe(
-      'Secret of a confidential client of `idp_tenant`',
+      'Secret of a confidential client; only with `idp_tenant`.',
     ),
-    resourceMetadata: resourceMetadata.describe('What clients learn about the resource'),
+    resourceMetadata: resourceMetadata.describe(
+      'Fields of the protected resource metadata document.',
+    ),
     authorizationLocation: location.optional(),
     jwtValidationOptions: jwtValidationOptions.optional(),
   })
@@ -158,10 +167,13 @@ export const MCP_AUTHENTICATION = z
     path: ['issuerMode'],
   })
   .refine(({ issuer: url, provider: kind }) => kind !== 'idp_tenant' || hasTenant(url), {
-    error: 'got an issuer without a tenant, expected it in the path, as idp_tenant needs it',
+    error: 'got an issuer without a tenant, expected the tenant in its path for idp_tenant',
     path: ['issuer'],
   })
-  .meta({ id: 'McpAuthentication', description: 'OAuth 2.0 bearer tokens in front of MCP' })
+  .meta({
+    id: 'McpAuthentication',
+    description: 'Authentication of MCP clients with OAuth 2.0 bearer tokens.',
+  })
 
 function hasTenant(url: string): boolean {
   return !URL.canParse(url) || new URL(url).pathname.split('/').some((part) => part !== '')
@@ -171,17 +183,17 @@ const tokenSource = z.strictObject({
   issuer,
   audiences: audiences
     .optional()
-    .describe('Accepted values of the `aud` claim; without it tokens for anybody are accepted'),
+    .describe('Accepted values of the `aud` claim; the default is any audience.'),
   jwks,
   jwtValidationOptions: jwtValidationOptions.optional(),
 })
 
 function jwtAuth<Default extends 'strict' | 'optional'>(preset: Default) {
-  const ways = { mode: mode(preset), location: location.optional() }
+  const fields = { mode: mode(preset), location: location.optional() }
   return oneFormOf(
     [
-      z.strictObject({ ...ways, ...tokenSource.shape }),
-      z.strictObject({ ...ways, providers: z.array(tokenSource).min(1) }),
+      z.strictObject({ ...fields, ...tokenSource.shape }),
+      z.strictObject({ ...fields, providers: z.array(tokenSource).min(1) }),
     ],
     'expected an object with issuer and jwks, or with providers',
   )
@@ -189,29 +201,29 @@ function jwtAuth<Default extends 'strict' | 'optional'>(preset: Default) {
 
 export const JWT_AUTH = jwtAuth('optional').meta({
   id: 'JwtAuth',
-  description: 'Bearer tokens in front of anything',
+  description: 'Authentication with JWT bearer tokens.',
 })
 
-/** In front of the web UI nobody would look for a credential that may be missing. */
+/** For the web UI the default mode is strict, because an operator does not expect an optional credential there. */
 export const UI_JWT_AUTH = jwtAuth('strict').meta({
   id: 'UiJwtAuth',
-  description: 'Bearer tokens, as JwtAuth; default mode `strict`',
+  description: 'Authentication with JWT bearer tokens, as JwtAuth; the default mode is `strict`.',
 })
 
 const apiKeyEntry = z
   .strictObject({
-    key: nonEmptyText.optional().describe('The key itself'),
+    key: nonEmptyText.optional().describe('Key in plain text; set either this or `keyHash`.'),
     keyHash: z
       .string()
       .regex(/^sha256:[0-9A-Fa-f]{64}$/, "expected 'sha256:' and 64 hex digits")
       .optional()
-      .describe('Or its hash: `sha256:<hex>`'),
+      .describe('Hash of the key: `sha256:<hex>`.'),
     metadata: z
       .record(z.string(), z.unknown())
       .default({})
-      .describe('Readable as `apiKey.<field>` in expressions'),
+      .describe('Fields that expressions read as `apiKey.<field>`.'),
     allowedModels: optionalOrNull(z.array(nonEmptyText)).describe(
-      'Models this key may ask for; default any',
+      'Models that this key may use; the default is any.',
     ),
   })
   .refine(({ key, keyHash }) => (key === undefined) !== (keyHash === undefined), {
@@ -220,7 +232,7 @@ const apiKeyEntry = z
 
 function apiKey<Default extends 'strict' | 'optional'>(preset: Default) {
   return z.strictObject({
-    keys: z.array(apiKeyEntry).min(1).describe('Accepted keys'),
+    keys: z.array(apiKeyEntry).min(1).describe('Accepted keys.'),
     mode: mode(preset),
     location: location.optional(),
   })
@@ -228,12 +240,12 @@ function apiKey<Default extends 'strict' | 'optional'>(preset: Default) {
 
 export const API_KEY = apiKey('optional').meta({
   id: 'ApiKey',
-  description: 'Keys that are known by heart',
+  description: 'Authentication with API keys.',
 })
 
 export const UI_API_KEY = apiKey('strict').meta({
   id: 'UiApiKey',
-  description: 'Keys, as ApiKey; default mode `strict`',
+  description: 'Authentication with API keys, as ApiKey; the default mode is `strict`.',
 })
 
 export const BASIC_AUTH = z
@@ -241,17 +253,22 @@ export const BASIC_AUTH = z
     htpasswd: oneFormOf(
       [nonEmptyText, z.strictObject({ file: nonEmptyText })],
       'expected lines of user:hash, or an object with file',
-    ).describe('Lines of `user:hash`, or `{file}`'),
+    ).describe('Users as lines of `user:hash`, or `{file}`.'),
     realm: nonEmptyText
-      .regex(/^[ !#-[\]-~]+$/, 'expected plain letters')
+      .regex(/^[ !#-[\]-~]+$/, 'expected printable ASCII without quote and backslash')
       .default('Restricted')
-      .describe('Realm of the challenge'),
-    mode: z.enum(['strict', 'optional']).default('strict').describe('`optional`: none is fine'),
+      .describe('Realm of the challenge.'),
+    mode: z
+      .enum(['strict', 'optional'])
+      .default('strict')
+      .describe(
+        '`strict` requires a valid credential; `optional` also accepts requests without one.',
+      ),
     authorizationLocation: location.optional(),
   })
-  .meta({ id: 'BasicAuth', description: 'User names and passwords' })
+  .meta({ id: 'BasicAuth', description: 'Authentication with user names and passwords.' })
 
-/** Plain text must hold, as `require`: spec.md §2.3. */
+/** A plain expression is a `require` rule (spec.md §2.3). */
 function rulesOf() {
   const one = expressionAt('rule')
   return z
@@ -270,13 +287,17 @@ function rulesOf() {
         return { mode: 'require', expression: rule.require! }
       }),
     )
-    .describe('CEL; plain text must hold, or objects `{allow}`, `{deny}`, `{require}`')
+    .describe(
+      'Rules as CEL expressions that must be true, or as objects `{allow}`, `{deny}` or `{require}`.',
+    )
 }
 
-export const AUTHORIZATION = z
-  .strictObject({ rules: rulesOf() })
-  .meta({ id: 'Authorization', description: 'Rules over token claims and the request' })
+export const AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
+  id: 'Authorization',
+  description: 'Authorization rules on token claims and the request.',
+})
 
-export const MCP_AUTHORIZATION = z
-  .strictObject({ rules: rulesOf() })
-  .meta({ id: 'McpAuthorization', description: 'Rules per tool, prompt and resource' })
+export const MCP_AUTHORIZATION = z.strictObject({ rules: rulesOf() }).meta({
+  id: 'McpAuthorization',
+  description: 'Authorization rules for MCP tools, prompts and resources.',
+})

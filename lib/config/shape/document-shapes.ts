@@ -1,4 +1,4 @@
-// What users write: the whole configuration document. Everything unknown is refused.
+// Shapes of the configuration document and of policy resources; unknown fields are refused.
 
 import { z } from 'zod'
 import type { NamedMatch, PathMatch, RouteMatch, ValueMatch } from '../config-types.ts'
@@ -28,42 +28,52 @@ import {
 } from './value-shapes.ts'
 import { AI_BACKEND } from './ai-shapes.ts'
 
-// What users write under `gateways`.
-
-const version = z.enum(['TLS_V1_2', 'TLS_V1_3'])
+const tlsVersion = z.enum(['TLS_V1_2', 'TLS_V1_3'])
 
 const TLS = z
   .strictObject({
-    cert: nonEmptyText.describe('PEM file, found from the folder of the configuration'),
-    key: nonEmptyText.describe('PEM file'),
-    minTLSVersion: version.optional().describe('Oldest version').meta({ preset: 'TLS_V1_2' }),
-    maxTLSVersion: version.optional().describe('Newest version').meta({ preset: 'TLS_V1_3' }),
+    cert: nonEmptyText.describe(
+      'PEM file with the certificate; a relative path starts from the folder of the configuration.',
+    ),
+    key: nonEmptyText.describe('PEM file with the private key.'),
+    minTLSVersion: tlsVersion
+      .optional()
+      .describe('Lowest accepted TLS version.')
+      .meta({ preset: 'TLS_V1_2' }),
+    maxTLSVersion: tlsVersion
+      .optional()
+      .describe('Highest accepted TLS version.')
+      .meta({ preset: 'TLS_V1_3' }),
     ...unsupportedFields('mode', 'root', 'cipherSuites', 'keyExchangeGroups', 'spiffe'),
   })
-  .meta({ id: 'ListenerTls', description: 'Certificate of the listener' })
+  .meta({ id: 'ListenerTls', description: 'Certificate and TLS versions of the listener.' })
 
 const protocol = z
   .enum(['HTTP', 'HTTPS'])
-  .describe('Default `HTTPS` when `tls` is set, else `HTTP`')
+  .describe('Protocol of the listener; the default is `HTTPS` with `tls` and `HTTP` without.')
 
 const LISTENER = z.strictObject({
-  name: keySegment.optional().describe('Default `listener<index>`'),
-  hostname: hostname.optional().describe('`a.example.com` or `*.example.com`; none means any'),
+  name: keySegment.optional().describe('Name of the listener; the default is `listener<index>`.'),
+  hostname: hostname
+    .optional()
+    .describe(
+      'Host that the listener serves: `a.example.com` or `*.example.com`; the default is any.',
+    ),
   protocol: protocol.optional(),
   tls: TLS.optional(),
   ...GATEWAY_POLICIES,
 })
 
 const GATEWAY = z.strictObject({
-  port: listenPort.describe('Its own; 0 lets the system choose'),
-  address: ipAddress.optional().describe('IP address to bind').meta({ preset: '::' }),
+  port: listenPort.describe('Port to listen on; 0 picks a free port.'),
+  address: ipAddress.optional().describe('IP address to listen on.').meta({ preset: '::' }),
   protocol: protocol.optional(),
   tls: TLS.optional(),
   listeners: z
     .array(LISTENER)
     .min(1)
     .optional()
-    .describe('Several on one port, told apart by hostname'),
+    .describe('Several listeners on the port, selected by hostname.'),
   ...GATEWAY_POLICIES,
 })
 
@@ -71,26 +81,23 @@ export type TlsShape = z.output<typeof TLS>
 export type ListenerShape = z.output<typeof LISTENER>
 export type GatewayShape = z.output<typeof GATEWAY>
 
-// What users write under `backends`: where answers come from, of exactly one kind each.
-
-const KINDS = {
-  host: endpoint.optional().describe('`host:port`, `[ipv6]:port` or `unix:/path`'),
+/** An entry of `backends` has exactly one of these kinds. */
+const BACKEND_KINDS = {
+  host: endpoint
+    .optional()
+    .describe('Address of an HTTP backend: `host:port`, `[ipv6]:port` or `unix:/path`.'),
   mcp: MCP_BACKEND.optional(),
   ai: AI_BACKEND.optional(),
   ...unsupportedFields('service', 'dynamic', 'internal', 'aws', 'routeGroup', 'invalid'),
 }
 
-const REFERENCE = {
-  backend: nonEmptyText.optional().describe('Name of one of the top-level `backends`'),
-}
+type BackendKind = 'host' | 'mcp' | 'ai' | 'backend'
 
-type Kinds = 'host' | 'mcp' | 'ai' | 'backend'
-
-/** How many kinds of backend an entry names. */
-function checkKinds(names: readonly Kinds[]) {
+/** Refuses an entry that does not have exactly one backend kind. */
+function requireOneKind(names: readonly BackendKind[]) {
   const quoted = names.map((name) => `'${name}'`).join(', ')
   return (
-    entry: Partial<Record<Kinds, unknown>>,
+    entry: Partial<Record<BackendKind, unknown>>,
     context: Parameters<typeof refuseValue>[0],
   ): void => {
     const found = names.filter((name) => entry[name] !== undefined)
@@ -101,52 +108,50 @@ function checkKinds(names: readonly Kinds[]) {
   }
 }
 
-const requireOne = (names: readonly string[]) => ({
+const oneOfSchema = (names: readonly string[]) => ({
   oneOf: names.map((name) => ({ required: [name] })),
 })
 
-const ANY: readonly Kinds[] = ['host', 'mcp', 'ai', 'backend']
-const OWN: readonly Kinds[] = ['host', 'mcp', 'ai']
+const ROUTE_KINDS: readonly BackendKind[] = ['host', 'mcp', 'ai', 'backend']
+const NAMED_KINDS: readonly BackendKind[] = ['host', 'mcp', 'ai']
 
-/** In a route. */
+/** A backend of a route. */
 const BACKEND = z
   .strictObject({
-    ...KINDS,
-    ...REFERENCE,
+    ...BACKEND_KINDS,
+    backend: nonEmptyText.optional().describe('Name of a backend in the top-level `backends`.'),
     weight: z
       .int()
       .min(0)
       .max(1_000_000)
       .optional()
-      .describe('Share of requests; 0 is never chosen')
+      .describe('Share of requests, relative to the other backends; 0 gets none.')
       .meta({ preset: 1 }),
     policies: BACKEND_POLICIES.optional(),
   })
-  .meta(requireOne(ANY))
-  .superRefine(checkKinds(ANY))
+  .meta(oneOfSchema(ROUTE_KINDS))
+  .superRefine(requireOneKind(ROUTE_KINDS))
 
 export type BackendShape = z.output<typeof BACKEND>
 
-/** At the top level, to be referred to by name. */
+/** A backend of the top level, which routes refer to by name. */
 const NAMED_BACKEND = z
   .strictObject({
-    name: keySegment.describe('What routes refer to'),
-    ...KINDS,
+    name: keySegment.describe('Name that routes refer to.'),
+    ...BACKEND_KINDS,
     policies: BACKEND_POLICIES.optional(),
   })
-  .meta(requireOne(OWN))
-  .superRefine(checkKinds(OWN))
+  .meta(oneOfSchema(NAMED_KINDS))
+  .superRefine(requireOneKind(NAMED_KINDS))
 
 type NamedBackendShape = z.output<typeof NAMED_BACKEND>
 
-// What users write under `routes`.
+const PSEUDO_HEADERS = [':authority', ':method', ':path', ':scheme']
 
-const PSEUDO = [':authority', ':method', ':path', ':scheme']
+const ANY_PATH: PathMatch = { kind: 'prefix', value: '/' }
 
-const ROOT: PathMatch = { kind: 'prefix', value: '/' }
-
-/** The match of a route that names none. */
-export const ANY_REQUEST: RouteMatch = { path: ROOT, method: '', headers: [], query: [] }
+/** The match of a route without `matches`. */
+export const ANY_REQUEST: RouteMatch = { path: ANY_PATH, method: '', headers: [], query: [] }
 
 const pathMatch = exactlyOneOf({
   exact: targetPath,
@@ -163,54 +168,72 @@ const valueMatch = exactlyOneOf({ exact: z.string(), regex: wholeMatchRegex }).t
 
 const headerToMatch = z.string().transform((text, context) => {
   const name = text.toLowerCase()
-  return isHeaderName(name) || PSEUDO.includes(name)
+  return isHeaderName(name) || PSEUDO_HEADERS.includes(name)
     ? name
     : refuseValue(
         context,
-        `got '${text}', expected a valid header name or one of ${PSEUDO.join(', ')}`,
+        `got '${text}', expected a valid header name or one of ${PSEUDO_HEADERS.join(', ')}`,
       )
 })
 
 const match = z
   .strictObject({
-    path: pathMatch.optional().describe('`{exact}`, `{pathPrefix}` or `{regex}`'),
-    method: httpMethod.optional().describe('Method, such as `GET`'),
+    path: pathMatch
+      .optional()
+      .describe('Path to match, as `{exact}`, `{pathPrefix}` or `{regex}`.'),
+    method: httpMethod.optional().describe('HTTP method to match, such as `GET`.'),
     headers: z
       .array(z.strictObject({ name: headerToMatch, value: valueMatch }))
       .optional()
-      .describe('Headers, each with `name` and `value`: `{exact}` or `{regex}`'),
+      .describe('Headers to match, each with `name` and a `value` of `{exact}` or `{regex}`.'),
     query: z
       .array(z.strictObject({ name: z.string().min(1), value: valueMatch }))
       .optional()
-      .describe('Query parameters, in the same form'),
+      .describe('Query parameters to match, in the same form as headers.'),
   })
-  .transform((written): RouteMatch => {
-    const headers: NamedMatch[] = written.headers ?? []
-    const query: NamedMatch[] = written.query ?? []
-    return { path: written.path ?? ROOT, method: written.method ?? '', headers, query }
+  .transform((fields): RouteMatch => {
+    const headers: NamedMatch[] = fields.headers ?? []
+    const query: NamedMatch[] = fields.query ?? []
+    return { path: fields.path ?? ANY_PATH, method: fields.method ?? '', headers, query }
   })
 
 const ROUTE = z.strictObject({
-  name: keySegment.optional().describe('Default `route<index>`; differs on one listener'),
-  gateways: gatewayNames.optional().describe('Names: `gw` or `gw/listener`; default `default`'),
+  name: keySegment
+    .optional()
+    .describe('Name of the route, unique on a listener; the default is `route<index>`.'),
+  gateways: gatewayNames
+    .optional()
+    .describe(
+      'Gateways that serve the route: `gateway` or `gateway/listener`; the default is `default`.',
+    ),
   hostnames: z
     .array(hostname)
     .min(1)
     .optional()
-    .describe('`a.example.com` or `*.example.com`; none means any'),
-  matches: z.array(match).min(1).optional().describe('Any of them is enough; default every path'),
+    .describe(
+      'Hosts that the route serves: `a.example.com` or `*.example.com`; the default is any.',
+    ),
+  matches: z
+    .array(match)
+    .min(1)
+    .optional()
+    .describe('Matches of the route, one of which must match; the default is every path.'),
   policies: POLICIES.optional(),
-  backends: z.array(BACKEND).min(1).optional().describe('Who answers, by weight'),
+  backends: z
+    .array(BACKEND)
+    .min(1)
+    .optional()
+    .describe('Backends of the route, selected by weight.'),
   ...unsupportedFields('namespace', 'ruleName'),
 })
 
 export type RouteShape = z.output<typeof ROUTE>
 
-// What users write under `ui`: which gateways serve the web page, and who may see it.
-
 export const UI = z
   .strictObject({
-    gateways: gatewayNames.optional().describe('Gateways that serve it; default `default`'),
+    gateways: gatewayNames
+      .optional()
+      .describe('Gateways that serve the web UI; the default is `default`.'),
     policies: z
       .strictObject({
         cors: CORS.optional(),
@@ -222,46 +245,51 @@ export const UI = z
         ...unsupportedFields('oidc', 'extAuthz'),
       })
       .optional()
-      .describe('Who may see it'),
+      .describe('Policies that control access to the web UI.'),
   })
   .describe(
-    'The web UI on gateways, beside the admin address: the page and what it reads, nothing that changes something',
+    'Serves the web UI on gateways in addition to the admin address; it is read-only there.',
   )
 
 export const CONFIG_DOCUMENT = z.strictObject({
   config: PROCESS.optional(),
   frontendPolicies: FRONTEND.optional(),
-  gateways: z.record(z.string(), GATEWAY).optional().describe('Ports and who answers on them'),
-  routes: z.array(ROUTE).optional().describe('Which backend answers which request'),
-  backends: z.array(NAMED_BACKEND).optional().describe('Backends that routes refer to by name'),
+  gateways: z
+    .record(z.string(), GATEWAY)
+    .optional()
+    .describe('Ports and their listeners, by gateway name.'),
+  routes: z.array(ROUTE).optional().describe('Routes from requests to backends.'),
+  backends: z.array(NAMED_BACKEND).optional().describe('Backends that routes refer to by name.'),
   mcp: MCP.optional(),
   llm: LLM.optional(),
   ui: UI.optional(),
   ...unsupportedFields('binds', 'policies', 'routeGroups', 'services', 'tcpRoutes', 'workloads'),
 })
 
-/** The file's parts that have the right shape; a part that has not is undefined, its place is kept. */
+/** The parts of the document; a part with an invalid shape is undefined, but keeps its index. */
 export interface ConfigParts {
   readonly config: ProcessShape | undefined
   readonly frontendPolicies: FrontendShape | undefined
   readonly gateways: ReadonlyMap<string, GatewayShape | undefined>
   readonly routes: readonly (RouteShape | undefined)[]
   readonly backends: readonly (NamedBackendShape | undefined)[]
-  /** As they were written, also those of backends that were refused. */
+  /** Names as written, including those of backends with problems. */
   readonly backendNames: readonly unknown[]
   readonly mcp: z.output<typeof MCP> | undefined
   readonly llm: z.output<typeof LLM> | undefined
   readonly ui: z.output<typeof UI> | undefined
 }
 
-/** Parts are looked at one by one, so that one refused part does not hide what is wrong with others. */
+/** Parses the parts one by one, so that one invalid part does not hide problems of others. */
 export function splitConfigParts(data: unknown): ConfigParts {
   const { config, frontendPolicies, gateways, routes, backends, mcp, llm, ui } = objectPartOf(data)
-  const named = Object.entries(objectPartOf(gateways))
+  const namedGateways = Object.entries(objectPartOf(gateways))
   return {
     config: PROCESS.safeParse(config).data,
     frontendPolicies: FRONTEND.safeParse(frontendPolicies).data,
-    gateways: new Map(named.map(([name, gateway]) => [name, GATEWAY.safeParse(gateway).data])),
+    gateways: new Map(
+      namedGateways.map(([name, gateway]) => [name, GATEWAY.safeParse(gateway).data]),
+    ),
     routes: listPartOf(routes).map((route) => ROUTE.safeParse(route).data),
     backends: listPartOf(backends).map((backend) => NAMED_BACKEND.safeParse(backend).data),
     backendNames: listPartOf(backends).map((backend) => objectPartOf(backend)['name']),
@@ -279,14 +307,16 @@ function listPartOf(data: unknown): readonly unknown[] {
   return Array.isArray(data) ? data : []
 }
 
-// What users write as a policy resource: a document of kind GatewayPolicy, spec.md §2.6.
-
 const targetRef = z.strictObject({
-  group: z.literal('gateway.networking.k8s.io').optional().describe('May be left out'),
-  kind: z.enum(['HTTPRoute', 'Gateway']).describe('A route or a gateway'),
-  name: nonEmptyText.describe('Its name'),
+  group: z
+    .literal('gateway.networking.k8s.io')
+    .optional()
+    .describe('API group of the target, which is optional.'),
+  kind: z.enum(['HTTPRoute', 'Gateway']).describe('Kind of the target: a route or a gateway.'),
+  name: nonEmptyText.describe('Name of the route or gateway.'),
 })
 
+/** A document of kind GatewayPolicy (spec.md §2.6). */
 export const POLICY_RESOURCE = z
   .strictObject({
     apiVersion: z
@@ -294,21 +324,34 @@ export const POLICY_RESOURCE = z
       .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?\/v1alpha1$/, {
         error: ({ input }) => `got '${String(input)}', expected <group>/v1alpha1`,
       })
-      .describe('`gateway.dev/v1alpha1`; any group will do'),
-    kind: z.literal('GatewayPolicy').describe('Tells it from a configuration'),
-    // Labels and the like belong to other tools.
+      .describe('API version, such as `gateway.dev/v1alpha1`; any group is accepted.'),
+    kind: z
+      .literal('GatewayPolicy')
+      .describe('Kind of the document, which marks it as a policy resource.'),
+    // Other tools add labels and other metadata.
     metadata: z.looseObject({
-      name: nonEmptyText.describe('Name of the resource'),
-      namespace: nonEmptyText.default('default').describe('Namespace of it and of its targets'),
+      name: nonEmptyText.describe('Name of the resource.'),
+      namespace: nonEmptyText
+        .default('default')
+        .describe('Namespace of the resource and of its targets.'),
     }),
     spec: z.strictObject({
-      targetRefs: z.array(targetRef).min(1).describe('What it applies to'),
+      targetRefs: z
+        .array(targetRef)
+        .min(1)
+        .describe('Routes and gateways that the policy applies to.'),
       traffic: z.strictObject({ rateLimit: z.strictObject({ local: LOCAL_LIMITS }) }),
     }),
-    // Written by whoever applied it elsewhere; ours is in the dump.
-    status: z.unknown().optional().describe('Not read; the status is in `/config_dump`'),
+    // A cluster may have written a status; the status of this gateway is in the config dump.
+    status: z
+      .unknown()
+      .optional()
+      .describe('Ignored; the status of the resource is in `/config_dump`.'),
   })
-  .meta({ id: 'GatewayPolicy', description: 'Rate limits attached to routes and gateways by name' })
+  .meta({
+    id: 'GatewayPolicy',
+    description: 'Rate limits that are attached to routes and gateways by name.',
+  })
 
 export type ResourceShape = z.output<typeof POLICY_RESOURCE>
 export type TargetRef = z.output<typeof targetRef>

@@ -1,10 +1,10 @@
-// What users write to change headers, with the names that only the gateway itself may set.
+// Shapes of header modifiers; headers that only the gateway may set are refused.
 
 import { z } from 'zod'
 import { headerValue, isHeaderName, refuseValue } from './value-shapes.ts'
 import type { HeaderField } from '../../expressions/computed-headers.ts'
 
-/** They belong to one hop or to the framing of a body, which the gateway decides. */
+/** Hop-by-hop and framing headers, which the gateway sets. */
 const RESERVED = new Set([
   'connection',
   'content-length',
@@ -18,7 +18,7 @@ const RESERVED = new Set([
 
 export type HeaderSide = 'request' | 'response'
 
-function describeWrongHeaderName(name: string, side: HeaderSide): string | undefined {
+function describeHeaderNameProblem(name: string, side: HeaderSide): string | undefined {
   if (!isHeaderName(name)) return `got '${name}', expected a valid header name`
   const lower = name.toLowerCase()
   if (side === 'request' && lower === 'host')
@@ -26,20 +26,20 @@ function describeWrongHeaderName(name: string, side: HeaderSide): string | undef
   return RESERVED.has(lower) ? `cannot change '${name}', the gateway sets it itself` : undefined
 }
 
-/** A header name that may be changed, as it was written. */
+/** The name of a header that may be changed; its case is kept. */
 export function changeableHeaderName(side: HeaderSide) {
   return z.string().superRefine((name, context) => {
-    const wrong = describeWrongHeaderName(name, side)
-    if (wrong !== undefined) refuseValue(context, wrong)
+    const problem = describeHeaderNameProblem(name, side)
+    if (problem !== undefined) refuseValue(context, problem)
   })
 }
 
-/** Names, in lower case, and values. */
+/** Header fields with names in lower case. */
 export function headerFieldsFor(side: HeaderSide) {
   return z
     .record(changeableHeaderName(side), headerValue)
-    .transform((written) =>
-      Object.entries(written).map(([name, value]): HeaderField => [name.toLowerCase(), value]),
+    .transform((fields) =>
+      Object.entries(fields).map(([name, value]): HeaderField => [name.toLowerCase(), value]),
     )
 }
 
@@ -49,22 +49,24 @@ function headerModifier(side: HeaderSide) {
   return (
     z
       .strictObject({
-        add: headerFieldsFor(side).default([]).describe('Values to append'),
-        set: headerFieldsFor(side).default([]).describe('Values to replace'),
+        add: headerFieldsFor(side).default([]).describe('Headers to add, by name.'),
+        set: headerFieldsFor(side)
+          .default([])
+          .describe('Headers to set, by name; existing values are replaced.'),
         remove: z
           .array(changeableHeaderName(side).toLowerCase())
           .default([])
-          .describe('Names to take out'),
+          .describe('Names of headers to remove.'),
       })
-      // A transform: unlike a refinement it is not asked about fields that were refused.
+      // A transform, because a refinement would also run if a field was refused.
       .transform((modifier, context) => {
         const { add, set, remove } = modifier
         const names = [...add, ...set].map(([name]) => name).concat(remove)
-        const twice = names.find((name, at) => names.indexOf(name) !== at)
-        if (twice === undefined) return modifier
-        return refuseValue(context, `got '${twice}' twice, expected each header once`)
+        const duplicate = names.find((name, at) => names.indexOf(name) !== at)
+        if (duplicate === undefined) return modifier
+        return refuseValue(context, `got '${duplicate}' twice, expected each header once`)
       })
-      .meta({ id: ID[side], description: `Headers of the ${side}` })
+      .meta({ id: ID[side], description: `Changes headers of the ${side}.` })
   )
 }
 

@@ -1,4 +1,4 @@
-// What users write to reach MCP servers: the `mcp` backend of a route, and the section `mcp`.
+// Shapes of the `mcp` backend of a route and of the section `mcp`.
 
 import { z } from 'zod'
 import { Secret } from '../../text/secret.ts'
@@ -11,6 +11,7 @@ import {
   nonEmptyText,
   optionalOrNull,
   portNumber,
+  refuseValue,
   targetPath,
   unsupportedFields,
 } from './value-shapes.ts'
@@ -26,48 +27,53 @@ const targetName = z
   .regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, {
     error: ({ input }) => `got '${String(input)}', ${NAME_EXPECTED}`,
   })
-  .describe('Name in front of its tools')
+  .describe('Name of the target, which prefixes the names of its tools.')
 
-/** Never printed; may be empty. */
-const hidden = z
+/** Text that is never printed and may be empty. */
+const secretOrEmpty = z
   .string()
   .regex(/^[^\0]*$/, 'got a zero byte, expected none')
   .transform((value) => new Secret(value))
 
 const variables = z
-  .record(z.string().regex(/^[^=\0]+$/, 'expected a name without ='), hidden)
+  .record(z.string().regex(/^[^=\0]+$/, 'expected a name without ='), secretOrEmpty)
   .default({})
 
-const noNul = (shape: z.ZodString) => shape.regex(/^[^\0]*$/, 'got a zero byte, expected none')
+const withoutZeroBytes = (shape: z.ZodString) =>
+  shape.regex(/^[^\0]*$/, 'got a zero byte, expected none')
 
 const stdio = z
   .strictObject({
-    cmd: noNul(nonEmptyText).describe('Executable, found by PATH; no shell'),
-    args: z.array(noNul(z.string())).default([]).describe('Its arguments'),
-    env: variables.describe("Variables beside the gateway's own"),
-    clear_env: z.boolean().default(false).describe("Leave the gateway's variables out"),
+    cmd: withoutZeroBytes(nonEmptyText).describe('Executable, searched in PATH; no shell is used.'),
+    args: z
+      .array(withoutZeroBytes(z.string()))
+      .default([])
+      .describe('Arguments of the executable.'),
+    env: variables.describe('Environment variables in addition to those of the gateway.'),
+    clear_env: z
+      .boolean()
+      .default(false)
+      .describe('Whether the child process does not inherit the environment of the gateway.'),
   })
-  .describe('A child process that speaks MCP on its standard input and output')
+  .describe('Child process that speaks MCP on standard input and output.')
 
 const urlParts = z.strictObject({
-  host: z.union([httpUrl, hostWithoutPort]).describe('URL, or host beside `port`'),
-  port: portNumber.optional().describe('Port, when `host` is no URL'),
-  path: targetPath.optional().describe('Path, when `host` is no URL'),
+  host: z
+    .union([httpUrl, hostWithoutPort])
+    .describe('URL of the server, or a host together with `port`.'),
+  port: portNumber.optional().describe('Port of the server, if `host` is not a URL.'),
+  path: targetPath.optional().describe('Path of the server, if `host` is not a URL.'),
   ...unsupportedFields('backend'),
 })
 
-/** Where a remote server is; the URL says everything, or its parts do. */
-const REMOTE = urlParts.transform((written, context) => {
-  const { host, port, path } = written
+/** The location of a remote server, from a URL or from host, port and path. */
+const REMOTE = urlParts.transform((fields, context) => {
+  const { host, port, path } = fields
   const isUrl = /^https?:/i.test(host)
-  const wrong = (message: string): never => {
-    context.addIssue({ code: 'custom', message })
-    return z.NEVER
-  }
   if (isUrl && (port !== undefined || path !== undefined))
-    return wrong('got port or path beside a URL, expected all of it in the URL')
+    return refuseValue(context, 'got port or path next to a URL, expected them in the URL')
   if (!isUrl && port === undefined)
-    return wrong('got a host without port, expected a URL or a port')
+    return refuseValue(context, 'got a host without port, expected a URL or a port')
   const url = new URL(isUrl ? host : `http://${host}:${port}${path ?? ''}`)
   const secure = url.protocol === 'https:'
   return {
@@ -86,18 +92,24 @@ const TARGET_POLICIES = z.strictObject({
   ...unsupportedFields('http', 'tcp', 'backendTunnel'),
 })
 
-const KINDS = {
+const TARGET_KINDS = {
   stdio: stdio.optional(),
-  mcp: REMOTE.optional().describe('Streamable HTTP; path `/mcp` by default'),
-  sse: REMOTE.optional().describe('The older transport; path `/sse` by default'),
+  mcp: REMOTE.optional().describe(
+    'Remote server with the Streamable HTTP transport; the default path is `/mcp`.',
+  ),
+  sse: REMOTE.optional().describe(
+    'Remote server with the older SSE transport; the default path is `/sse`.',
+  ),
   ...unsupportedFields('openapi'),
 }
 
 const target = z
   .strictObject({
     name: targetName,
-    ...KINDS,
-    policies: TARGET_POLICIES.optional().describe('For remote targets only'),
+    ...TARGET_KINDS,
+    policies: TARGET_POLICIES.optional().describe(
+      'Policies for requests to the target; only for remote targets.',
+    ),
   })
   .meta({ oneOf: ['stdio', 'mcp', 'sse'].map((name) => ({ required: [name] })) })
   .superRefine(({ stdio: child, mcp, sse, policies }, context) => {
@@ -113,40 +125,44 @@ const target = z
 
 export type TargetShape = z.output<typeof target>
 
-const SERVED = {
+const MCP_FIELDS = {
   targets: z
     .array(target)
     .min(1)
-    .describe('MCP servers that appear as one; each `stdio`, `mcp` or `sse`'),
+    .describe('MCP servers that are served as one; each has `stdio`, `mcp` or `sse`.'),
   statefulMode: z
     .enum(['stateful', 'stateless'])
     .default('stateful')
-    .describe('Whether sessions are kept between requests'),
+    .describe('Whether sessions are kept between requests.'),
   prefixMode: z
     .enum(['conditional', 'always', 'never'])
     .default('conditional')
-    .describe('Whether tools are named `target_tool`; `conditional`: with several targets'),
+    .describe('Whether tools are named `target_tool`; `conditional` does so with several targets.'),
   failureMode: z
     .enum(['failOpen', 'failClosed'])
     .default('failOpen')
-    .describe('`failClosed`: one failing target fails the call'),
+    .describe(
+      'Whether requests fail if a target fails: `failOpen` skips the target, `failClosed` fails the request.',
+    ),
   dnsRebindingProtection: optionalOrNull(z.boolean()).describe(
-    'Whether only loopback names are answered; default on loopback listeners',
+    'Whether only requests for loopback hosts are accepted; the default is true on loopback listeners.',
   ),
 }
 
 export const MCP_BACKEND = z
-  .strictObject(SERVED)
-  .meta({ id: 'McpBackend', description: 'MCP servers behind one endpoint' })
+  .strictObject(MCP_FIELDS)
+  .meta({ id: 'McpBackend', description: 'MCP servers that are served as one.' })
 
 export type McpShape = z.output<typeof MCP_BACKEND>
 
 export const MCP = z
   .strictObject({
-    port: listenPort.optional().describe('Port of its own; default 3000'),
-    address: ipAddress.optional().describe('IP address to bind it to').meta({ preset: '::' }),
-    gateways: gatewayNames.optional().describe('Or the gateways it is served by'),
-    ...SERVED,
+    port: listenPort.optional().describe('Port of the section; the default is 3000.'),
+    address: ipAddress.optional().describe('IP address to listen on.').meta({ preset: '::' }),
+    gateways: gatewayNames
+      .optional()
+      .describe('Gateways that serve the section instead of its own port.'),
+    ...MCP_FIELDS,
     policies: POLICIES.optional(),
   })
-  .describe('MCP servers on a port of their own, or attached to a gateway')
+  .describe('MCP servers on their own port or attached to gateways.')

@@ -1,4 +1,4 @@
-// What users write under `policies`, by where they stand.
+// Shapes of `policies` of gateways, routes and backends.
 
 import { z } from 'zod'
 import type { AuthorityRewrite, PathRewrite } from '../config-types.ts'
@@ -36,8 +36,6 @@ import {
 } from './value-shapes.ts'
 import { AI_POLICY } from './ai-shapes.ts'
 
-// What users write to change where a request goes: towards the backend, or back to the client elsewhere.
-
 const authorityRewrite = exactlyOneOf({
   full: hostWithOptionalPort,
   host: hostWithoutPort,
@@ -62,30 +60,32 @@ const URL_REWRITE = z
     )
       .optional()
       .describe(
-        "Host towards the backend: `auto`, `none` (the client's), `{full}`, `{host}` or `{port}`",
+        'Host for the backend: `auto` (its own), `none` (that of the client), `{full}`, `{host}` or `{port}`.',
       ),
     path: pathRewrite
       .optional()
-      .describe('`{full}`: the new path; `{prefix}`: instead of what matched'),
+      .describe('New path: `{full}` replaces the path, `{prefix}` replaces the matched prefix.'),
   })
-  .describe('Path and Host towards the backend')
+  .describe('Changes path and Host of the request to the backend.')
 
 const redirectStatus = z.literal([301, 302, 303, 307, 308])
 
 const REQUEST_REDIRECT = z
   .strictObject({
-    scheme: z.enum(['http', 'https']).optional().describe('The new scheme'),
-    authority: authorityRewrite.optional().describe('`{full}`, `{host}` or `{port}`'),
-    path: pathRewrite.optional().describe('`{full}` or `{prefix}`'),
-    status: redirectStatus.default(302).describe('Status of the answer'),
+    scheme: z.enum(['http', 'https']).optional().describe('New scheme.'),
+    authority: authorityRewrite
+      .optional()
+      .describe('New authority, as `{full}`, `{host}` or `{port}`.'),
+    path: pathRewrite.optional().describe('New path, as `{full}` or `{prefix}`.'),
+    status: redirectStatus.default(302).describe('Status of the redirect.'),
   })
-  .describe('Sends the client elsewhere')
+  .describe('Redirects the client to another URL.')
   .refine(
     ({ scheme, authority, path }) => scheme ?? authority ?? path,
-    'got nothing to change, expected scheme, authority or path: the client would come straight back',
+    'got nothing to change, expected scheme, authority or path: the redirect would be to the same URL',
   )
 
-/** What a gateway may decide before a route is chosen. */
+/** Policies that a gateway can run before a route is selected. */
 export const GATEWAY_POLICIES = {
   cors: CORS.optional(),
   jwtAuth: JWT_AUTH.optional(),
@@ -121,11 +121,11 @@ export const POLICIES = z
     requestMirror: REQUEST_MIRROR.optional(),
     ...unsupportedFields('a2a', 'backendTunnel', 'buffer', 'mcpGuardrails'),
   })
-  .meta({ id: 'RoutePolicies', description: 'What happens to requests and answers of a route' })
+  .meta({ id: 'RoutePolicies', description: 'Policies for requests and responses of a route.' })
 
 export type PoliciesShape = z.output<typeof POLICIES>
 
-/** Policies of one backend, behind the choice of it. */
+/** Policies that run after a backend is selected. */
 export const BACKEND_POLICIES = z
   .strictObject({
     requestHeaderModifier: REQUEST_HEADERS.optional(),
@@ -149,6 +149,6 @@ export const BACKEND_POLICIES = z
       'tcp',
     ),
   })
-  .meta({ id: 'BackendPolicies', description: 'What happens on the way to one backend' })
+  .meta({ id: 'BackendPolicies', description: 'Policies for requests to one backend.' })
 
 export type BackendPoliciesShape = z.output<typeof BACKEND_POLICIES>

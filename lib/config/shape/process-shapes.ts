@@ -1,4 +1,4 @@
-// What users write under `config` and `frontendPolicies`.
+// Shapes of the sections `config` and `frontendPolicies`.
 
 import { isIP } from 'node:net'
 import { z } from 'zod'
@@ -44,14 +44,14 @@ function adminAddressShape(field: string) {
       const parts = splitHostAndPort(text)
       if (parts?.host === 'localhost') return { kind: 'localhost', port: parts.port }
       const host = parts?.host.replace(/^\[(.+)\]$/, '$1') ?? ''
-      // An IPv6 address without brackets could end in its port or not.
+      // An IPv6 address needs brackets, because its last group would look like a port.
       if (parts !== undefined && isIP(host) === (host === parts.host ? 4 : 6))
         return { kind: 'tcp', host, port: parts.port }
       return refuseValue(context, `invalid config.${field}: got '${text}', ${ADDRESS_EXPECTED}`)
     })
 }
 
-/** Each as the environment may say it, too. */
+/** Addresses that environment variables of these names override. */
 export const ADDRESSES = {
   ADMIN_ADDR: adminAddressShape('adminAddr'),
   STATS_ADDR: adminAddressShape('statsAddr'),
@@ -59,8 +59,8 @@ export const ADDRESSES = {
 } as const
 
 const level = z.string().transform((text, context) => {
-  const wrong = checkLogFilter(text)
-  return wrong === undefined ? text : refuseValue(context, wrong)
+  const problem = checkLogFilter(text)
+  return problem === undefined ? text : refuseValue(context, problem)
 })
 
 const sensitiveHeader = z
@@ -71,26 +71,21 @@ const sensitiveHeader = z
       : refuseValue(context, `invalid sensitive header '${text}': expected a valid header name`),
   )
 
-/** Milliseconds with the default of the limit it sets. */
+/** An optional duration with its default. */
 function durationField(preset: number, description: string, shape = positiveDuration) {
   return shape.meta({ description, preset: formatDuration(preset) }).optional()
 }
 
-function amountField(
-  preset: number,
-  description: string,
-  [least, most]: readonly [number, number],
-) {
-  return z.int().min(least).max(most).meta({ description, preset }).optional()
+function amountField(preset: number, description: string, [min, max]: readonly [number, number]) {
+  return z.int().min(min).max(max).meta({ description, preset }).optional()
 }
 
+// Allowed ranges: counts, bytes of one message, event streams, keys (about the maximum of a Map), bytes of all requests.
 const COUNT = [1, 0x7fff_ffff] as const
-/** Of one JSON-RPC message. */
 const BYTES = [1024, 0x0800_0000] as const
-const READERS = [1, 10_000] as const
-/** What a Map can hold, and some. */
+const STREAMS = [1, 10_000] as const
 const KEYS = [1, 16_000_000] as const
-const TOGETHER = [1024, 0x2_0000_0000] as const
+const TOTAL_BYTES = [1024, 0x2_0000_0000] as const
 const BACKEND = BACKEND_LIMITS
 const MCP = MCP_LIMITS
 const LLM = LLM_LIMITS
@@ -98,20 +93,22 @@ const WIRE = WIRE_LIMITS
 
 export const PROCESS = z
   .strictObject({
-    workers: amountField(DEFAULT_WORKERS, 'Processes that share the ports; one for each core', [
-      1,
-      MAX_WORKERS,
-    ]),
+    workers: amountField(
+      DEFAULT_WORKERS,
+      'Number of processes that share the ports, usually one for each core.',
+      [1, MAX_WORKERS],
+    ),
     adminAddr: ADDRESSES.ADMIN_ADDR.meta({
-      description: 'Admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`',
+      description:
+        'Address of the admin interface: `ip:port`, `localhost:port`, `unix:/path` or `off`.',
       preset: 'localhost:15000',
     }).optional(),
     statsAddr: ADDRESSES.STATS_ADDR.meta({
-      description: 'Statistics for Prometheus, in the same forms',
+      description: 'Address of the Prometheus metrics, in the same forms.',
       preset: 'localhost:15020',
     }).optional(),
     readinessAddr: ADDRESSES.READINESS_ADDR.meta({
-      description: 'Readiness probe, in the same forms',
+      description: 'Address of the readiness probe, in the same forms.',
       preset: 'localhost:15021',
     }).optional(),
     logging: z
@@ -122,12 +119,13 @@ export const PROCESS = z
         )
           .optional()
           .meta({
-            description: 'A level, or levels by module: `info,accept=debug`; or a list of them',
+            description:
+              'Log level, levels by module such as `info,accept=debug`, or a list of them.',
             preset: 'info',
           }),
         format: z
           .enum(['text', 'json'])
-          .meta({ description: 'How lines are written', preset: 'text' })
+          .meta({ description: 'Format of log lines.', preset: 'text' })
           .optional(),
         ...unsupportedFields('filter', 'fields', 'database'),
       })
@@ -135,32 +133,38 @@ export const PROCESS = z
     sensitiveHeaders: z
       .array(sensitiveHeader)
       .optional()
-      .describe('Shown as `<redacted>` beside `authorization` and `proxy-authorization`'),
+      .describe(
+        'Headers that are shown as `<redacted>`, in addition to `authorization` and `proxy-authorization`.',
+      ),
     connectionTerminationDeadline: durationField(
       TERMINATION_DEADLINE_MS,
-      'How long running requests may finish at shutdown',
+      'Time for running requests to finish at shutdown.',
       duration,
     ),
     maxBytesInFlight: amountField(
       MAX_BYTES_IN_FLIGHT,
-      'Bytes held for all requests together; above it new ones get 503',
-      TOGETHER,
+      'Maximum bytes held for all requests together; above it new requests get 503.',
+      TOTAL_BYTES,
     ),
     rateLimit: z
       .strictObject({
         maxKeys: amountField(
           MAX_LIMIT_KEYS,
-          'Values of one `key` with a bucket of their own; one more takes the place of that used longest ago',
+          'Maximum buckets of one keyed limit; a new one replaces the least recently used.',
           KEYS,
         ),
       })
       .optional(),
     trace: z
       .strictObject({
-        maxBodyBytes: amountField(MAX_TRACED_BODY_BYTES, 'Of each body that a trace shows', BYTES),
+        maxBodyBytes: amountField(
+          MAX_TRACED_BODY_BYTES,
+          'Maximum bytes of each body in a trace.',
+          BYTES,
+        ),
         maxWatchers: amountField(
           MAX_TRACE_WATCHERS,
-          'Who waits to see a request, at a time',
+          'Maximum number of concurrent trace watchers.',
           COUNT,
         ),
       })
@@ -169,42 +173,61 @@ export const PROCESS = z
       .strictObject({
         maxReaders: amountField(
           MAX_PAGE_STREAMS,
-          'Event streams of the web page at a time; on listeners half as many',
-          READERS,
+          'Maximum number of concurrent event streams of the web UI; half as many on listeners.',
+          STREAMS,
         ),
       })
       .optional(),
     mcp: z
       .strictObject({
-        sessionTtl: durationField(MCP.sessionTtl, 'Idle time that ends a session'),
-        goneTtl: durationField(MCP.goneTtl, 'The same, after the client closed its GET stream'),
-        maxSessions: amountField(MCP.maxSessions, 'Open sessions, over all routes', COUNT),
+        sessionTtl: durationField(MCP.sessionTtl, 'Idle time after which a session ends.'),
+        goneTtl: durationField(
+          MCP.goneTtl,
+          'Idle time after which a session ends whose client closed its GET stream.',
+        ),
+        maxSessions: amountField(
+          MCP.maxSessions,
+          'Maximum number of open sessions on all routes.',
+          COUNT,
+        ),
         maxSessionsPerClient: amountField(
           MCP.maxSessionsPerClient,
-          'Of these, for one principal or, where nobody is authenticated, one address',
+          'Maximum number of open sessions of one client: a principal or, without authentication, an address.',
           COUNT,
         ),
-        maxChildren: amountField(MCP.maxChildren, 'Child processes alive, over all routes', COUNT),
+        maxChildren: amountField(
+          MCP.maxChildren,
+          'Maximum number of child processes on all routes.',
+          COUNT,
+        ),
         maxChildrenPerClient: amountField(
           MCP.maxChildrenPerClient,
-          'Of these, for one client in the same sense',
+          'Maximum number of child processes of one client: a principal or, without authentication, an address.',
           COUNT,
         ),
-        startTimeout: durationField(MCP.startTimeout, 'Until a target has answered `initialize`'),
+        startTimeout: durationField(MCP.startTimeout, 'Time for a target to answer `initialize`.'),
         listTimeout: durationField(
           MCP.listTimeout,
-          'How long one of several targets may hold up what all answer together',
+          'Time for one of several targets to answer before the combined response is sent without it.',
         ),
-        maxRequestBytes: amountField(MCP.maxRequestBytes, "A client's message, else 413", BYTES),
+        maxRequestBytes: amountField(
+          MCP.maxRequestBytes,
+          'Maximum bytes of a message from a client; a larger one gets 413.',
+          BYTES,
+        ),
         maxReadTogether: amountField(
           MCP.maxReadTogether,
-          "All clients' messages that are not whole yet, else 503",
-          TOGETHER,
+          'Maximum bytes of all incomplete messages from clients; above it new ones get 503.',
+          TOTAL_BYTES,
         ),
-        maxMessageBytes: amountField(MCP.maxMessageBytes, "A target's message", BYTES),
+        maxMessageBytes: amountField(
+          MCP.maxMessageBytes,
+          'Maximum bytes of a message from a target.',
+          BYTES,
+        ),
         keepAlive: durationField(
           MCP.keepAlive,
-          'Silence on an event stream before a comment; `0s` for none',
+          'Idle time of an event stream before a keep-alive comment; `0s` sends none.',
           duration,
         ),
       })
@@ -213,35 +236,43 @@ export const PROCESS = z
       .strictObject({
         maxHeldBytes: amountField(
           LLM.maxHeldBytes,
-          'A request while its model is not known, else 413',
+          'Maximum bytes of a request that are held until its model is known; a larger one gets 413.',
           BYTES,
         ),
         maxHeldTogether: amountField(
           LLM.maxHeldTogether,
-          'All requests that are kept in part',
-          TOGETHER,
+          'Maximum bytes of all held LLM requests; above it new ones get 503 or are not retried.',
+          TOTAL_BYTES,
         ),
       })
       .optional(),
     backend: z
       .strictObject({
-        connectTimeout: durationField(BACKEND.connectTimeout, 'Name look-up, TCP and TLS together'),
+        connectTimeout: durationField(
+          BACKEND.connectTimeout,
+          'Time for DNS lookup, TCP connect and TLS handshake together.',
+        ),
         poolIdleTimeout: durationField(
           BACKEND.poolIdleTimeout,
-          'How long an idle connection is kept',
+          'Time that an idle connection is kept.',
         ),
         poolMaxAge: durationField(
           BACKEND.poolMaxAge,
-          'How long a connection is used; a name that leads elsewhere is followed as fast',
+          'Maximum age of a connection; a changed DNS record takes effect within this time.',
         ),
-        poolMaxSize: amountField(BACKEND.poolMaxSize, 'Connections to one backend', COUNT),
-        poolMaxWaiting: amountField(BACKEND.poolMaxWaiting, 'Requests that may wait for one', [
-          0,
-          COUNT[1],
-        ]),
+        poolMaxSize: amountField(
+          BACKEND.poolMaxSize,
+          'Maximum number of connections to one backend.',
+          COUNT,
+        ),
+        poolMaxWaiting: amountField(
+          BACKEND.poolMaxWaiting,
+          'Maximum number of requests that wait for a connection.',
+          [0, COUNT[1]],
+        ),
         bodyIdleTimeout: durationField(
           BACKEND.bodyIdleTimeout,
-          'Silence in the middle of an answer',
+          'Maximum idle time within a response body.',
         ),
         ...unsupportedFields('keepalives'),
       })
@@ -262,33 +293,60 @@ export const PROCESS = z
       'workerThreads',
     ),
   })
-  .describe('The process; read at start only')
+  .describe('Settings of the process, which are read at start only.')
 
 export const FRONTEND = z
   .strictObject({
     http: z
       .strictObject({
-        maxHeadBytes: amountField(WIRE.maxHeadBytes, 'Request line and headers', [1024, 65_536]),
-        http1MaxHeaders: amountField(WIRE.maxHeaders, 'Headers of one request', [1, 2000]),
+        maxHeadBytes: amountField(
+          WIRE.maxHeadBytes,
+          'Maximum bytes of request line and headers.',
+          [1024, 65_536],
+        ),
+        http1MaxHeaders: amountField(
+          WIRE.maxHeaders,
+          'Maximum number of headers of a request.',
+          [1, 2000],
+        ),
         maxBodyBytes: z
           .int()
           .min(0)
           .optional()
-          .describe('Body of one request, else 413; default no bound'),
-        headTimeout: durationField(WIRE.headTimeout, 'Until the head is complete'),
-        bodyIdleTimeout: durationField(WIRE.bodyIdleTimeout, 'Between two reads of a request body'),
+          .describe(
+            'Maximum bytes of a request body; a larger one gets 413; the default is no limit.',
+          ),
+        headTimeout: durationField(
+          WIRE.headTimeout,
+          'Time for a client to send the head of a request.',
+        ),
+        bodyIdleTimeout: durationField(
+          WIRE.bodyIdleTimeout,
+          'Maximum idle time within a request body.',
+        ),
         responseIdleTimeout: durationField(
           WIRE.responseIdleTimeout,
-          'A client that takes nothing of its answer',
+          'Maximum time that a client reads nothing of its response.',
         ),
-        http1IdleTimeout: durationField(WIRE.keepAliveTimeout, 'An idle connection'),
-        maxConnections: amountField(WIRE.maxConnections, 'Open connections per port', COUNT),
-        maxConnectionsPerAddress: amountField(
-          WIRE.maxConnectionsPerAddress,
-          'Open connections of one client address (IPv6: one /64), over all ports',
+        http1IdleTimeout: durationField(
+          WIRE.keepAliveTimeout,
+          'Time that an idle connection is kept.',
+        ),
+        maxConnections: amountField(
+          WIRE.maxConnections,
+          'Maximum number of open connections per port.',
           COUNT,
         ),
-        http2MaxStreams: amountField(WIRE.maxStreams, 'Streams on one HTTP/2 connection', COUNT),
+        maxConnectionsPerAddress: amountField(
+          WIRE.maxConnectionsPerAddress,
+          'Maximum number of open connections of one client address (IPv6: one /64) on all ports.',
+          COUNT,
+        ),
+        http2MaxStreams: amountField(
+          WIRE.maxStreams,
+          'Maximum number of concurrent streams on an HTTP/2 connection.',
+          COUNT,
+        ),
         ...unsupportedFields(
           'http1HeaderCase',
           'http2ConnectionWindowSize',
@@ -304,7 +362,7 @@ export const FRONTEND = z
       .optional(),
     tls: z
       .strictObject({
-        handshakeTimeout: durationField(WIRE.handshakeTimeout, 'Until the TLS handshake is over'),
+        handshakeTimeout: durationField(WIRE.handshakeTimeout, 'Time for the TLS handshake.'),
         ...unsupportedFields(
           'alpn',
           'cipherSuites',
@@ -326,7 +384,7 @@ export const FRONTEND = z
       'tracing',
     ),
   })
-  .describe('What clients may do, on every port')
+  .describe('Limits and timeouts for clients on all ports.')
 
 export type ProcessShape = z.output<typeof PROCESS>
 export type FrontendShape = z.output<typeof FRONTEND>

@@ -1,4 +1,4 @@
-// What users write to answer, open, time and retry: the small policies of traffic.
+// Shapes of traffic policies: direct responses, CORS, backend TLS and credentials, timeouts, retries, transformations.
 
 import { z } from 'zod'
 import { Secret } from '../../text/secret.ts'
@@ -19,12 +19,15 @@ import type { HeaderSide } from './header-shapes.ts'
 
 export const DIRECT_RESPONSE = z
   .strictObject({
-    status: z.int().min(200).max(599).describe('Status of the answer'),
-    body: z.string().default('').describe('Its body; `text/plain` unless headers say otherwise'),
-    headers: headerFieldsFor('response').default([]).describe('Its headers'),
+    status: z.int().min(200).max(599).describe('Status of the response.'),
+    body: z
+      .string()
+      .default('')
+      .describe('Body of the response; its type is `text/plain` unless `headers` set another.'),
+    headers: headerFieldsFor('response').default([]).describe('Headers of the response.'),
     ...unsupportedFields('bodyExpression', 'conditional'),
   })
-  .describe('A fixed answer instead of a backend')
+  .describe('Sends a fixed response without calling a backend.')
   .refine(
     ({ status, body }) => body === '' || (status !== 204 && status !== 205 && status !== 304),
     {
@@ -36,16 +39,21 @@ export const DIRECT_RESPONSE = z
 const ORIGIN =
   /^(?:\*|null|[A-Za-z][A-Za-z0-9+.-]*:\/\/(?:[A-Za-z0-9_.*-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?)$/
 
-/** Or a star. */
 const methodToAllow = z.string().regex(/^(?:\*|[A-Z][A-Z-]*)$/, {
   error: ({ input }) => `got '${String(input)}', expected a method such as GET, or *`,
 })
 
 export const CORS = z
   .strictObject({
-    allowCredentials: z.boolean().default(false).describe('Whether cookies may be sent along'),
-    allowHeaders: z.array(headerName).default([]).describe('Request headers, or `*`'),
-    allowMethods: z.array(methodToAllow).default([]).describe('Methods, or `*`'),
+    allowCredentials: z
+      .boolean()
+      .default(false)
+      .describe('Whether browsers may send cookies and other credentials.'),
+    allowHeaders: z
+      .array(headerName)
+      .default([])
+      .describe('Request headers that are allowed, or `*`.'),
+    allowMethods: z.array(methodToAllow).default([]).describe('Methods that are allowed, or `*`.'),
     allowOrigins: z
       .array(
         z.string().regex(ORIGIN, {
@@ -54,64 +62,91 @@ export const CORS = z
         }),
       )
       .min(1)
-      .describe('`https://a.com`, `https://*.a.com` or `*`'),
-    exposeHeaders: z.array(headerName).default([]).describe('Response headers, or `*`'),
-    maxAge: duration.optional().describe('How long a browser may keep the answer'),
+      .describe('Origins that are allowed: `https://a.com`, `https://*.a.com` or `*`.'),
+    exposeHeaders: z
+      .array(headerName)
+      .default([])
+      .describe('Response headers that pages may read, or `*`.'),
+    maxAge: duration.optional().describe('Time that browsers may cache the preflight response.'),
   })
-  .meta({ id: 'Cors', description: 'Which pages of other origins may call' })
+  .meta({
+    id: 'Cors',
+    description: 'Cross-origin resource sharing: origins whose pages may send requests.',
+  })
 
 export const BACKEND_TLS = z
   .strictObject({
-    cert: nonEmptyText.optional().describe('PEM file of the client certificate'),
-    key: nonEmptyText.optional().describe('PEM file of its key'),
-    root: nonEmptyText.optional().describe("PEM file of authorities instead of the system's"),
-    hostname: hostWithoutPort.optional().describe("Name to verify instead of the backend's"),
-    insecure: z.boolean().default(false).describe('Verify nothing'),
+    cert: nonEmptyText.optional().describe('PEM file with the client certificate.'),
+    key: nonEmptyText.optional().describe('PEM file with the key of the client certificate.'),
+    root: nonEmptyText
+      .optional()
+      .describe('PEM file with certificate authorities that replace those of the system.'),
+    hostname: hostWithoutPort
+      .optional()
+      .describe('Name to verify instead of the host of the backend.'),
+    insecure: z.boolean().default(false).describe('Whether certificate verification is skipped.'),
     alpn: z
       .array(z.enum(['h2', 'http/1.1']))
       .min(1)
       .default(['h2', 'http/1.1'])
-      .describe('Protocols to offer'),
+      .describe('ALPN protocols to offer.'),
     ...unsupportedFields('insecureHost', 'subjectAltNames', 'keyExchangeGroups'),
   })
-  .meta({ id: 'BackendTls', description: 'TLS to the backend; `{}` verifies its name' })
+  .meta({
+    id: 'BackendTls',
+    description: 'TLS for connections to the backend; `{}` verifies its host name.',
+  })
   .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
     error: 'got only one of cert and key, expected both or neither',
   })
 
 export const TIMEOUT = z
   .strictObject({
-    requestTimeout: positiveDuration.optional().describe('The whole wait for an answer: 504'),
-    backendRequestTimeout: positiveDuration.optional().describe('Each try: 504'),
+    requestTimeout: positiveDuration
+      .optional()
+      .describe('Time until the head of the response, including retries; a timeout gives 504.'),
+    backendRequestTimeout: positiveDuration
+      .optional()
+      .describe('Time until the head of the response for each attempt; a timeout gives 504.'),
   })
-  .describe('How long an answer may take')
+  .describe('Timeouts of requests.')
 
 export const RETRY = z
   .strictObject({
-    attempts: z.int().min(1).max(10).default(1).describe('Tries after the first'),
-    backoff: duration.default(0).meta({ description: 'Wait between tries', preset: '0s' }),
-    codes: z.array(z.int().min(400).max(599)).default([]).describe('Statuses that are tried again'),
+    attempts: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(1)
+      .describe('Number of retries after the first attempt.'),
+    backoff: duration.default(0).meta({ description: 'Wait between two attempts.', preset: '0s' }),
+    codes: z
+      .array(z.int().min(400).max(599))
+      .default([])
+      .describe('Response statuses that are retried.'),
     ...unsupportedFields('precondition', 'condition'),
   })
-  .describe('Tries again before the first byte of an answer')
+  .describe('Retries failed requests, as long as no byte of a response was sent.')
 
-/** Names, in lower case, and CEL. */
-function computed(side: HeaderSide) {
+/** Computed headers with names in lower case. */
+function computedHeaders(side: HeaderSide) {
   return z
     .record(changeableHeaderName(side), expressionAt('transformation'))
-    .transform((written) =>
-      Object.entries(written).map(([name, value]) => ({ name: name.toLowerCase(), value })),
+    .transform((fields) =>
+      Object.entries(fields).map(([name, value]) => ({ name: name.toLowerCase(), value })),
     )
 }
 
 function transformation(side: HeaderSide) {
   return z.strictObject({
-    add: computed(side).default([]).describe('Headers to append: CEL'),
-    set: computed(side).default([]).describe('Headers to replace: CEL'),
+    add: computedHeaders(side).default([]).describe('Headers to add, as CEL expressions by name.'),
+    set: computedHeaders(side)
+      .default([])
+      .describe('Headers to set, as CEL expressions by name; existing values are replaced.'),
     remove: z
       .array(changeableHeaderName(side).toLowerCase())
       .default([])
-      .describe('Headers to take out'),
+      .describe('Names of headers to remove.'),
     ...unsupportedFields('replace', 'body', 'metadata'),
   })
 }
@@ -122,35 +157,44 @@ export const TRANSFORMATIONS = z
     response: transformation('response').optional(),
     ...unsupportedFields('conditional'),
   })
-  .meta({ id: 'Transformations', description: 'Headers computed by CEL' })
+  .meta({ id: 'Transformations', description: 'Changes headers with values of CEL expressions.' })
 
 export const CSRF = z
   .strictObject({
     additionalOrigins: z
       .array(z.string().regex(ORIGIN, 'expected an origin such as https://example.com'))
       .default([])
-      .describe('Origins beside the own one'),
+      .describe('Origins that are allowed in addition to the origin of the request host.'),
   })
-  .describe('Refuses unsafe requests from other sites')
+  .describe('Refuses unsafe requests from other sites.')
 
 export const DELAY = z
-  .strictObject({ duration: expressionAt('transformation').describe('CEL that yields a duration') })
-  .describe('Holds requests back, for tests')
+  .strictObject({
+    duration: expressionAt('transformation').describe(
+      'CEL expression for the duration of the delay.',
+    ),
+  })
+  .describe('Delays requests, for tests.')
 
 export const REQUEST_MIRROR = z
   .strictObject({
     backend: exactlyOneOf({ host: endpoint }, ['service', 'backend'])
       .transform(({ host }) => host!)
-      .describe('`{host}`'),
-    percentage: z.number().min(0).max(1).default(1).describe('Share of requests, 0 to 1'),
+      .describe('Backend that gets the copies, as `{host}`.'),
+    percentage: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(1)
+      .describe('Share of requests that are copied, from 0 to 1.'),
   })
-  .describe('Sends a copy of requests elsewhere')
+  .describe('Sends copies of requests to another backend.')
 
-/** A line break would end the header, and the value is not to be shown. */
+/** A line break would end the header; the value is not printed because it is a secret. */
 const ON_ONE_LINE = /^[ -~\u00a0-\u00ff]*$/
 const NOT_ON_ONE_LINE = 'got control characters, expected one line'
 
-/** A secret that goes into a header. */
+/** A secret that is sent in a header. */
 export const secretHeaderValue = nonEmptyText
   .regex(ON_ONE_LINE, NOT_ON_ONE_LINE)
   .transform((value) => new Secret(value))
@@ -163,18 +207,18 @@ const keyLocation = exactlyOneOf({
   queryParameter: z.strictObject({ name: nonEmptyText }),
 })
 
-const OTHER_AUTH = ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange']
+const UNSUPPORTED_AUTH = ['gcp', 'aws', 'azure', 'copilot', 'jwtSign', 'oauthTokenExchange']
 
 export const BACKEND_AUTH = exactlyOneOf(
   {
-    passthrough: z.strictObject({}).describe("The client's own credential"),
+    passthrough: z.strictObject({}).describe('Forwards the credential of the client.'),
     key: oneFormOf(
       [
         secretHeaderValue,
         z.strictObject({ value: secretHeaderValue, location: keyLocation.optional() }),
       ],
       'expected a key, or an object with value and location',
-    ).describe('A key, or `{value, location}`'),
+    ).describe('Key that is sent as bearer token, or `{value, location}`.'),
   },
-  [...OTHER_AUTH, 'crossAppAccess'],
-).describe('Credential the backend gets')
+  [...UNSUPPORTED_AUTH, 'crossAppAccess'],
+).describe('Credential that is sent to the backend.')

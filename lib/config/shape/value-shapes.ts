@@ -1,4 +1,4 @@
-// The single values users write, each with its own check and its own words of refusal.
+// Shapes of single values, and the building blocks of other shapes.
 
 import { isIP } from 'node:net'
 import { z } from 'zod'
@@ -12,7 +12,7 @@ import { describeKind, formatAlternatives, REQUIRED_MESSAGE } from '../problem-t
 
 type IssueCollector = { addIssue(issue: { code: 'custom'; message: string }): void }
 
-/** For transforms: refuses the value in hand. */
+/** Refuses the value inside a zod transform. */
 export function refuseValue(context: IssueCollector, message: string): never {
   context.addIssue({ code: 'custom', message })
   return z.NEVER
@@ -20,7 +20,7 @@ export function refuseValue(context: IssueCollector, message: string): never {
 
 const DURATION_EXPECTED = 'expected a duration such as 500ms, 10s, 1m or 1h30m'
 
-/** Milliseconds; may be nothing. */
+/** A duration in milliseconds; 0 is allowed. */
 export const duration = z
   .string({ error: ({ input }) => `got ${describeKind(input)}, ${DURATION_EXPECTED}` })
   .regex(DURATION_PATTERN, { error: ({ input }) => `got '${String(input)}', ${DURATION_EXPECTED}` })
@@ -31,13 +31,13 @@ export const duration = z
       : value
   })
 
-/** Milliseconds, for waits that make no sense when they are over at once. */
+/** A duration in milliseconds, for timeouts that must not be 0. */
 export const positiveDuration = duration.refine(
   (value) => value > 0,
-  'got nothing, expected more than 0ms',
+  'got 0, expected more than 0ms',
 )
 
-/** 0 lets the system choose. */
+/** 0 lets the system pick a free port. */
 export const listenPort = z.int().min(0).max(65_535)
 
 export const portNumber = z.int().min(1).max(65_535)
@@ -46,10 +46,10 @@ export const ipAddress = z.string().refine((text) => isIP(text) !== 0, {
   error: ({ input }) => `got '${String(input)}', expected an IP address`,
 })
 
-/** Names are joined by slashes into keys. */
+/** A name that becomes part of a key, in which slashes separate names. */
 export const keySegment = z
   .string()
-  .regex(/^[^/\s]+$/, 'got a name with a slash or a space, or an empty one, expected a plain name')
+  .regex(/^[^/\s]+$/, 'got an empty name or a name with a slash or a space, expected a plain name')
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
@@ -57,18 +57,18 @@ export function isHeaderName(text: string): boolean {
   return TOKEN.test(text)
 }
 
-/** In lower case. */
+/** A header name, converted to lower case. */
 export const headerName = z
   .string()
   .regex(TOKEN, { error: ({ input }) => `got '${String(input)}', expected a valid header name` })
   .toLowerCase()
 
-/** Not printed when refused: it may be a secret. */
+/** The value is not printed when it is refused, because it may be a secret. */
 export const headerValue = z
   .string()
   .regex(
     /^(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?$/,
-    'got characters that no header may hold, expected latin1 text on one line without space around it',
+    'got characters that a header cannot contain, expected latin1 text on one line without leading or trailing spaces',
   )
 
 export const httpMethod = z.string().regex(/^[A-Z][A-Z-]*$/, {
@@ -78,7 +78,7 @@ export const httpMethod = z.string().regex(/^[A-Z][A-Z-]*$/, {
 const LABELS = '[A-Za-z0-9_](?:[A-Za-z0-9_-]*)(?:\\.[A-Za-z0-9_][A-Za-z0-9_-]*)*'
 const HOSTNAME = new RegExp(`^(?:\\*\\.)?${LABELS}$`)
 
-/** Exact or `*.suffix`, in lower case. */
+/** An exact name or `*.suffix`, converted to lower case. */
 export const hostname = z
   .string()
   .regex(HOSTNAME, {
@@ -100,12 +100,12 @@ export const hostWithOptionalPort = z
 
 const PATH_EXPECTED = 'expected a path that starts with / and has no ? or #'
 
-/** A path as it may stand in a request line. */
+/** A path that is valid in a request line. */
 export const targetPath = z.string().regex(/^\/[!-"$->@-~]*$/, {
   error: ({ input }) => `got '${String(input)}', ${PATH_EXPECTED}`,
 })
 
-/** '' takes the prefix away. */
+/** The replacement of a prefix; '' removes the prefix. */
 export const replacementPath = z.string().regex(/^(?:\/[!-"$->@-~]*)?$/, {
   error: ({ input }) => `got '${String(input)}', ${PATH_EXPECTED}`,
 })
@@ -128,14 +128,14 @@ function parseEndpoint(text: string): EndpointAddress | undefined {
   return { kind: 'tcp', host: bare, port: parts.port }
 }
 
-/** Splits at the last colon; the port is within 1 to 65535. */
+/** Splits at the last colon; undefined unless the port is within 1 to 65535. */
 export function splitHostAndPort(text: string): { host: string; port: number } | undefined {
   const parts = /^(.+):(\d{1,5})$/.exec(text)
   const port = Number(parts?.[2])
   return parts !== null && port >= 1 && port <= 65_535 ? { host: parts[1]!, port } : undefined
 }
 
-/** Matches the whole value or not at all. */
+/** A regex that must match the whole value. */
 export const wholeMatchRegex = z
   .string()
   .transform((text, context): ValueMatch & { kind: 'regex' } => {
@@ -147,16 +147,14 @@ export const wholeMatchRegex = z
     }
   })
 
-// What shapes are built of, beside single values: fields that may be missing, choices, names that are refused.
-
-/** A field that may be missing; what is not set is null. */
+/** An optional field that becomes null if it is not set. */
 export function optionalOrNull<Shape extends z.ZodType>(shape: Shape) {
   return shape.optional().transform((value) => value ?? null)
 }
 
 const REFUSED = refusedField('is not supported')
 
-/** Fields that other gateways have: known, so that they are refused by name rather than as typing errors. */
+/** Fields of other gateways, which get the message 'is not supported' instead of 'unknown field'. */
 export function unsupportedFields<Name extends string>(
   ...names: Name[]
 ): Record<Name, typeof REFUSED> {
@@ -167,10 +165,10 @@ export function refusedField(error: string) {
   return z.never({ error }).optional()
 }
 
-/** An object with exactly one of these fields; `refused` are those known but not supported. */
+/** An object with exactly one of these fields; `refused` are fields that are not supported. */
 export function exactlyOneOf<Fields extends z.ZodRawShape>(fields: Fields, refused: string[] = []) {
   const expected = `expected exactly ${formatAlternatives(Object.keys(fields))}`
-  // A name alone is what most people try first.
+  // A common mistake is to write the name alone.
   const error = ({ input }: { input?: unknown }): string | undefined =>
     typeof input === 'string' && Object.hasOwn(fields, input)
       ? `got a string, expected an object: { ${input}: {} }`
@@ -186,7 +184,7 @@ export function exactlyOneOf<Fields extends z.ZodRawShape>(fields: Fields, refus
     })
 }
 
-/** One of several forms; `expected` tells them all. */
+/** One of several forms; `expected` is the error text. */
 export function oneFormOf<Forms extends readonly [z.ZodType, ...z.ZodType[]]>(
   forms: Forms,
   expected: string,
@@ -196,15 +194,14 @@ export function oneFormOf<Forms extends readonly [z.ZodType, ...z.ZodType[]]>(
   })
 }
 
-/** Not empty. */
 export const nonEmptyText = z.string().min(1)
 
-/** Never printed. */
+/** Text that is never printed. */
 export const secretText = nonEmptyText.transform((value) => new Secret(value))
 
 const URL_EXPECTED = 'expected a URL such as https://example.com/path'
 
-/** http or https, as it was written. */
+/** An http or https URL; the text is not normalized. */
 export const httpUrl = z
   .string()
   .refine((value) => /^https?:\/\/[^\s?#]+/i.test(value) && URL.canParse(value), {
@@ -214,25 +211,24 @@ export const httpUrl = z
   .refine(
     (value) => !URL.canParse(value) || new URL(value).username + new URL(value).password === '',
     {
-      error: 'got a URL with a user name, expected none: it would be shown',
+      error: 'got a URL with a user name, expected none: dumps and logs show the URL',
     },
   )
 
-/** One gateway or several, each `gateway` or `gateway/listener`. */
+/** One reference or several, each `gateway` or `gateway/listener`. */
 export const gatewayNames = oneFormOf(
   [nonEmptyText, z.array(nonEmptyText).min(1)],
   'expected the name of a gateway or a list of names',
 )
 
-// CEL as users write it: compiled at load, so that what cannot be evaluated never starts.
-
-export function expressionAt(place: ExpressionLocation) {
+/** A CEL expression, which is compiled at load, so that an invalid one is refused at start. */
+export function expressionAt(location: ExpressionLocation) {
   return z
     .string()
     .min(1)
     .meta({ format: 'cel' })
     .transform((source, context) => {
-      const compiled = tryCompile(source, place)
+      const compiled = tryCompile(source, location)
       return typeof compiled === 'string'
         ? refuseValue(context, `got an invalid expression: ${compiled}`)
         : compiled

@@ -116,7 +116,7 @@ spec:
 })
 
 test('is valid YAML without secrets for any configuration', () => {
-  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
+  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, unenforced: 'allowed' })
   const text = formatConfigYaml(config, config.process)
   const { gateways, ui, policies } = parse(text) as Record<string, Record<string, unknown>[]>
   assert.equal(
@@ -131,7 +131,7 @@ test('is valid YAML without secrets for any configuration', () => {
 })
 
 test('is cut at its limit', () => {
-  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, gate: 'off' })
+  const config = parseConfig(RICH_CONFIG, { file: 'c.yaml', env: {}, unenforced: 'allowed' })
   const text = formatConfigYaml(config, config.process, 2_000)
   assert.ok(text.length < 2_100)
   assert.match(text, /# cut here: the text is longer than 2000 characters\n$/)
