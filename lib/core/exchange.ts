@@ -62,7 +62,7 @@ class Enforcement {
   hostRewrite: string | null = null
   /** The Origin that `cors` accepted; a later policy may remove the header itself. */
   allowedOrigin = ''
-  /** Credentials that were verified and removed from the request; `createBackendAuthPolicy` may pass them on. */
+  /** Credentials that were verified and removed from the request; `backendAuth` may pass them on. */
   verifiedCredentials: readonly PresentedCredential[] = []
   /** What is left of the tightest limit so far. */
   allowance: Allowance | null = null

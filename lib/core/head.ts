@@ -177,7 +177,7 @@ export class RequestHead extends Head {
   }
 
   method = 'GET'
-  /** Path and query, in origin form; `createUrlRewritePolicy` changes it. */
+  /** Path and query, in origin form; `urlRewrite` changes it. */
   target = '/'
   /** Host and port that the client requested, as received. */
   authority = ''

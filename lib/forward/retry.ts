@@ -8,7 +8,7 @@ import type { Log } from '../core/log.ts'
 import type { Attempt, Backend, Reply } from '../core/types.ts'
 import { ReplayBody } from './replay-body.ts'
 
-/** `selectBackend` is called once for each attempt. */
+/** `chooseBackend` is called once for each attempt. */
 export function callWithRetry(
   exchange: Exchange,
   retry: RetryConfig,

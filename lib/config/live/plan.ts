@@ -313,7 +313,7 @@ class Planner {
       ),
       protection: selectProtection(mcp.dnsRebindingProtection, address),
       credentials: {
-        // Behind `createBackendAuthPolicy` the header is what the operator put there.
+        // Behind `backendAuth` the header is what the operator put there.
         authorization: isOpen || auth !== null ? 'all' : 'passthrough',
         // Those of a page that talks to the gateway are nobody else's.
         cookie: isOpen ? 'all' : isProtected ? 'none' : 'passthrough',
