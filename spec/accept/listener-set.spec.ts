@@ -133,7 +133,7 @@ ports('what runs on a removed one is cut when its time is up', async () => {
   await running.until(/some\r\n$/)
   await gateway.change(time + config({ default: FIRST }))
   assert.not.match(await running.untilClosed(), /more/)
-  await gateway.logged('cutting what still runs on bind')
+  await gateway.logged('drain deadline exceeded, closing bind')
   const [line] = await gateway.logged('request')
   assert.is(line?.['outcome'], 'shutdown')
 })
@@ -180,7 +180,7 @@ ports('one that cannot be opened again is told of, and opened by the next reload
     if (message === 'draining bind') process.nextTick(() => thief.listen(gateway.port, '127.0.0.1'))
   }
   await gateway.refusal(config({ default: 'port: ${PORT}, address: 127.0.0.2' }, 'two'))
-  await gateway.logged('cannot open bind again')
+  await gateway.logged('cannot reopen bind')
   gateway.heard = () => {}
   thief.close()
   await gateway.change(config({ default: FIRST }, 'three'))
