@@ -104,7 +104,7 @@ health('a provider that failed is told of while it is left alone', async () => {
   const { pool, problems } = viewOf(gateway)
   assert.ok(pool!.open >= 1)
   assert.is(problems.length, 1)
-  assert.match(problems[0]!, /^provider 'one' failed, and is left alone for \d+ s$/)
+  assert.match(problems[0]!, /^provider 'one' failed: cooldown, \d+ s left$/)
 })
 
 health('MCP targets that did not come up are told of until they do', async () => {
