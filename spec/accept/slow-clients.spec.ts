@@ -1,5 +1,5 @@
-// What slowhttptest does, by the hundred and at once: heads, uploads and readers that hardly move. Each is told or cut in its
-// time, others are answered meanwhile, and nothing stays.
+// Hundreds of slow heads, uploads and readers at once, as slowhttptest sends them. Each gets an error or is cut in time,
+// other clients are served meanwhile, and no connection remains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,7 +13,7 @@ const stage = new Stage()
 slow.after.each(() => stage.clear())
 
 const CLIENTS = 200
-/** What kernels take of an answer before anybody reads is some megabytes each. */
+/** Socket buffers take some megabytes of a response before the client reads. */
 const READERS = 10
 const WAIT_MS = 30_000
 const LIMITS = 'headTimeout: 600ms, bodyIdleTimeout: 300ms, responseIdleTimeout: 300ms'
@@ -44,7 +44,7 @@ async function crowd(gateway: RunningGateway, text: string, count = CLIENTS): Pr
   return clients
 }
 
-/** While they go on a little, now and then. */
+/** Sends a small piece on each connection from time to time. */
 async function trickle(clients: readonly RawClient[], piece: string): Promise<void> {
   const timer = setInterval(() => {
     for (const client of clients) if (client.end === 'open') client.send(piece)
@@ -63,7 +63,7 @@ async function isAnswered(gateway: RunningGateway): Promise<void> {
   other.destroy()
 }
 
-slow('hundreds of heads that trickle run out of time', async () => {
+slow('answers 408 to hundreds of heads that arrive slowly', async () => {
   const gateway = await open()
   const clients = await crowd(gateway, 'GET /page HTTP/1.1\r\nhost: a\r\n')
   const over = trickle(clients, 'x-more: x\r\n')
@@ -74,7 +74,7 @@ slow('hundreds of heads that trickle run out of time', async () => {
   await leaves(gateway)
 })
 
-slow('hundreds of uploads that stop are told so', async () => {
+slow('answers 408 to hundreds of uploads that stall', async () => {
   const gateway = await open()
   const clients = await crowd(
     gateway,
@@ -87,7 +87,7 @@ slow('hundreds of uploads that stop are told so', async () => {
   await leaves(gateway)
 })
 
-slow('readers that take nothing are cut', async () => {
+slow('cuts responses that clients do not read', async () => {
   const gateway = await open()
   const clients = await crowd(gateway, '', READERS)
   for (const client of clients) {
