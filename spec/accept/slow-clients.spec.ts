@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { leaves } from '../faults/scene.ts'
+import { assertNothingLeft } from '../faults/fault-support.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
@@ -71,7 +71,7 @@ slow('answers 408 to hundreds of heads that arrive slowly', async () => {
   await over
   for (const { text } of clients) assert.match(text, /^HTTP\/1\.1 408 /)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
 slow('answers 408 to hundreds of uploads that stall', async () => {
@@ -84,7 +84,7 @@ slow('answers 408 to hundreds of uploads that stall', async () => {
   for (const client of clients)
     assert.match(await client.untilClosed(WAIT_MS), /^HTTP\/1\.1 408 [^]*request body timeout$/)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
 slow('cuts responses that clients do not read', async () => {
@@ -98,7 +98,7 @@ slow('cuts responses that clients do not read', async () => {
   const outcomes = await gateway.outcomes(READERS + 1)
   assert.is(outcomes.filter((outcome) => outcome === 'idle').length, READERS)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
 slow.run()

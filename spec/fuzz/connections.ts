@@ -3,7 +3,7 @@
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { leaves } from '../faults/scene.ts'
+import { assertNothingLeft } from '../faults/fault-support.ts'
 import { routeTo } from '../support/gateway.ts'
 import type { RunningGateway, Stage } from '../support/gateway.ts'
 import {
@@ -100,7 +100,7 @@ const http1 = target(
       assert.equal(backend.dirty, [])
       const sent = inputs.map(([text, made]) => changed(text, made)).join('\n')
       for (const { target: path } of heads) assert.ok(sent.includes(path), `nobody sent ${path}`)
-      await leaves(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
+      await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
     })
   },
 )
@@ -141,7 +141,7 @@ const http2 = target('ends every connection of HTTP/2, whatever its frames', asy
       }),
     )
     assert.equal(backend.dirty, [])
-    await leaves(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
+    await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
   })
 })
 
