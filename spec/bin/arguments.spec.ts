@@ -1,4 +1,4 @@
-// What the two programs make of their command line.
+// The command lines of the two programs.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ function fileOf(name: string, text: string): string {
 const ROUTES = 'routes:\n- policies: { directResponse: { status: 204 } }\n'
 const GOOD = fileOf('good.yaml', `gateways: { default: { port: 3000 } }\n${ROUTES}`)
 
-/** Every refusal is one line on stderr, without a stack, and code 1. */
+/** Every refusal is one line on stderr without a stack, and exit code 1. */
 async function assertRefuses(
   args: string[],
   message: string | RegExp,
@@ -39,7 +39,7 @@ const args = suite('arguments')
 
 args.after(() => rmSync(folder, { recursive: true }))
 
-args('gateway tells its version and its options', async () => {
+args('gateway prints its version and its options', async () => {
   for (const flag of ['--version', '-v', '-V']) {
     const version = await runProgram('gateway', [flag])
     assert.is(version.stdout, `gateway, ${VERSION}\n`)
@@ -51,7 +51,7 @@ args('gateway tells its version and its options', async () => {
   assert.is(help.code, 0)
 })
 
-args('gwctl tells its version', async () => {
+args('gwctl prints its version', async () => {
   const { code, stdout } = await runProgram('gwctl', ['version'])
   assert.is(stdout, `gwctl ${VERSION}\n`)
   assert.is(code, 0)
@@ -80,14 +80,14 @@ args('an unknown option is refused', async () => {
   await assertRefuses(['--nothing'], /unknown option --nothing/)
 })
 
-args('words that are no option are refused, not passed over', async () => {
+args('arguments that are not options are refused', async () => {
   const message = (word: string): string =>
     `unexpected argument ${word}: a configuration file is given by -f`
   await assertRefuses([GOOD], message(GOOD))
   await assertRefuses(['--validate-only', GOOD], message(GOOD))
 })
 
-args('-f wants a file, -c a text, and only one of them', async () => {
+args('-f requires a file, -c a text, and only one of them is allowed', async () => {
   await assertRefuses(['-f'], '-f needs the name of a file')
   await assertRefuses(['--file='], '-f needs the name of a file')
   await assertRefuses(['-c'], '-c needs the text of a configuration')
@@ -95,27 +95,30 @@ args('-f wants a file, -c a text, and only one of them', async () => {
   await assertRefuses(['-c', 'a: 1', '-f', GOOD], 'only one of --config or --file')
 })
 
-args('a configuration comes as text, from standard input or from a folder', async () => {
-  const text = readFileSync(GOOD, 'utf8')
-  for (const options of [
-    ['-c', text],
-    ['-c', `---\n${text}`],
-    ['-f', '-'],
-    ['--file=-'],
-    ['-f', fileOf('in/main.yaml', text).replace('/main.yaml', '')],
-  ]) {
-    const { code, stdout, stderr } = await runProgram(
-      'gateway',
-      [...options, '--validate-only'],
-      {},
-      text,
-    )
-    assert.equal([stdout, stderr, code], ['Configuration is valid!\n', '', 0], options[0])
-  }
-  await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
-})
+args(
+  'a configuration is read from the argument, from standard input or from a folder',
+  async () => {
+    const text = readFileSync(GOOD, 'utf8')
+    for (const options of [
+      ['-c', text],
+      ['-c', `---\n${text}`],
+      ['-f', '-'],
+      ['--file=-'],
+      ['-f', fileOf('in/main.yaml', text).replace('/main.yaml', '')],
+    ]) {
+      const { code, stdout, stderr } = await runProgram(
+        'gateway',
+        [...options, '--validate-only'],
+        {},
+        text,
+      )
+      assert.equal([stdout, stderr, code], ['Configuration is valid!\n', '', 0], options[0])
+    }
+    await assertRefuses(['-c', 'hello'], '<inline>:1:1: got a string, expected an object')
+  },
+)
 
-args('a refusal is told without the credential in what it quotes', async () => {
+args('a refusal does not print the credential in the quoted text', async () => {
   const text = "routes: [{ backends: [{ host: 'https://u:s3cret@h/?token=s3cret' }] }]"
   const { code, stderr } = await runProgram('gateway', ['-c', text])
   assert.is(code, 1)
@@ -129,7 +132,7 @@ args('the schema of the configuration is printed', async () => {
   assert.equal([stderr, code], ['', 0])
 })
 
-args('a policy resource that is wrong is a warning, with its place', async () => {
+args('an invalid policy resource is a warning with its position', async () => {
   const text = `${readFileSync(GOOD, 'utf8')}---\nkind: GatewayPolicy\napiVersion: a/v1alpha1\n`
   const file = fileOf('resource.yaml', text)
   const { code, stdout, stderr } = await runProgram('gateway', ['-f', file, '--validate-only'])
@@ -140,18 +143,18 @@ args('a policy resource that is wrong is a warning, with its place', async () =>
   assert.equal([stdout, code], ['Configuration is valid!\n', 0])
 })
 
-args('two configurations are refused with both places', async () => {
+args('two configurations are refused with both positions', async () => {
   const other = fileOf('other.yaml', '# one line down\n' + ROUTES)
   const message = `${other}:2:1: got a second configuration beside ${GOOD}:1:1, expected one, and documents of kind GatewayPolicy`
   await assertRefuses(['-f', GOOD, '-f', other], message)
 })
 
-args('a file that is not there is named', async () => {
+args('a missing file is named', async () => {
   const file = join(folder, 'absent.yaml')
   await assertRefuses(['-f', file], `${file}: cannot read the configuration file: no such file`)
 })
 
-args('an environment variable that is not set is named with its place', async () => {
+args('an environment variable that is not set is named with its position', async () => {
   const file = fileOf('variable.yaml', `gateways: { default: { port: '\${ABSENT}' } }\n${ROUTES}`)
   const message = /^Error: \S+variable\.yaml:1:30: .*environment variable not found: ABSENT\n$/
   await assertRefuses(['-f', file], message, { ABSENT: undefined })

@@ -1,4 +1,4 @@
-// The built gateway while its configuration changes, by itself and on SIGHUP.
+// Reloads of the built gateway: after a change of its files, and on SIGHUP.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -32,27 +32,24 @@ async function bodyOf(port: number): Promise<string> {
   return (await fetch(`http://127.0.0.1:${port}/`)).text()
 }
 
-reload(
-  'takes a changed file, keeps it when the next is refused, and shows both in the log',
-  async () => {
-    const [port, folder] = [await freePort(), stage.add(new Folder())]
-    const program = start('-f', folder.write('c.yaml', config(port, 'one')))
-    await program.prints(/loaded config file=\S+ generation=1\n[^]*started bind/)
-    assert.is(await bodyOf(port), 'one')
-    folder.replace('c.yaml', config(port, 'two'))
-    await program.prints(/info\treloaded config reason="file change" generation=2\n/)
-    assert.is(await bodyOf(port), 'two')
-    folder.replace('c.yaml', config(port, 'three').replace('routes', 'roots'))
-    await program.prints(
-      /error\tFailed to reload config kept=2\n.*error\trefused problem="\S+c\.yaml:2:1: /s,
-    )
-    assert.is(await bodyOf(port), 'two')
-    program.signal('SIGTERM')
-    assert.is(await program.exit(), 0)
-  },
-)
+reload('applies a changed file, keeps it when the next is refused, and logs both', async () => {
+  const [port, folder] = [await freePort(), stage.add(new Folder())]
+  const program = start('-f', folder.write('c.yaml', config(port, 'one')))
+  await program.prints(/loaded config file=\S+ generation=1\n[^]*started bind/)
+  assert.is(await bodyOf(port), 'one')
+  folder.replace('c.yaml', config(port, 'two'))
+  await program.prints(/info\treloaded config reason="file change" generation=2\n/)
+  assert.is(await bodyOf(port), 'two')
+  folder.replace('c.yaml', config(port, 'three').replace('routes', 'roots'))
+  await program.prints(
+    /error\tFailed to reload config kept=2\n.*error\trefused problem="\S+c\.yaml:2:1: /s,
+  )
+  assert.is(await bodyOf(port), 'two')
+  program.signal('SIGTERM')
+  assert.is(await program.exit(), 0)
+})
 
-reload('reads again on SIGHUP, though nothing has changed', async () => {
+reload('reloads on SIGHUP without a change', async () => {
   const [port, folder] = [await freePort(), stage.add(new Folder())]
   const program = start('-f', folder.write('c.yaml', config(port, 'one')))
   await program.prints(/started bind/)
@@ -61,7 +58,7 @@ reload('reads again on SIGHUP, though nothing has changed', async () => {
   await program.prints(/reloaded config reason=SIGHUP generation=2\n/)
 })
 
-reload('follows a folder: a file more, a file less', async () => {
+reload('reloads when a file of a folder is added or removed', async () => {
   const [port, folder] = [await freePort(), stage.add(new Folder())]
   folder.write('a.yaml', config(port, 'one'))
   const program = start('-f', folder.path)
@@ -72,16 +69,19 @@ reload('follows a folder: a file more, a file less', async () => {
   await program.prints(/reloaded config reason="file change" generation=2\n/)
 })
 
-reload('follows the files that a configuration on the command line refers to', async () => {
-  const [port, folder] = [await freePort(), stage.add(new Folder())]
-  const [cert, key] = [folder.write('cert.pem', CERT), folder.write('key.pem', KEY)]
-  const program = start('-c', config(port, 'one', `, tls: { cert: ${cert}, key: ${key} }`))
-  await program.prints(/started bind/)
-  folder.replace('cert.pem', CERT)
-  await program.prints(/reloaded config reason="file change" generation=2\n/)
-})
+reload(
+  'reloads when a file changes that a configuration on the command line refers to',
+  async () => {
+    const [port, folder] = [await freePort(), stage.add(new Folder())]
+    const [cert, key] = [folder.write('cert.pem', CERT), folder.write('key.pem', KEY)]
+    const program = start('-c', config(port, 'one', `, tls: { cert: ${cert}, key: ${key} }`))
+    await program.prints(/started bind/)
+    folder.replace('cert.pem', CERT)
+    await program.prints(/reloaded config reason="file change" generation=2\n/)
+  },
+)
 
-reload('reads standard input once: SIGHUP ends it, as it ends any program', async () => {
+reload('reads standard input once: SIGHUP ends the process as by default', async () => {
   const port = await freePort()
   const program = run(['-f', '-'], config(port, 'one'))
   await program.prints(/started bind/)
@@ -90,7 +90,7 @@ reload('reads standard input once: SIGHUP ends it, as it ends any program', asyn
   assert.is(await program.exit(), null)
 })
 
-reload('takes nothing any more while it stops', async () => {
+reload('applies no reload while it stops', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { hold: true }])
   const [port, folder] = [await freePort(), stage.add(new Folder())]
   const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }
