@@ -95,7 +95,7 @@ routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]`
   await program.prints(/internal error/)
   assert.match(
     program.stdout,
-    /broken clock\\n[^\n]*\\n {4}at replyOf \(lib\/base\/reply\.ts:\d+\)\\n/,
+    /broken clock\\n[^\n]*\\n {4}at buildReply \(lib\/core\/replies\.ts:\d+\)\\n/,
   )
   assert.not.match(program.stdout, '.bundle.js')
 })

@@ -1,4 +1,4 @@
-// What a configuration text becomes, or why it is refused.
+// Parses configuration texts, or returns the problems for which they are refused.
 
 import { ConfigError } from '../../lib/config/config-error.ts'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -10,7 +10,7 @@ export function configOf(text: string, env: Env = {}): Config {
   return parseConfig(text, { file: 'c.yaml', env })
 }
 
-/** The lines of the refusal; none when there is no refusal. */
+/** The lines of the refusal; empty for a valid configuration. */
 export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string[] {
   try {
     parseConfig(text, { file, env })
@@ -21,12 +21,12 @@ export function problemsOf(text: string, env: Env = {}, file = 'c.yaml'): string
   }
 }
 
-/** As if everything that is checked were enforced. */
+/** Without the check for settings that are not enforced yet. */
 export function ungatedConfig(text: string, env: Env = {}): Config {
   return parseConfig(text, { file: 'c.yaml', env, gate: 'off' })
 }
 
-/** What the checks refuse, without what is only not enforced yet, and without the places. */
+/** The problems of the checks, without those for settings not enforced yet, and without positions. */
 export function ungatedProblems(text: string): string[] {
   try {
     ungatedConfig(text)
@@ -39,12 +39,12 @@ export function ungatedProblems(text: string): string[] {
 
 const GATEWAY = 'gateways: { default: { port: 3000 } }\n'
 
-/** One route on a gateway of its own; `fields` is YAML in flow form, without braces. */
+/** A configuration with one route; `fields` is YAML in flow form, without braces. */
 export function routeText(fields: string): string {
   return `${GATEWAY}routes:\n- { ${fields} }\n`
 }
 
-/** What is wrong with one route, without the place. */
+/** The problems of one route, without positions. */
 export function routeProblems(fields: string): string[] {
   return problemsOf(routeText(fields)).map((line) => line.replace(/^c\.yaml:\d+:\d+: /, ''))
 }

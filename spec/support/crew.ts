@@ -1,5 +1,5 @@
-// Workers in this process: gateways with their interfaces on private sockets, scripted ones that are no gateways, and the
-// front that asks them all.
+// Workers in this process: gateways with their interfaces on private sockets, scripted ones, and the aggregated admin
+// interface that asks all of them.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -33,7 +33,7 @@ export interface Worker {
   readonly gateway: Gateway
   readonly log: Ear
   readonly port: number
-  /** One request, and the status of its answer. */
+  /** Sends one request, and returns the status of the response. */
   readonly get: (path?: string) => Promise<number>
 }
 
@@ -45,7 +45,7 @@ export class CrewStage {
   readonly #text: string
   readonly #of: number
 
-  /** `text` without `gateways`, or with `${PORT}` in them. */
+  /** `text` is without `gateways`, or contains `${PORT}`. */
   constructor(stage: Stage, text: string, count = 2) {
     this.#stage = stage
     this.#folder = stage.add(new Folder())
@@ -76,7 +76,7 @@ export class CrewStage {
     return { door, gateway, log, port, get }
   }
 
-  /** One that answers whatever it is asked, on both sockets, as it is told to. */
+  /** A scripted worker that answers any request on both sockets. */
   async scripted(slot: number, serve: Serve): Promise<WorkerEndpoints> {
     const door = this.#door(slot, 1)
     for (const path of [door.admin, door.stats]) {
@@ -137,13 +137,13 @@ export interface Asked {
   readonly admin: Asking
   readonly stats: Asking
   readonly readiness: Asking
-  /** Of the admin interface. */
+  /** Requests to the admin interface. */
   readonly port: number
   readonly log: Ear
   readonly timer: HandTimer
 }
 
-/** A front of these, all of which have joined. */
+/** An aggregated admin interface of these workers, all of which have joined. */
 export async function frontOf(crew: CrewStage, ...workers: Worker[]): Promise<Asked> {
   const asked = await crew.front(() => workers[0]!.gateway.plan)
   for (const { door } of workers) asked.front.workerReady(door)
@@ -156,7 +156,7 @@ export interface CrewScene extends Asked {
   readonly two: Worker
 }
 
-/** Two workers with this configuration, and their front. */
+/** Two workers with this configuration, and their aggregated admin interface. */
 export async function crewScene(stage: Stage, text: string): Promise<CrewScene> {
   const crew = new CrewStage(stage, text)
   const one = await crew.worker(1)

@@ -1,4 +1,4 @@
-// A reader of an event stream that takes nothing until it is told to.
+// A reader of an event stream that reads nothing until `resume`.
 
 import { EventEmitter } from 'node:events'
 import type { EventWriter } from '../../lib/text/sse-output.ts'
