@@ -1,4 +1,4 @@
-// Messages to an MCP endpoint that are nearly right: each is answered, and the session goes on.
+// Fuzzing of an MCP endpoint with nearly valid messages: each is answered, and the session continues.
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,5 @@
-// JSON and event streams as bytes, also such as are no text at all: alike cut anywhere, and as others read them.
+// Fuzzing of the JSON and event stream readers with any bytes: the result is the same for every split, and the same as
+// that of other readers.
 
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
@@ -56,7 +57,7 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** Of a valid text. */
+/** The nesting depth of a valid JSON text. */
 function depthOf(bytes: Buffer): number {
   let depth = 0
   let most = 0
@@ -135,7 +136,7 @@ function heard(chunks: readonly Buffer[]): unknown[] {
   return told
 }
 
-const events = target('hears an event stream alike, cut anywhere', async () =>
+const events = target('reads an event stream equally at every split', async () =>
   fc.asyncProperty(
     fc.constantFrom(...EVENTS),
     changes(EVENT_PIECES, 8),

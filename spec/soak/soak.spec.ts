@@ -1,4 +1,4 @@
-// A minute of mixed traffic. `npm run soak` is the long form; GATEWAY_SOAK=off skips this one.
+// A minute of mixed traffic. `npm run soak` runs longer; GATEWAY_SOAK=off skips this spec.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

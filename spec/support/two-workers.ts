@@ -82,7 +82,7 @@ function isWhole(line: string): boolean {
   return line.endsWith('}')
 }
 
-/** A client that uses every connection once, and records their local ports. */
+/** A client that uses every connection once, and records their local addresses. */
 export class FreshClient {
   readonly client = new Client({ name: 'fresh', version: '1' })
   readonly requests: string[] = []
