@@ -151,7 +151,7 @@ export class Http1Connection
 
   ended(): void {
     if (this.#reader.ended()) return
-    // A half-closed connection cannot be told apart from a client that has gone.
+    // A half-closed connection looks the same as a client that has disconnected.
     this.#exchange?.abandon('client_closed')
     this.#wire.destroy()
   }

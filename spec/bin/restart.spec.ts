@@ -101,8 +101,8 @@ for (const workers of [1, 2])
       for (const times of [1, 2]) {
         await load.more(50)
         signal(program, 'SIGUSR2')
-        const told = workers === 1 ? /handed over/g : /restarted workers/g
-        await program.prints((text) => text.match(told)?.length === times)
+        const restarted = workers === 1 ? /handed over/g : /restarted workers/g
+        await program.prints((text) => text.match(restarted)?.length === times)
         assert.is((await askingAt(probe)('GET /healthz/ready')).status, 200)
       }
       await load.more(200)

@@ -125,7 +125,7 @@ for (const [mode, seen, logged] of [
     const { status, body } = await ask(stage, gateway, 'http/1.1')
     assert.equal([status, body], seen)
     await assertNothingLeft(gateway, { idle: mode === 'failOpen' ? 1 : 0 })
-    await until(() => rls.cancelled === 1, 'the service to be told')
+    await until(() => rls.cancelled === 1, 'the call to be cancelled')
     release()
     delete rls.manners.hold
     await assertLogged(gateway, logged)

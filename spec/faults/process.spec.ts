@@ -165,7 +165,7 @@ faults('cuts all other requests at the deadline', async () => {
   await call.raw.untilClosed()
   assert.is(await program.exit(), 0)
   for (const { connections } of Object.values(backends)) await connections[0]!.untilClosed()
-  await until(() => stream.state === 'left', 'the provider to be told')
+  await until(() => stream.state === 'left', 'the call to the provider to end')
   await until(() => !isRunning(child), 'the child to end')
   assert.equal(
     logged(program),

@@ -126,7 +126,7 @@ const FRAMES = [
 const FRAME_PIECES = FRAMES.slice(1).map((bytes) => bytes.toString('latin1'))
 const WIRE = Buffer.concat(FRAMES).toString('latin1')
 
-const http2 = target('ends every connection of HTTP/2, whatever its frames', async (stage) => {
+const http2 = target('ends every HTTP/2 connection with any frames', async (stage) => {
   const { gateway, backend } = await open(stage)
   const one = fc.tuple(changes(FRAME_PIECES, 4), CUTS)
   const some = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })

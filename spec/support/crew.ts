@@ -66,11 +66,19 @@ export class CrewStage {
       READINESS_ADDR: 'off',
     }
     const role = 'worker'
-    const beside = new AdminServers({ config, env, gateway, reloader, log, quit: () => {}, role })
-    await deadline(beside.open(), WAIT_MS, 'the private sockets')
+    const adminServers = new AdminServers({
+      config,
+      env,
+      gateway,
+      reloader,
+      log,
+      quit: () => {},
+      role,
+    })
+    await deadline(adminServers.open(), WAIT_MS, 'the private sockets')
     await deadline(gateway.start(), WAIT_MS, 'the worker to listen')
     this.#stage.add({ close: () => gateway.stop() })
-    this.#stage.add(beside)
+    this.#stage.add(adminServers)
     const get = async (path = '/'): Promise<number> =>
       (await ask({ port }, `GET ${path} HTTP/1.1`)).status
     return { door, gateway, log, port, get }

@@ -180,7 +180,7 @@ export class Stage {
     const gateways = this.#gateways.splice(0)
     for (const client of this.#clients.splice(0)) client.destroy()
     for (const other of this.#others.splice(0))
-      await deadline(Promise.resolve(other.close()), WAIT_MS, 'somebody to close')
+      await deadline(Promise.resolve(other.close()), WAIT_MS, 'a resource of the stage to close')
     for (const gateway of gateways) await gateway.stop()
     const faults = gateways.flatMap(({ lines }) => lines.filter(({ level }) => level === 'error'))
     if (faults.length > 0) throw new Error(String(faults[0]?.['cause']))

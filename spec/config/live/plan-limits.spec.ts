@@ -32,8 +32,8 @@ function rulesOf(limits: LimitRegistry, routes: string) {
 planning('keeps the bucket of an entry when others are inserted before it', () => {
   const limits = new LimitRegistry()
   const [kept] = rulesOf(limits, routeWith('r', TOKENS)).get('r')!
-  const [, behind] = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
-  assert.is(behind, kept)
+  const [, afterInsert] = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
+  assert.is(afterInsert, kept)
   const later = rulesOf(limits, routeWith('q', REQUESTS) + routeWith('r', TOKENS))
   assert.is(later.get('r')![0], kept)
 })
