@@ -57,7 +57,7 @@ export interface GatewayContext {
 export interface WorkerRole {
   /** Ends the ids of this worker's MCP sessions. */
   readonly sessionSuffix: string
-  /** Is told when child processes start and end. */
+  /** Receives the start and the end of each child process. */
   readonly childObserver: { began(pid: number): void; over(pid: number): void }
   /** To the supervisor, which counts limits for all workers. */
   readonly link: ProcessLink
@@ -66,7 +66,7 @@ export interface WorkerRole {
   connectPeers(options: PeerOptions): PeerConnections
 }
 
-/** What the connections to other workers need of the gateway. */
+/** What the connections to other workers need from the gateway. */
 export interface PeerOptions {
   /** Serves the requests that other workers relay to this one. */
   readonly handler: ExchangeHandler
@@ -96,7 +96,7 @@ export class Gateway {
   readonly #services: RateLimitServices
   readonly #heldBodies: ByteBudget
   readonly #metrics = new RequestMetrics()
-  /** Connections and requests that were refused because a bound was reached. */
+  /** Counts connections and requests that were refused because a bound was reached. */
   readonly refusals: RefusalCounter
   readonly backendStats = new BackendStats()
   readonly #listeners: ListenerSet
@@ -210,7 +210,7 @@ export class Gateway {
     return this.#plan
   }
 
-  /** What runs now: connections, requests, sessions, child processes. */
+  /** The current connections, requests, sessions and child processes. */
   get liveSnapshot(): LiveSnapshot {
     return takeLiveSnapshot(this.#snapshotSources)
   }
@@ -254,12 +254,12 @@ export class Gateway {
    * Applies another configuration completely or not at all. Running requests keep the configuration they started with.
    * The `config` section is read only at start.
    */
-  async reload(written: Config): Promise<void> {
-    const config = { ...written, ...selectStartOnlyConfig(this.#plan.config) }
+  async reload(newConfig: Config): Promise<void> {
+    const config = { ...newConfig, ...selectStartOnlyConfig(this.#plan.config) }
     try {
       const plan = buildPlan(config, this.#sharedResources, this.#plan.generation + 1)
       await this.#listeners.apply(config.gateways, plan.limits, () => (this.#plan = plan))
-      // The policies of the page may have changed, so its readers connect again.
+      // The policies of the page may have changed, so open pages must connect again.
       this.#endPages()
       this.readApi.applyConfig()
     } finally {
@@ -278,13 +278,13 @@ export class Gateway {
     this.#readiness = 'draining'
     this.#groups.drain()
     this.#endPages()
-    // Other workers may relay requests to sessions of this worker until its own clients have left.
+    // Other workers may relay requests to sessions of this worker until its own connections are closed.
     const drained = this.#listeners.drain(mode).then(() => this.#peers?.drain())
     await waitAtMost(this.#plan.config.process.terminationDeadline, drained)
     this.#listeners.cut()
     this.#peers?.close()
     await this.#groups.close()
-    await waitAtMost(SETTLE_DEADLINE, this.#settled())
+    await waitAtMost(SETTLE_DEADLINE, this.#whenSettled())
     this.#pools.close()
     this.#services.close()
     this.#identity.close()
@@ -303,7 +303,7 @@ export class Gateway {
   }
 
   /** Resolves when all usage is counted and all charges are sent to rate limit services. */
-  async #settled(): Promise<void> {
+  async #whenSettled(): Promise<void> {
     await this.#pipeline.whenAllCounted()
     await this.#services.whenIdle()
   }

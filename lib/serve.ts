@@ -21,7 +21,7 @@ import type { RequestMetrics } from './settle/request-metrics.ts'
 import type { TraceWatchers } from './trace/trace-watchers.ts'
 
 export interface RequestPipelineOptions {
-  /** The plan in force. An exchange keeps what it needs of the plan it started with. */
+  /** The plan in force. An exchange keeps using the plan it started with. */
   readonly plan: () => Plan
   readonly log: Log
   readonly watchers: TraceWatchers
@@ -45,8 +45,8 @@ export class RequestPipeline implements ExchangeHandler {
   readonly #accessLog: AccessLog
   /** Null in a gateway of one process. */
   #sessionRelay: SessionRelay | null = null
-  /** Exchanges that have ended and wait for their usage. */
-  readonly #counting = new PendingCounter()
+  /** Exchanges that have ended and whose usage is not known yet. */
+  readonly #pendingUsage = new PendingCounter()
 
   constructor(options: RequestPipelineOptions) {
     this.#options = options
@@ -153,10 +153,10 @@ export class RequestPipeline implements ExchangeHandler {
   onSettled(exchange: Exchange): void {
     const { awaitUsage } = exchange.forwarding
     if (awaitUsage === null) return this.#settle(exchange)
-    this.#counting.begin()
+    this.#pendingUsage.begin()
     awaitUsage(() => {
       this.#settle(exchange)
-      this.#counting.end()
+      this.#pendingUsage.end()
     })
   }
 
@@ -175,7 +175,7 @@ export class RequestPipeline implements ExchangeHandler {
 
   /** Resolves when no exchange waits for its usage. */
   whenAllCounted(): Promise<void> {
-    return this.#counting.whenIdle()
+    return this.#pendingUsage.whenIdle()
   }
 }
 

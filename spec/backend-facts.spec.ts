@@ -1,4 +1,4 @@
-// What expressions read as `backend`: the one that was picked, wherever that is known, and nothing before.
+// The `backend` variable of expressions: the chosen backend after the choice, undefined before.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -27,7 +27,7 @@ function host({ port }: Backend, policies = ''): string {
 const KEY = 'gateway/default/default/all/backend'
 const ALL = 'backend.name + " " + backend.type + " " + backend.protocol'
 
-facts('a rule of a backend knows which one it is', async () => {
+facts('a rule of a backend reads the name of its backend', async () => {
   const backend = await answering('hello')
   const rule = (index: number): string =>
     `authorization: { rules: ['backend.name == "${KEY}${index}" && backend.type == "static"'] }`
@@ -37,7 +37,7 @@ facts('a rule of a backend knows which one it is', async () => {
   assert.is((await ask(wrong, 'GET / HTTP/1.1')).status, 403)
 })
 
-facts('a header that a backend gets can name it', async () => {
+facts('a request header can contain the name of the backend', async () => {
   const backend = await answering('hello')
   const policies = `transformations: { request: { set: { x-backend: '${ALL}' } } }`
   const gateway = await stage.gateway(routeOf([host(backend, policies)]))
@@ -45,7 +45,7 @@ facts('a header that a backend gets can name it', async () => {
   assert.match(backend.connections[0]!.received, `\r\nx-backend: ${KEY}0 static http\r\n`)
 })
 
-facts('an answer can name who gave it, whichever of several was picked', async () => {
+facts('a response header can contain the name of the backend that was chosen', async () => {
   const backends = [await answering('0'), await answering('1')]
   const policies = `transformations: { response: { set: { x-backend: backend.name } } }`
   const gateway = await stage.gateway(
@@ -60,29 +60,29 @@ facts('an answer can name who gave it, whichever of several was picked', async (
   }
 })
 
-facts('another try is another backend’s', async () => {
+facts('a retry reads the backend of the retry', async () => {
   const down = await stage.backend([])
-  const nobody = host(down)
+  const closedHost = host(down)
   await down.close()
   const up = await answering('hello')
-  // So that no request meets the other one eleven times.
-  const often = host(up).replace('{', '{ weight: 3,')
+  // With this weight and 10 retries, practically no request fails on the closed backend eleven times.
+  const openHost = host(up).replace('{', '{ weight: 3,')
   const policies = `retry: { attempts: 10, backoff: 1ms }, transformations: { response: { set: { x-backend: backend.name } } }`
-  const gateway = await stage.gateway(routeOf([nobody, often], policies))
+  const gateway = await stage.gateway(routeOf([closedHost, openHost], policies))
   for (let at = 0; at < 12; at++) {
     const { status, headers } = await ask(gateway, 'GET / HTTP/1.1')
     assert.equal([status, headers['x-backend']], [200, `${KEY}1`])
   }
 })
 
-facts('before one is picked there is none: a rule of the route does not hold', async () => {
+facts('a rule of the route, before the choice, reads no backend and does not match', async () => {
   const backend = await answering('hello')
   const rule = `authorization: { rules: ['backend.type == "static"'] }`
   const gateway = await stage.gateway(routeOf([host(backend)], rule))
   assert.is((await ask(gateway, 'GET / HTTP/1.1')).status, 403)
 })
 
-facts('nor where a policy answers instead', async () => {
+facts('a policy that answers without a backend reads none', async () => {
   const policies = `directResponse: { status: 200 }, transformations: { response: { set: { x-backend: backend.name, x-known: 'has(backend.name)' } } }`
   const backend = await answering('hello')
   const gateway = await stage.gateway(routeOf([host(backend)], policies))
@@ -90,7 +90,7 @@ facts('nor where a policy answers instead', async () => {
   assert.equal([headers['x-backend'], headers['x-known']], [undefined, 'false'])
 })
 
-facts('rules of MCP and of LLM backends know theirs', async () => {
+facts('rules of MCP and LLM backends read the name of their backend', async () => {
   const policies = `mcpAuthorization: { rules: ['backend.type == "mcp" && backend.protocol == "mcp"'] }`
   const [, client] = await begin(stage, { targets: [server('one')], policies })
   assert.is(await client.textOf('echo', { text: 'hi' }), 'hi')

@@ -1,4 +1,4 @@
-// Every example is a configuration that loads, and that the built gateway serves.
+// Every example is a valid configuration that the built gateway serves.
 
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const names = readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml'))
 
 const examples = suite('examples')
 
-examples('there are some', () => {
+examples('exist', () => {
   assert.ok(names.length > 0)
 })
 
@@ -51,7 +51,7 @@ for (const name of names) {
 
 examples.run()
 
-/** The same example on ports nobody uses. */
+/** The example with its ports replaced by free ones. */
 async function onFreePorts(text: string, gateways: readonly GatewayConfig[]): Promise<string> {
   let moved = text
   for (const { port } of gateways)
@@ -59,7 +59,7 @@ async function onFreePorts(text: string, gateways: readonly GatewayConfig[]): Pr
   return moved
 }
 
-/** Any answer will do, as there are no backends here; from a TLS listener, a connection. */
+/** Accepts any response, as there are no backends here; for a TLS listener, a connection. */
 async function ask({ port, listeners }: GatewayConfig): Promise<void> {
   const client = await RawClient.connect(port)
   try {

@@ -1,4 +1,4 @@
-// Shutdown as clients see it: what runs may finish, nothing new begins, and the deadline is one.
+// Shutdown as clients see it: running requests may finish until the deadline, and no new ones start.
 
 import { constants } from 'node:http2'
 import { suite } from 'uvu'
@@ -23,7 +23,7 @@ const STREAM: Step[] = [
   { send: '4\r\nmore\r\n0\r\n\r\n' },
 ]
 
-shutdown('says connection: close on the answers that are still to come', async () => {
+shutdown('sends connection: close with the remaining responses', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -40,7 +40,7 @@ shutdown('says connection: close on the answers that are still to come', async (
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
 
-shutdown('lets a stream that runs come to its end, then closes', async () => {
+shutdown('lets a running stream finish, then closes', async () => {
   const backend = await stage.backend(STREAM)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -51,7 +51,7 @@ shutdown('lets a stream that runs come to its end, then closes', async () => {
   assert.match(await client.untilClosed(), /some\r\n4\r\nmore\r\n0\r\n\r\n$/)
   client.destroy()
   await stopped
-  // The one behind it in the pipeline is not begun any more.
+  // The next pipelined request is not started.
   assert.is(backend.received, GET)
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
@@ -69,7 +69,7 @@ shutdown('closes idle connections of both sides at once', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-shutdown('delivers an answer that is on its way when it stops', async () => {
+shutdown('delivers a response that is being written when it stops', async () => {
   const size = 10_000_000
   const gateway = await stage.gateway(
     `routes: [{ name: page, policies: { directResponse: { status: 200, body: ${'x'.repeat(size)} } } }]`,
@@ -77,7 +77,7 @@ shutdown('delivers an answer that is on its way when it stops', async () => {
   const client = await stage.client(gateway)
   client.socket.pause()
   client.send(GET)
-  // The kernel does not take all of it: the rest lies in the gateway's socket when the exchange is over.
+  // The kernel does not take all of it: the rest is buffered in the gateway's socket when the exchange is over.
   await gateway.logged(1)
   const stopped = gateway.stop()
   client.socket.resume()
@@ -86,7 +86,7 @@ shutdown('delivers an answer that is on its way when it stops', async () => {
   await stopped
 })
 
-shutdown('takes no new connection', async () => {
+shutdown('accepts no new connection', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -106,7 +106,7 @@ shutdown('takes no new connection', async () => {
   await stopped
 })
 
-shutdown('cuts what still runs when its time is up', async () => {
+shutdown('cuts running requests at the deadline', async () => {
   const backend = await stage.backend(STREAM, HELD)
   const gateway = await stage.gateway(
     `config: { connectionTerminationDeadline: 50ms }\n${routeTo(backend)}`,
@@ -124,7 +124,7 @@ shutdown('cuts what still runs when its time is up', async () => {
   assert.equal(await gateway.outcomes(2), ['shutdown', 'shutdown'])
 })
 
-shutdown('says GOAWAY to HTTP/2 and lets its streams finish', async () => {
+shutdown('sends GOAWAY on HTTP/2 connections and lets their streams finish', async () => {
   const backend = await stage.backend(STREAM)
   const gateway = await stage.gateway(routeTo(backend))
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
@@ -141,7 +141,7 @@ shutdown('says GOAWAY to HTTP/2 and lets its streams finish', async () => {
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
 
-shutdown('resets HTTP/2 streams that still run when its time is up', async () => {
+shutdown('resets running HTTP/2 streams at the deadline', async () => {
   const backend = await stage.backend(STREAM)
   const gateway = await stage.gateway(
     `config: { connectionTerminationDeadline: 50ms }\n${routeTo(backend)}`,
@@ -155,7 +155,7 @@ shutdown('resets HTTP/2 streams that still run when its time is up', async () =>
   assert.equal(await gateway.outcomes(1), ['shutdown'])
 })
 
-shutdown('lets a tunnel run until its time is up', async () => {
+shutdown('lets a tunnel run until the deadline', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n' },

@@ -1,4 +1,4 @@
-// What keeps the house in order. Each rule is tried first on sources that break it.
+// The rules for imports, lengths and headers of source files. Each rule is first tested on sources that break it.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ function sourcesOf(...folders: string[]): SourceFile[] {
   )
 }
 
-/** A file that imports these. */
+/** A file with these imports. */
 function file(path: string, ...imports: string[]): SourceFile {
   return { path, text: imports.map((target) => `import { x } from '${target}'\n`).join('') }
 }
@@ -131,7 +131,7 @@ layers('finds a cycle, however long', () => {
   ])
 })
 
-layers('takes no cycle for one where only types go round', () => {
+layers('ignores cycles of type imports', () => {
   const type = { path: 'lib/core/b.ts', text: "import type { A } from './a.ts'\n" }
   assert.equal(cycleProblems([file('lib/core/a.ts', './b.ts'), type]), [])
 })
@@ -150,7 +150,7 @@ layers('finds files and functions that are too long', () => {
   assert.equal(functionProblems([{ path: 'b.ts', text: `it(() => {\n${long(60)}})\n` }]).length, 1)
 })
 
-layers('finds a file that does not say what it is for', () => {
+layers('finds a file without a header comment', () => {
   const files = [
     { path: 'a.ts', text: '// What a is for.\n' },
     { path: 'b.ts', text: '#!/usr/bin/env node\n// What b is for.\n' },
@@ -180,7 +180,7 @@ layers('imports go one way', () => {
   assert.equal(layerProblems(files), [])
 })
 
-layers('imports never go round', () => {
+layers('has no import cycles', () => {
   assert.equal(cycleProblems(sourcesOf(...FOLDERS)), [])
 })
 
@@ -195,7 +195,7 @@ layers('files and functions stay short', () => {
   assert.equal(functionProblems(files), [])
 })
 
-layers('every file of the product says what it is for', () => {
+layers('has a header comment in every file of the product', () => {
   assert.equal(openingProblems(sourcesOf('bin', 'lib')), [])
 })
 

@@ -1,4 +1,4 @@
-// What a gateway tells of what it is doing: each connection and request, where it waits, and that nothing is left.
+// The live snapshot of a gateway: its connections and requests, what they wait for, and that none remain at the end.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -27,7 +27,7 @@ function exchangesOf(gateway: RunningGateway): readonly ExchangeView[] {
   return connectionsOf(gateway).flatMap(({ exchanges }) => exchanges.shown)
 }
 
-live('a request that waits for its backend: which one, since when, where from', async () => {
+live('shows a request that waits: its backend, its start and its client', async () => {
   const backend = await stage.backend([{ hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -56,7 +56,7 @@ live('a request that waits for its backend: which one, since when, where from', 
   assert.equal(gateway.live.pools, [{ origin, open: 1, idle: 0, sessions: 0, waiting: 0 }])
 })
 
-live('no query, header or body of a request is in it', async () => {
+live('contains no query, header or body of a request', async () => {
   const backend = await stage.backend([{ hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -68,7 +68,7 @@ live('no query, header or body of a request is in it', async () => {
   assert.not.match(JSON.stringify(describeMemory(gateway.live)), 'planted')
 })
 
-live('an event stream is counted while it is open, with what went out', async () => {
+live('counts an open event stream with its bytes', async () => {
   const event = 'data: 1\n\n'
   const stream = `${HEAD}content-type: text/event-stream\r\ncontent-length: 100\r\n\r\n${event}`
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: stream }, { hold: true }])
@@ -87,7 +87,7 @@ live('an event stream is counted while it is open, with what went out', async ()
 })
 
 live(
-  'a client that takes nothing is told as paused, and one whose backend takes nothing',
+  'shows requests as paused whose client does not read, or whose backend does not read',
   async () => {
     const big = 64 * 1024 * 1024
     const backend = await stage.backend([
@@ -117,7 +117,7 @@ live(
   },
 )
 
-live('HTTP/2: one connection, a request a stream, and bytes of all of them', async () => {
+live('shows an HTTP/2 connection with one request per stream and its bytes', async () => {
   const backend = await stage.backend([{ hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
@@ -136,7 +136,7 @@ live('HTTP/2: one connection, a request a stream, and bytes of all of them', asy
   assert.is(gateway.live.listeners[0]?.accepted, 1)
 })
 
-live('what has gone is counted, and shown no more', async () => {
+live('counts closed connections, and does not show them', async () => {
   const backend = await stage.backend([
     { wait: /\r\n\r\n/ },
     { send: `${HEAD}content-length: 2\r\n\r\nhi` },
@@ -158,7 +158,7 @@ live('what has gone is counted, and shown no more', async () => {
   assert.is(rest.bytesIn, REQUEST.length)
 })
 
-live('of very many connections some are shown, and the others counted', async () => {
+live('shows some of very many connections, and counts the others', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   for (let at = 0; at < MAX_LISTED_ENTRIES + 5; at++) await stage.client(gateway)
@@ -181,7 +181,7 @@ function sessionsOf(shown: LiveSnapshot): TaskSession[] {
 }
 
 live(
-  'an MCP session with its child: the beginning of its id, pid, memory, last words',
+  'shows an MCP session with its child: a prefix of its id, pid, memory, last error output',
   async () => {
     const [gateway, client] = await begin(stage, { targets: [server('one')] })
     const [session] = sessionsOf(gateway.live)

@@ -1,4 +1,4 @@
-// What package.json promises about the built package.
+// The built package has what package.json declares.
 
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,13 +37,13 @@ pack('is built by npm ci alone', () => {
   assert.is(manifest.scripts['prepare'], 'npm run build')
 })
 
-pack('pins what it runs on: the parser of undici is no public interface', () => {
+pack('pins its dependencies: the parser of undici is not a public interface', () => {
   for (const [name, version] of Object.entries(manifest.dependencies))
     assert.match(version, EXACT, name)
   assert.match(manifest.dependencies['undici'] ?? '', /^7\./)
 })
 
-pack('says which Node it runs on', () => {
+pack('declares the supported Node version', () => {
   assert.is(manifest.engines.node, '>=20.18.1')
   assert.is(manifest.type, 'module')
 })
@@ -55,12 +55,12 @@ pack('ships programs, library and examples, but no specs', () => {
   assert.not(manifest.files.some((path) => path === 'dist' || path.includes('spec')))
 })
 
-pack('is licensed as it says', () => {
+pack('contains the declared license', () => {
   assert.is(manifest.license, 'Apache-2.0')
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0[^]*END OF TERMS AND CONDITIONS/)
 })
 
-pack('tells what is new in this version', () => {
+pack('lists this version in the changelog', () => {
   assert.match(read('CHANGELOG.md'), new RegExp(`^## ${VERSION.replaceAll('.', '\\.')}\\b`, 'm'))
 })
 

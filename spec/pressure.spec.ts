@@ -83,8 +83,8 @@ holding(
     const samples = readMetrics(formatMetrics(gateway.measures))
     assert.is(valueOf(samples, 'gateway_refused_total', { limit: 'maxBytesInFlight' }), 1)
     assert.is(valueOf(samples, 'gateway_buffered_bytes', { what: 'unsent' }), bytesInFlight.unsent)
-    const [told] = gateway.lines.filter(({ message }) => message === 'limit reached')
-    assert.equal([told!['limit'], told!['most']], ['maxBytesInFlight', MOST])
+    const [line] = gateway.lines.filter(({ message }) => message === 'limit reached')
+    assert.equal([line!['limit'], line!['most']], ['maxBytesInFlight', MOST])
     let read = 0
     slow.socket.on('data', ({ length }) => (read += length))
     slow.socket.resume()
@@ -107,8 +107,8 @@ holding('the refusal has the format of each protocol', async () => {
   })
   const anthropic = await ask(gateway, 'POST /v1/messages HTTP/1.1')
   assert.equal([anthropic.status, anthropic.headers['retry-after']], [503, '1'])
-  const told = { type: 'overloaded_error', message: WORDS }
-  assert.equal(JSON.parse(anthropic.body), { type: 'error', error: told })
+  const expected = { type: 'overloaded_error', message: WORDS }
+  assert.equal(JSON.parse(anthropic.body), { type: 'error', error: expected })
   const rpc = await ask(gateway, 'POST /mcp HTTP/1.1')
   assert.is(rpc.status, 503)
   const error = { code: -32603, message: WORDS }

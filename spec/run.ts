@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './support/root.ts'
 
-/** uvu has no time-out. A process that prints nothing for so long hangs; no single test takes a tenth of it. */
+/** uvu has no timeout. A process that prints nothing for this long hangs; no single test takes a tenth of it. */
 const SILENT_MS = 900_000
 
 /** Most processes spend half of their time waiting for others. */
@@ -128,7 +128,7 @@ class FileTimes {
   }
 }
 
-/** A process that exits with an error has failed, whatever it counted: a file may not have been imported. */
+/** A process that exits with an error has failed even if no test has: a file may not have been imported. */
 function readResult(
   piece: string,
   text: string,

@@ -1,5 +1,5 @@
-// Who may come in, over all ports: by what the process, the port and the client's address have room for. Asked once for
-// each connection, and told once when it is over.
+// Admission of connections on all ports: checks the bounds of the process, the port and the client's address, and
+// sends a refusal to clients that are over a bound.
 
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,80 +13,76 @@ import type { ClientAddress } from '../core/types.ts'
 import { startsLikeHttp2 } from './http1-connection.ts'
 import { clientAddressOf } from './listener.ts'
 
-/** Where it comes in. */
+/** The port on which a connection was accepted. */
 export interface AdmissionPort {
   readonly limits: PortLimits
   readonly isSecure: boolean
-  /** Connections that are open, those in a handshake included. */
+  /** Open connections, including those in a TLS handshake. */
   readonly open: number
 }
 
-/** What is done about a shortage is done at most so often. */
-const RELIEF_MS = 1_000
+/** The least time between two calls of `freeDescriptors`. */
+const FREE_INTERVAL_MS = 1_000
 
 export class ConnectionAdmission {
   readonly #refusals: RefusalCounter
   readonly #descriptors: FileDescriptors
   readonly #addresses = new KeyedCounter()
-  readonly #goodbyes = new RefusalReplies()
-  /** Gives descriptors back that nobody needs just now. */
-  readonly #relieve: () => void
-  #relievedAt = -RELIEF_MS
+  readonly #replies = new RefusalReplies()
+  /** Closes descriptors that are not in use now. */
+  readonly #freeDescriptors: () => void
+  #freedAt = -FREE_INTERVAL_MS
 
-  constructor(refusals: RefusalCounter, descriptors: FileDescriptors, relieve: () => void) {
-    this.#relieve = relieve
+  constructor(refusals: RefusalCounter, descriptors: FileDescriptors, freeDescriptors: () => void) {
+    this.#freeDescriptors = freeDescriptors
     this.#refusals = refusals
     this.#descriptors = descriptors
   }
 
   /**
-   * Who it is; null for one who cannot stay, and has been told why where that is possible. `unread`: what another worker
-   * has read of it.
+   * Returns the address of the client, or null for a connection that is refused and already answered or closed.
+   * `unread`: bytes that another worker has read from the connection.
    */
-  admit(
-    socket: Socket,
-    entrance: AdmissionPort,
-    unread: Buffer | null = null,
-  ): ClientAddress | null {
-    const peer = clientAddressOf(socket, entrance.isSecure)
-    const key = addressKeyOf(peer.address)
-    const reached = this.#reachedBy(socket, key, entrance)
+  admit(socket: Socket, port: AdmissionPort, unread: Buffer | null = null): ClientAddress | null {
+    const client = clientAddressOf(socket, port.isSecure)
+    const key = addressKeyOf(client.address)
+    const reached = this.#findReachedLimit(socket, key, port)
     if (reached === null) {
       this.#addresses.add(key)
-      return peer
+      return client
     }
-    const [limit, most] = reached
+    const [limit, max] = reached
     if (limit === 'descriptors') this.reportOutOfDescriptors()
-    else this.#refusals.count(limit, most)
-    // A handshake costs more than what there is no room for.
-    if (entrance.isSecure) socket.destroy()
-    else this.#goodbyes.send(socket, WORDS[limit](most), unread)
+    else this.#refusals.count(limit, max)
+    // A TLS handshake costs more than the connection that is refused.
+    if (port.isSecure) socket.destroy()
+    else this.#replies.send(socket, REFUSAL_TEXTS[limit](max), unread)
     return null
   }
 
-  release(peer: ClientAddress): void {
-    this.#addresses.subtract(addressKeyOf(peer.address))
+  release(client: ClientAddress): void {
+    this.#addresses.subtract(addressKeyOf(client.address))
   }
 
-  /** There is none left for a client that waits, or for a backend. */
+  /** No file descriptor is left for a client or for a connection to a backend. */
   reportOutOfDescriptors(): void {
     this.#refusals.count('descriptors', this.#descriptors.limit)
     const now = performance.now()
-    if (now - this.#relievedAt < RELIEF_MS) return
-    this.#relievedAt = now
-    this.#relieve()
+    if (now - this.#freedAt < FREE_INTERVAL_MS) return
+    this.#freedAt = now
+    this.#freeDescriptors()
   }
 
-  #reachedBy(
+  #findReachedLimit(
     socket: Socket,
-    key: string,
-    entrance: AdmissionPort,
+    addressKey: string,
+    port: AdmissionPort,
   ): [AdmissionLimit, number] | null {
-    const { maxConnections, maxConnectionsPerAddress } = entrance.limits
+    const { maxConnections, maxConnectionsPerAddress } = port.limits
     if (this.#descriptors.leavesTooFew(descriptorOf(socket)))
       return ['descriptors', this.#descriptors.limit]
-    if (entrance.open >= maxConnections) return ['maxConnections', maxConnections]
-    if (this.#addresses.get(key) >= maxConnectionsPerAddress)
+    if (port.open >= maxConnections) return ['maxConnections', maxConnections]
+    if (this.#addresses.get(addressKey) >= maxConnectionsPerAddress)
       return ['maxConnectionsPerAddress', maxConnectionsPerAddress]
     return null
   }
@@ -97,50 +93,49 @@ type AdmissionLimit = Extract<
   'descriptors' | 'maxConnections' | 'maxConnectionsPerAddress'
 >
 
-const WORDS: Record<AdmissionLimit, (most: number) => string> = {
-  descriptors: (most) => `out of file descriptors: the gateway may open ${most} (ulimit -n)`,
-  maxConnections: (most) =>
-    `too many connections: ${most} are open on this port (frontendPolicies.http.maxConnections)`,
-  maxConnectionsPerAddress: (most) =>
-    `too many connections: ${most} are open from your address (frontendPolicies.http.maxConnectionsPerAddress)`,
+const REFUSAL_TEXTS: Record<AdmissionLimit, (max: number) => string> = {
+  descriptors: (max) => `out of file descriptors: the gateway may open ${max} (ulimit -n)`,
+  maxConnections: (max) =>
+    `too many connections: ${max} are open on this port (frontendPolicies.http.maxConnections)`,
+  maxConnectionsPerAddress: (max) =>
+    `too many connections: ${max} are open from your address (frontendPolicies.http.maxConnectionsPerAddress)`,
 }
 
-// Tells clients for whom there is no room why they are sent away. That costs a moment and a descriptor each, so few are
-// told at a time; above that, connections close without a word.
-
+/** Refusals in progress at the same time; connections above this are closed without a reply. */
 export const MAX_REFUSAL_REPLIES = 16
 
-/** From the connection to its end: for what the client asks, the answer, and its own goodbye. */
-const GOODBYE_MS = 1_000
-/** Of what a client sends meanwhile. */
-const GOODBYE_BYTES = 65_536
+/** From accepting the connection to its end: reading the request, sending the reply, the client's close. */
+const REFUSAL_DEADLINE_MS = 1_000
+/** The most bytes read from a refused client. */
+const MAX_REFUSED_BYTES = 65_536
 
 /** An empty SETTINGS frame, and a GOAWAY with ENHANCE_YOUR_CALM before the first stream. */
 const SETTINGS = Buffer.from('000000040000000000', 'hex')
 const GOAWAY = Buffer.from('070000000000000000000000000b', 'hex')
 
+/** Answers refused connections with the reason. Each costs time and a descriptor, so their number is bounded. */
 export class RefusalReplies {
-  #said = 0
+  #inProgress = 0
 
-  /** A plain socket from which nothing was read, or by another worker no more than its head. */
+  /** `socket`: plain TCP, unread except for the bytes of `unread`, which another worker has read. */
   send(socket: Socket, reason: string, unread: Buffer | null = null): void {
-    if (this.#said >= MAX_REFUSAL_REPLIES) return void socket.destroy()
-    this.#said++
-    const timer = setTimeout(() => socket.destroy(), GOODBYE_MS)
-    let read = 0
+    if (this.#inProgress >= MAX_REFUSAL_REPLIES) return void socket.destroy()
+    this.#inProgress++
+    const timer = setTimeout(() => socket.destroy(), REFUSAL_DEADLINE_MS)
+    let bytesRead = 0
     socket.on('error', () => {})
     socket.once('close', () => {
-      this.#said--
+      this.#inProgress--
       clearTimeout(timer)
     })
-    // Behind the request: an answer that is there before it is a fault to some clients.
-    const heard = (bytes: Buffer): void => {
-      if (read === 0) socket.end(buildRefusal(bytes, reason))
-      read += bytes.length
-      if (read > GOODBYE_BYTES) socket.destroy()
+    // The reply is sent after the request: some clients fail on a response that precedes their request.
+    const onBytes = (bytes: Buffer): void => {
+      if (bytesRead === 0) socket.end(buildRefusal(bytes, reason))
+      bytesRead += bytes.length
+      if (bytesRead > MAX_REFUSED_BYTES) socket.destroy()
     }
-    if (unread !== null) heard(unread)
-    socket.on('data', heard)
+    if (unread !== null) onBytes(unread)
+    socket.on('data', onBytes)
     socket.resume()
   }
 }

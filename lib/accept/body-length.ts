@@ -1,4 +1,4 @@
-// A request body larger than the gateway takes; one that announces itself is refused before its first byte.
+// The check of a request body against `maxBodyBytes`; a declared length is refused before the first body byte is read.
 
 import type { WireLimits } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'

@@ -1,4 +1,4 @@
-// What a connection needs to know of the place it came in by.
+// The interfaces between a client connection, the listener that accepted it, and the other workers.
 
 import type { SendHandle } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -9,52 +9,51 @@ import type { Sweeper, Sweepable } from '../core/sweeper.ts'
 import type { DrainMode, ClientAddress, ExchangeHandler } from '../core/types.ts'
 import type { RequestHead } from '../core/head.ts'
 
-/** A connection as the listener sees it: to be swept, drained, and cut at the end. */
+/** A client connection as its listener sees it. */
 export interface ClientConnection extends Sweepable {
-  drain(manner: DrainMode): void
+  drain(mode: DrainMode): void
   shutDown(): void
-  /** That came and went so far. */
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Requests in work. */
+  /** Requests in progress. */
   readonly exchanges: Iterable<Exchange>
   describe(now: number): ConnectionView
 }
 
-/** A connection on its way to another worker of this gateway. */
+/** A connection that is handed over to another worker of this gateway. */
 export interface ConnectionHandover {
   readonly handle: SendHandle
-  /** What was read of it and not answered. */
+  /** Bytes that were read from the connection and not answered. */
   readonly unread: Buffer
-  /** How often it changed hands, this time included. */
+  /** How often the connection was handed over, including this time. */
   readonly handoverCount: number
 }
 
 /** The other workers of this gateway, as the connections of one port see them. */
 export interface PortPeers {
-  /** Who has the session that a request names; null when it is served here. */
+  /** The worker that owns the session of a request; null if this worker serves the request. */
   findOwner(request: RequestHead): string | null
-  /** Whether a connection may go that has changed hands so often, with so many bytes. */
-  canHandOver(moves: number, unread: number): boolean
-  handOver(worker: string, leaving: ConnectionHandover): void
+  /** Whether a connection may be handed over once more, with `unread` bytes. */
+  canHandOver(handoverCount: number, unread: number): boolean
+  handOver(worker: string, handover: ConnectionHandover): void
 }
 
+/** What a client connection needs from the listener that accepted it. */
 export interface ConnectionListener {
   readonly limits: PortLimits
   readonly handler: ExchangeHandler
   readonly isSecure: boolean
   readonly isDraining: boolean
-  /** To whom connections may be given; null for nobody. */
+  /** The workers that connections can be handed over to; null if there are none. */
   readonly peers: PortPeers | null
   readonly connections: Sweeper<ClientConnection>
   /** The configured port that a client connected to. */
   portFor(source: ClientAddress): number
-  /** Whose a request is, where that is not who has connected; has the head say what that one spoke. */
+  /** The client of a request that another worker relays; also restores in the head the client's HTTP version. */
   relayedSourceOf?(request: RequestHead): ClientAddress
-  /** Tells connections of this place apart. */
   nextConnectionId(): number
-  /** A connection of theirs is over; so much came and went on it. */
+  /** Counts a connection that has closed, with its bytes in both directions. */
   recordClosed(source: ClientAddress, bytesIn: number, bytesOut: number): void
-  /** Takes over a connection that speaks HTTP/2; what was read of it is put back first. */
+  /** Takes over a connection that speaks HTTP/2; the bytes that were read are put back on the socket first. */
   adoptHttp2(socket: Socket, source: ClientAddress): void
 }

@@ -1,5 +1,5 @@
-// One client's HTTP/1 connection: requests in, one at a time, answers out in the same order. The two
-// halves move on their own; this file joins them, keeps the deadlines and ends the connection.
+// The HTTP/1 connection of one client: joins the reading half and the writing half, serves one request at a time,
+// checks the deadlines and closes the connection.
 
 import { LINGER_MS } from '../core/bounds.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -29,12 +29,12 @@ import { checkBodyLength } from './body-length.ts'
 import type { ClientConnection, ConnectionListener } from './connection-listener.ts'
 
 /**
- * `head`: part of a head is there. `answering`: a request is in work. `closing`: the last answer is out, and what
- * still comes is dropped.
+ * `head`: part of a request head was received. `answering`: a request is in progress. `closing`: the last response is
+ * sent, and all further bytes are dropped.
  */
 type Http1ConnectionState = 'idle' | 'head' | 'answering' | 'tunnel' | 'closing' | 'closed'
 
-const MOVES: Record<Http1ConnectionState, readonly Http1ConnectionState[]> = {
+const TRANSITIONS: Record<Http1ConnectionState, readonly Http1ConnectionState[]> = {
   idle: ['head', 'answering', 'closing', 'closed'],
   head: ['answering', 'closing', 'closed'],
   answering: ['idle', 'tunnel', 'closing', 'closed'],
@@ -46,43 +46,43 @@ const MOVES: Record<Http1ConnectionState, readonly Http1ConnectionState[]> = {
 export class Http1Connection
   implements SocketOwner, Http1ReaderOwner, Http1WriterOwner, ExchangeClient, ClientConnection
 {
-  readonly #door: ConnectionListener
+  readonly #listener: ConnectionListener
   readonly #reader: Http1Reader
   readonly #writer = new Http1Writer(this)
   readonly #id: number
   readonly #source: ClientAddress
-  readonly #moves: number
-  readonly #since = performance.now()
+  readonly #handoverCount: number
+  readonly #openedAt = performance.now()
   #wire!: TransportSocket
   #state: Http1ConnectionState = 'idle'
   #exchange: Exchange | null = null
-  /** Of the request in work, as it is spoken here. */
+  /** The HTTP version of the request in progress on this connection. */
   #version: HttpVersion = 'HTTP/1.1'
-  /** Whether another request may follow the one in work. */
-  #persists = true
-  #served = 0
-  readonly #turns = new FairQueue()
-  /** Of the configuration that the request in work began with. */
+  /** Whether another request may follow the one in progress. */
+  #keepsAlive = true
+  #requestCount = 0
+  readonly #fairQueue = new FairQueue()
+  /** From the configuration that the request in progress started with. */
   #guardedNames: ReadonlySet<string>
-  /** On the clock of `performance.now()`; 0 for none. */
-  #readBy: number
-  #writeBy = 0
+  /** In the time of `performance.now()`; 0 for none. */
+  #readDeadline: number
+  #writeDeadline = 0
 
-  constructor(door: ConnectionListener, source: ClientAddress, moves = 0) {
-    this.#door = door
-    this.#moves = moves
+  constructor(listener: ConnectionListener, source: ClientAddress, handoverCount = 0) {
+    this.#listener = listener
+    this.#handoverCount = handoverCount
     this.#source = source
-    this.#id = door.nextConnectionId()
-    this.#reader = new Http1Reader(this, door.limits)
-    this.#guardedNames = door.limits.guardedNames
-    this.#readBy = door.connections.now + door.limits.headTimeout
+    this.#id = listener.nextConnectionId()
+    this.#reader = new Http1Reader(this, listener.limits)
+    this.#guardedNames = listener.limits.guardedNames
+    this.#readDeadline = listener.connections.now + listener.limits.headTimeout
   }
 
   attach(wire: TransportSocket): this {
     this.#wire = wire
     this.#reader.attach(wire)
     this.#writer.attach(wire)
-    this.#door.connections.add(this)
+    this.#listener.connections.add(this)
     return this
   }
 
@@ -105,32 +105,34 @@ export class Http1Connection
   describe(now: number): ConnectionView {
     const paused: PausedDirection[] = []
     if (this.#reader.isWaiting) paused.push('request')
-    if (this.#writeBy !== 0) paused.push('answer')
+    if (this.#writeDeadline !== 0) paused.push('answer')
     return {
       id: this.#id,
       peer: this.#source.label,
       protocol: 'http/1.1',
-      age: Math.round(now - this.#since),
+      age: Math.round(now - this.#openedAt),
       bytesIn: this.bytesIn,
       bytesOut: this.bytesOut,
       exchanges: limitList(this.exchanges, (exchange) => describeExchange(exchange, now, paused)),
     }
   }
 
-  /** No more requests: at once when idle, otherwise behind the answer in work. One that lingers is answered once more. */
-  drain(manner: DrainMode): void {
-    this.#persists = false
+  /**
+   * Accepts no more requests: closes now if idle, otherwise after the response in progress. With `linger`, an idle client
+   * may send one more request.
+   */
+  drain(mode: DrainMode): void {
+    this.#keepsAlive = false
     if (this.#state !== 'idle' && this.#state !== 'head') return
-    if (manner === 'linger') {
-      if (this.#state === 'idle') this.#readBy = this.#door.connections.now + LINGER_MS
+    if (mode === 'linger') {
+      if (this.#state === 'idle') this.#readDeadline = this.#listener.connections.now + LINGER_MS
       return
     }
-    // The last answer may still be on its way.
+    // The last response may not be written completely yet.
     if (this.#wire.socket.writableLength > 0) this.#close()
     else this.#wire.destroy()
   }
 
-  /** The time is up. */
   shutDown(): void {
     this.#exchange?.cut('shutdown')
     this.#wire.destroy()
@@ -138,74 +140,75 @@ export class Http1Connection
 
   data(bytes: Buffer, from: number, to: number): void {
     this.#reader.data(bytes, from, to)
-    if (this.#reader.state === 'body') this.#awaitBody()
+    if (this.#reader.state === 'body') this.#restartBodyTimeout()
   }
 
   drained(): void {
-    this.#writeBy = 0
-    if (this.#isBetween) this.#reader.readNext()
+    this.#writeDeadline = 0
+    if (this.#isBetweenRequests) this.#reader.readNext()
     else this.#writer.drained()
   }
 
   ended(): void {
     if (this.#reader.ended()) return
-    // A client that shuts its side has left: nobody could tell it from one that is gone.
+    // A half-closed connection looks the same as a client that has disconnected.
     this.#exchange?.abandon('client_closed')
     this.#wire.destroy()
   }
 
   closed(): void {
-    this.#door.connections.delete(this)
-    this.#door.recordClosed(this.#source, this.bytesIn, this.bytesOut)
+    this.#listener.connections.delete(this)
+    this.#listener.recordClosed(this.#source, this.bytesIn, this.bytesOut)
     this.#writer.abort()
     this.#reader.close()
     const exchange = this.#exchange
     this.#exchange = null
-    const hasSaidGoodbye = this.#state === 'tunnel' && !this.#reader.isStarted
-    exchange?.abandon(hasSaidGoodbye ? 'complete' : 'client_closed')
-    this.#move('closed')
+    const isTunnelOver = this.#state === 'tunnel' && !this.#reader.isStarted
+    exchange?.abandon(isTunnelOver ? 'complete' : 'client_closed')
+    this.#setState('closed')
   }
 
   head(bytes: Buffer, from: number, to: number): boolean {
-    if (this.#served === 0 && startsLikeHttp2(bytes, from, to))
-      return this.#handOver(bytes, from, to)
-    const head = parseRequestHead(bytes, from, to, this.#door.limits)
+    if (this.#requestCount === 0 && startsLikeHttp2(bytes, from, to))
+      return this.#switchToHttp2(bytes, from, to)
+    const head = parseRequestHead(bytes, from, to, this.#listener.limits)
     if (head === null) {
-      // The clock starts with the head's first byte and is not set back by more of them.
+      // The timeout starts with the first byte of the head; later bytes do not restart it.
       if (this.#state === 'idle') {
-        this.#move('head')
-        this.#readBy = this.#door.connections.now + this.#door.limits.headTimeout
+        this.#setState('head')
+        this.#readDeadline = this.#listener.connections.now + this.#listener.limits.headTimeout
       }
       return false
     }
-    if (this.#door.peers !== null && this.#goes(head, bytes.subarray(from, to), to)) return true
-    this.#served++
-    this.#readBy = 0
+    if (this.#listener.peers !== null && this.#handOverToOwner(head, bytes.subarray(from, to), to))
+      return true
+    this.#requestCount++
+    this.#readDeadline = 0
     const framing = head.chunked ? 'chunked' : head.length > 0 ? 'length' : 'none'
     this.#reader.expectBody(head.end, framing, head.length)
-    this.#begin(head)
-    if (this.#reader.state === 'body') this.#awaitBody()
-    const fault = checkBodyLength(head.length, this.#door.limits)
+    this.#startExchange(head)
+    if (this.#reader.state === 'body') this.#restartBodyTimeout()
+    const fault = checkBodyLength(head.length, this.#listener.limits)
     const exchange = this.#exchange!
     if (fault !== null) this.fault(fault)
-    else this.#door.handler.serve(exchange, this.#door.portFor(exchange.source))
+    else this.#listener.handler.serve(exchange, this.#listener.portFor(exchange.source))
     return true
   }
 
   messageOver(): void {
-    this.#readBy = 0
+    this.#readDeadline = 0
   }
 
   fault(error: GatewayError): void {
-    this.#persists = false
-    if (this.#exchange === null) this.#begin(RequestHead.unreadable('HTTP/1.1'))
+    this.#keepsAlive = false
+    if (this.#exchange === null) this.#startExchange(RequestHead.unreadable('HTTP/1.1'))
     this.#exchange?.fail(error)
   }
 
   bodyCancelled(): void {}
 
   resumed(): void {
-    if (this.#reader.state === 'body') this.#awaitBody()
+    if (this.#reader.state === 'body') this.#restartBodyTimeout()
   }
 
   refusesTrailer(name: string): boolean {
@@ -221,12 +224,12 @@ export class Http1Connection
     const { head, tunnel } = reply
     const { method, keepAlive } = exchange.request
     if (tunnel !== null) return this.#upgrade(head, reply.body, tunnel)
-    // A request body that nobody reads must end here, or the next head could not be found.
+    // A request body without a reader must be skipped, or the next head could not be found.
     const isRead = this.#reader.isStarted || this.#reader.skipBody()
-    if (!keepAlive || !isRead || this.#door.isDraining) this.#persists = false
+    if (!keepAlive || !isRead || this.#listener.isDraining) this.#keepsAlive = false
     const mode = selectResponseMode(reply, method, this.#version)
-    if (applyResponseFraming(reply, mode, this.#version) === 'by its end') this.#persists = false
-    const text = formatResponseHead(head, this.#version, this.#persists ? 'keep' : 'close')
+    if (applyResponseFraming(reply, mode, this.#version) === 'by close') this.#keepsAlive = false
+    const text = formatResponseHead(head, this.#version, this.#keepsAlive ? 'keep' : 'close')
     const form = this.#version === 'HTTP/1.0' && mode !== 'none' ? 'content' : mode
     this.#writer.send(text, reply.body, form)
   }
@@ -235,25 +238,25 @@ export class Http1Connection
     const exchange = this.#exchange
     this.#exchange = null
     exchange?.settle('complete')
-    if (!this.#persists || this.#reader.state !== 'over' || this.#door.isDraining)
+    if (!this.#keepsAlive || this.#reader.state !== 'over' || this.#listener.isDraining)
       return this.#close()
-    this.#move('idle')
-    this.#readBy = this.#door.connections.now + this.#door.limits.keepAliveTimeout
-    // Answers that nobody takes must not pile up: the next request waits until these are out.
+    this.#setState('idle')
+    this.#readDeadline = this.#listener.connections.now + this.#listener.limits.keepAliveTimeout
+    // Responses that the client does not read must not accumulate: the next request waits until they are written.
     if (this.#wire.isFull) this.stalled()
     else if (this.#reader.hasUnread)
-      this.#turns.run(() => this.#isBetween && this.#reader.readNext())
+      this.#fairQueue.run(() => this.#isBetweenRequests && this.#reader.readNext())
     else this.#reader.readNext()
   }
 
   sendCut(outcome: Outcome, unsent: string): void {
-    // The head goes out even so: an empty reply would invite clients to send the request again.
+    // The head is sent nevertheless: clients send the request again after an empty reply.
     if (unsent !== '') this.#wire.write(unsent)
     this.#exchange?.cut(outcome)
   }
 
   stalled(): void {
-    this.#writeBy = this.#door.connections.now + this.#door.limits.responseIdleTimeout
+    this.#writeDeadline = this.#listener.connections.now + this.#listener.limits.responseIdleTimeout
   }
 
   cut(): void {
@@ -261,11 +264,11 @@ export class Http1Connection
   }
 
   sweep(now: number): void {
-    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
-    if (this.#readBy === 0) return
-    if (this.#reader.state === 'body' && this.#mayBeSilent) return this.#awaitBody()
-    if (now <= this.#readBy) return
-    this.#readBy = 0
+    if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expireWrite()
+    if (this.#readDeadline === 0) return
+    if (this.#reader.state === 'body' && this.#maySendNothing) return this.#restartBodyTimeout()
+    if (now <= this.#readDeadline) return
+    this.#readDeadline = 0
     if (this.#state === 'closing') return this.#wire.destroy()
     if (this.#state === 'idle') return this.#close()
     if (this.#state === 'head')
@@ -274,96 +277,94 @@ export class Http1Connection
       this.fault(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
-  /** One request is answered, and the next not looked for yet. */
-  get #isBetween(): boolean {
+  /** One request is answered, and the next one is not read yet. */
+  get #isBetweenRequests(): boolean {
     return this.#state === 'idle' && this.#reader.state === 'over'
   }
 
-  /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
-  get #mayBeSilent(): boolean {
+  /** The client may pause its body while the backend does not take it, and after the response has started. */
+  get #maySendNothing(): boolean {
     return this.#reader.isWaiting || this.#exchange?.phase === 'relay'
   }
 
   #expireWrite(): void {
-    this.#writeBy = 0
+    this.#writeDeadline = 0
     if (this.#exchange === null) this.#wire.destroy()
     else this.#exchange.cut('idle')
   }
 
-  #awaitBody(): void {
-    this.#readBy = this.#door.connections.now + this.#door.limits.bodyIdleTimeout
+  #restartBodyTimeout(): void {
+    this.#readDeadline = this.#listener.connections.now + this.#listener.limits.bodyIdleTimeout
   }
 
-  #begin(head: RequestHead): void {
-    this.#move('answering')
-    this.#guardedNames = this.#door.limits.guardedNames
+  #startExchange(head: RequestHead): void {
+    this.#setState('answering')
+    this.#guardedNames = this.#listener.limits.guardedNames
     this.#writer.startMessage()
     this.#version = head.version
-    const source = this.#door.relayedSourceOf?.(head) ?? this.#source
-    this.#exchange = new Exchange(source, head, this.#reader, this, this.#door.handler)
+    const source = this.#listener.relayedSourceOf?.(head) ?? this.#source
+    this.#exchange = new Exchange(source, head, this.#reader, this, this.#listener.handler)
   }
 
-  #handOver(bytes: Buffer, from: number, to: number): boolean {
+  #switchToHttp2(bytes: Buffer, from: number, to: number): boolean {
     if (to - from < HTTP2_PREFACE.length) return false
     this.#reader.expectHead(to)
-    this.#door.connections.delete(this)
-    this.#move('closed')
-    this.#door.adoptHttp2(
+    this.#listener.connections.delete(this)
+    this.#setState('closed')
+    this.#listener.adoptHttp2(
       this.#wire.detachForHttp2(copyBuffer(bytes.subarray(from, to))),
       this.#source,
     )
     return true
   }
 
-  /** To the worker that has the session it asks for, and goes on there; not while an answer is on its way out. */
-  #goes(head: RequestHead, unread: Buffer, end: number): boolean {
-    const neighbours = this.#door.peers!
-    const worker = neighbours.findOwner(head)
+  /** Moves the connection to the worker that owns the session of the request, unless a response is still being written. */
+  #handOverToOwner(head: RequestHead, unread: Buffer, end: number): boolean {
+    const peers = this.#listener.peers!
+    const worker = peers.findOwner(head)
     if (worker === null || this.#wire.socket.writableLength > 0) return false
-    if (!neighbours.canHandOver(this.#moves, unread.length)) return false
+    if (!peers.canHandOver(this.#handoverCount, unread.length)) return false
     this.#reader.expectHead(end)
-    this.#door.connections.delete(this)
-    this.#door.recordClosed(this.#source, this.bytesIn, this.bytesOut)
-    this.#move('closed')
+    this.#listener.connections.delete(this)
+    this.#listener.recordClosed(this.#source, this.bytesIn, this.bytesOut)
+    this.#setState('closed')
     const handle = this.#wire.detachHandle()
     if (handle !== null)
-      neighbours.handOver(worker, {
+      peers.handOver(worker, {
         handle,
         unread: copyBuffer(unread),
-        handoverCount: this.#moves + 1,
+        handoverCount: this.#handoverCount + 1,
       })
     return true
   }
 
   #upgrade(head: ResponseHead, body: Body, tunnel: Tunnel): void {
-    this.#move('tunnel')
-    this.#persists = false
-    this.#readBy = 0
+    this.#setState('tunnel')
+    this.#keepsAlive = false
+    this.#readDeadline = 0
     this.#writer.send(formatUpgradeHead(head), body, 'content')
     this.#reader.becomeTunnel()
     tunnel.connectSource(this.#reader)
   }
 
-  /** Says goodbye, and reads on for a moment so that the client sees our last words and not a reset. */
+  /** Ends the writing half and reads on for a moment: an immediate close could reset the connection before the response is read. */
   #close(): void {
-    this.#move('closing')
-    this.#readBy = 0
-    this.#writeBy = this.#door.connections.now + this.#door.limits.responseIdleTimeout
+    this.#setState('closing')
+    this.#readDeadline = 0
+    this.#writeDeadline = this.#listener.connections.now + this.#listener.limits.responseIdleTimeout
     this.#reader.discard()
     this.#wire.end(() => {
-      this.#writeBy = 0
-      this.#readBy = this.#door.connections.now + LINGER_MS
+      this.#writeDeadline = 0
+      this.#readDeadline = this.#listener.connections.now + LINGER_MS
     })
   }
 
-  #move(to: Http1ConnectionState): void {
-    if (!MOVES[this.#state].includes(to))
+  #setState(to: Http1ConnectionState): void {
+    if (!TRANSITIONS[this.#state].includes(to))
       throw new Error(`http1 connection: ${this.#state} → ${to}`)
     this.#state = to
   }
 }
-
-// The head of an answer as an HTTP/1 client gets it, and how the body goes out behind it.
 
 function formatResponseHead(
   head: ResponseHead,
@@ -389,12 +390,12 @@ function selectResponseMode(reply: Reply, method: string, version: string): Body
   return framing === 'chunked' && version !== 'HTTP/1.0' ? 'wire' : 'encode'
 }
 
-/** Has the head say how the body goes out; HTTP/1.0 knows no chunks, so that the end of the connection must tell. */
+/** Sets the framing headers for the body. HTTP/1.0 has no chunks, so closing the connection must end the body. */
 function applyResponseFraming(
   { head, body }: Reply,
   mode: BodyWriteMode,
   version: HttpVersion,
-): 'by head' | 'by its end' {
+): 'by head' | 'by close' {
   if (version !== 'HTTP/1.0') {
     if (mode === 'encode') {
       head.remove('content-length')
@@ -403,34 +404,32 @@ function applyResponseFraming(
     return 'by head'
   }
   if (body.framing === 'chunked') head.remove('transfer-encoding')
-  return mode === 'encode' || body.framing === 'chunked' ? 'by its end' : 'by head'
+  return mode === 'encode' || body.framing === 'chunked' ? 'by close' : 'by head'
 }
 
-// Tells an HTTP/2 client with prior knowledge from an HTTP/1 one by its first bytes.
-
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
-/** As much as no HTTP/1 request can start with. */
-const TELLING = 16
+/** No HTTP/1 request can start with these first bytes of the preface. */
+const DISTINCT_PREFACE_BYTES = 16
 
+/** Whether the first bytes of a connection are those of an HTTP/2 client with prior knowledge. */
 export function startsLikeHttp2(bytes: Buffer, from: number, to: number): boolean {
   if (bytes[from] !== 80 || bytes[from + 1] !== 82) return false
-  const length = Math.min(to - from, TELLING)
+  const length = Math.min(to - from, DISTINCT_PREFACE_BYTES)
   return length > 2 && bytes.compare(HTTP2_PREFACE, 0, length, from, from + length) === 0
 }
 
-// Lets connections take turns: many requests that one client has sent at once are not all answered before anybody else's.
+/** Pipelined requests of one connection that are served before other connections get their turn. */
+const MAX_CONSECUTIVE_REQUESTS = 16
 
-/** Requests of one connection that are answered one after the other; then all others have their turn. */
-const IN_A_ROW = 16
-
+/** Keeps one client that pipelines many requests from delaying all other connections. */
 class FairQueue {
-  #row = 0
+  #consecutive = 0
 
-  /** Calls `next` now or, after so many, when others were served. */
+  /** Calls `next` now or, after `MAX_CONSECUTIVE_REQUESTS`, once the event loop has served other connections. */
   run(next: () => void): void {
-    if (++this.#row < IN_A_ROW) return next()
+    if (++this.#consecutive < MAX_CONSECUTIVE_REQUESTS) return next()
     setImmediate(() => {
-      this.#row = 0
+      this.#consecutive = 0
       next()
     })
   }

@@ -1,4 +1,4 @@
-// One client's HTTP/2 connection, by ALPN or by prior knowledge: each stream is an exchange of its own.
+// The HTTP/2 connection of one client, by ALPN or by prior knowledge: each stream is an exchange. Also detects floods.
 
 import { constants, performServerHandshake } from 'node:http2'
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
@@ -13,41 +13,41 @@ import type { ClientConnection, ConnectionListener } from './connection-listener
 import { Http2ServerStream, MAX_PSEUDO_FIELDS } from './http2-stream.ts'
 
 /**
- * What a client may send ahead on one stream before we take it. There is no such bound on all of them together, as
- * node gives the connection's window back at once: a connection can hold this times `maxStreams`.
+ * What a client may send on one stream before the gateway reads it. Node reopens the connection's window at once, so all
+ * streams together have no such bound: a connection can hold this times `maxStreams`.
  */
 const STREAM_WINDOW = 65_535
-/** Not more in flight than this, whatever the streams' windows add up to. */
+/** The most bytes in flight on a connection, independent of the sum of its streams' windows. */
 const CONNECTION_WINDOW = 1_048_576
 
-/** A byte of a body may come in a frame and a record of its own, with all that belongs to them. */
+/** Each body byte may arrive in its own frame and TLS record, with their overhead. */
 const BYTES_PER_BODY_BYTE = 64
 
 export class Http2Connection implements ClientConnection {
-  readonly #door: ConnectionListener
+  readonly #listener: ConnectionListener
   readonly #socket: Socket
   readonly #session: ServerHttp2Session
-  readonly #pulse: Http2Liveness
+  readonly #liveness: Http2Liveness
   readonly #streams = new Set<Http2ServerStream>()
   readonly #source: ClientAddress
   readonly #id: number
-  readonly #since = performance.now()
-  /** Without a stream: until goodbye is said, then until the client has gone. 0 with one. */
-  #idleBy: number
-  #served = false
-  readonly #gauge = new FloodDetector(this.#since)
-  /** Bytes that streams which are over had a use for. */
-  #used = 0
+  readonly #openedAt = performance.now()
+  /** Without a stream: the time of the GOAWAY, then the time to close the socket. 0 while a stream is open. */
+  #idleDeadline: number
+  #hasServed = false
+  readonly #floodDetector = new FloodDetector(this.#openedAt)
+  /** Useful bytes of closed streams. */
+  #usefulBytes = 0
 
-  constructor(door: ConnectionListener, socket: Socket, source: ClientAddress) {
-    this.#door = door
+  constructor(listener: ConnectionListener, socket: Socket, source: ClientAddress) {
+    this.#listener = listener
     this.#socket = socket
-    this.#id = door.nextConnectionId()
+    this.#id = listener.nextConnectionId()
     this.#source = source
-    const { limits } = door
-    this.#idleBy = performance.now() + limits.headTimeout
+    const { limits } = listener
+    this.#idleDeadline = performance.now() + limits.headTimeout
     const session = performServerHandshake(socket, {
-      // Somewhat more than allowed is answered; what is above that, node resets.
+      // Up to twice the allowed fields get an error response; node resets streams with more.
       maxHeaderListPairs: limits.maxHeaders * 2 + MAX_PSEUDO_FIELDS,
       settings: {
         enablePush: false,
@@ -57,24 +57,24 @@ export class Http2Connection implements ClientConnection {
       },
     })
     this.#session = session
-    this.#pulse = new Http2Liveness(session, socket)
+    this.#liveness = new Http2Liveness(session, socket)
     session.setLocalWindowSize(CONNECTION_WINDOW)
     session.on('error', () => {})
-    // A session that ended by itself says goodbye and waits; only the socket's end is the end.
+    // After the session has closed, its GOAWAY is still being written; the connection ends with the socket.
     session.on('close', () => this.#linger())
     socket.once('finish', () => this.#linger())
     socket.once('close', () => {
-      door.connections.delete(this)
-      door.recordClosed(source, this.bytesIn, this.bytesOut)
+      listener.connections.delete(this)
+      listener.recordClosed(source, this.bytesIn, this.bytesOut)
     })
     session.on('stream', (stream: ServerHttp2Stream, _headers, _flags, raw?: string[]) => {
-      const exchange = new Http2ServerStream(door, source, stream, raw ?? [])
-      this.#streams.add(exchange)
-      this.#served = true
-      this.#idleBy = 0
-      stream.on('close', () => this.#left(exchange, stream.rstCode))
+      const serverStream = new Http2ServerStream(listener, source, stream, raw ?? [])
+      this.#streams.add(serverStream)
+      this.#hasServed = true
+      this.#idleDeadline = 0
+      stream.on('close', () => this.#streamClosed(serverStream, stream.rstCode))
     })
-    door.connections.add(this)
+    listener.connections.add(this)
   }
 
   get bytesIn(): number {
@@ -94,7 +94,7 @@ export class Http2Connection implements ClientConnection {
       id: this.#id,
       peer: this.#source.label,
       protocol: 'h2',
-      age: Math.round(now - this.#since),
+      age: Math.round(now - this.#openedAt),
       bytesIn: this.bytesIn,
       bytesOut: this.bytesOut,
       exchanges: limitList(
@@ -104,48 +104,54 @@ export class Http2Connection implements ClientConnection {
     }
   }
 
-  /** Says GOAWAY; streams in work finish. */
+  /** Sends GOAWAY; open streams finish. */
   drain(): void {
     if (this.#isOver) return
     this.#session.close()
-    if (this.#streams.size === 0) this.#idle()
+    if (this.#streams.size === 0) this.#startIdleTimeout()
   }
 
   shutDown(): void {
     for (const stream of this.#streams) stream.shutDown()
     this.#session.destroy()
-    // The last frames leave in this turn or never.
+    // The last frames are written in this turn of the event loop.
     setImmediate(() => this.#socket.destroy())
   }
 
   sweep(now: number): void {
-    if (this.#pulse.isDead()) return void this.#socket.destroy()
+    if (this.#liveness.isDead()) return void this.#socket.destroy()
     for (const stream of this.#streams) stream.sweep(now)
-    if (this.#isNoisy(now)) this.#calm()
-    if (this.#idleBy === 0 || now <= this.#idleBy) return
+    if (this.#isFlooding(now)) this.#rejectFlood()
+    if (this.#idleDeadline === 0 || now <= this.#idleDeadline) return
     if (this.#isOver) this.#socket.destroy()
     else this.drain()
   }
 
-  #left(exchange: Http2ServerStream, reset: number): void {
-    exchange.closed()
-    this.#streams.delete(exchange)
-    this.#used += usefulBytesOf(exchange)
-    const wasLeft = exchange.wasAbandoned || reset === constants.NGHTTP2_CANCEL
-    // Above its own bound nghttp2 gives the session up and node does not hear of it: ours is lower.
-    if (wasLeft && this.#gauge.countAbandonedStream(performance.now())) return this.#calm()
-    if (this.#streams.size === 0) this.#idle()
+  #streamClosed(stream: Http2ServerStream, resetCode: number): void {
+    stream.closed()
+    this.#streams.delete(stream)
+    this.#usefulBytes += usefulBytesOf(stream)
+    const wasAbandoned = stream.wasAbandoned || resetCode === constants.NGHTTP2_CANCEL
+    // nghttp2 drops the session above its own bound without an event in node: this bound is lower.
+    if (wasAbandoned && this.#floodDetector.countAbandonedStream(performance.now()))
+      return this.#rejectFlood()
+    if (this.#streams.size === 0) this.#startIdleTimeout()
   }
 
-  /** Frames that ask for nothing are answered, or not even that, inside of node: only their bytes are seen. */
-  #isNoisy(now: number): boolean {
-    let used = this.#used + this.bytesOut
+  /** Node handles control frames internally: a flood of them is visible only as bytes on the socket. */
+  #isFlooding(now: number): boolean {
+    let used = this.#usefulBytes + this.bytesOut
     for (const stream of this.#streams) used += usefulBytesOf(stream)
-    return this.#gauge.countIdleBytes(now, this.bytesIn, used, this.#streams.size * STREAM_WINDOW)
+    return this.#floodDetector.countIdleBytes(
+      now,
+      this.bytesIn,
+      used,
+      this.#streams.size * STREAM_WINDOW,
+    )
   }
 
-  /** Tells a flood to stop, if it listens, and reads no more of it. */
-  #calm(): void {
+  /** Sends GOAWAY with ENHANCE_YOUR_CALM and stops reading. */
+  #rejectFlood(): void {
     if (this.#session.destroyed) return
     this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
     this.#session.destroy()
@@ -155,17 +161,17 @@ export class Http2Connection implements ClientConnection {
     return this.#session.closed || this.#session.destroyed
   }
 
-  /** After goodbye, a client that was answered may still be reading; one that never asked has nothing to read. */
-  #idle(): void {
-    // It came in while others were leaving.
-    if (this.#door.isDraining && this.#served && !this.#isOver) return this.drain()
-    const { keepAliveTimeout, responseIdleTimeout } = this.#door.limits
-    const afterGoodbye = this.#served ? responseIdleTimeout : LINGER_MS
-    this.#idleBy = performance.now() + (this.#isOver ? afterGoodbye : keepAliveTimeout)
+  /** After GOAWAY, a client that got a response may still be reading it; one without a request has nothing to read. */
+  #startIdleTimeout(): void {
+    // The connection was accepted while the listener was draining.
+    if (this.#listener.isDraining && this.#hasServed && !this.#isOver) return this.drain()
+    const { keepAliveTimeout, responseIdleTimeout } = this.#listener.limits
+    const afterGoAway = this.#hasServed ? responseIdleTimeout : LINGER_MS
+    this.#idleDeadline = performance.now() + (this.#isOver ? afterGoAway : keepAliveTimeout)
   }
 
   #linger(): void {
-    this.#idleBy = performance.now() + LINGER_MS
+    this.#idleDeadline = performance.now() + LINGER_MS
   }
 }
 
@@ -173,49 +179,47 @@ function usefulBytesOf({ headBytes, receivedBytes }: Http2ServerStream): number 
   return headBytes + receivedBytes * BYTES_PER_BODY_BYTE
 }
 
-// Tells an HTTP/2 client that works from one that only keeps us busy: it counts streams that were left before their answer,
-// and bytes that brought neither a request nor anything of its body.
+/** Streams that a client may abandon: a burst, then a rate. */
+const ABANDONED_BURST = 500
+const ABANDONED_PER_SECOND = 30
 
-/** Streams a client may open and leave: so many at once, then at this rate. */
-const LEFT_BURST = 500
-const LEFT_PER_SECOND = 30
+/** Useless bytes that a client may send: a burst, then a rate. */
+const USELESS_BURST = 1_048_576
+const USELESS_PER_SECOND = 65_536
 
-/** Bytes of frames that serve nothing: so many at once, then at this rate. */
-const NOISE_BURST = 1_048_576
-const NOISE_PER_SECOND = 65_536
-
+/** Counts streams abandoned before their response, and bytes that are neither part of a head nor of a body. */
 export class FloodDetector {
-  #left = LEFT_BURST
-  #leftAt: number
-  #noise = 0
-  #noiseAt: number
-  #came = 0
-  #explained = 0
+  #abandonable = ABANDONED_BURST
+  #abandonedAt: number
+  #useless = 0
+  #checkedAt: number
+  #received = 0
+  #useful = 0
 
   constructor(now: number) {
-    this.#leftAt = now
-    this.#noiseAt = now
+    this.#abandonedAt = now
+    this.#checkedAt = now
   }
 
-  /** One more was left; true when it is one too many. */
+  /** Counts one abandoned stream; true if there were too many. */
   countAbandonedStream(now: number): boolean {
-    const refilled = this.#left + ((now - this.#leftAt) / 1000) * LEFT_PER_SECOND
-    this.#left = Math.min(LEFT_BURST, refilled) - 1
-    this.#leftAt = now
-    return this.#left < 0
+    const refill = ((now - this.#abandonedAt) / 1000) * ABANDONED_PER_SECOND
+    this.#abandonable = Math.min(ABANDONED_BURST, this.#abandonable + refill) - 1
+    this.#abandonedAt = now
+    return this.#abandonable < 0
   }
 
   /**
-   * `came` and `explained` are bytes since the connection began, `held` what may lie unread; true when too many of them
-   * have no reason.
+   * True if the client sent too many useless bytes. `received` and `useful` are sums since the connection opened,
+   * `unread` is the most that can be received and not yet counted as useful.
    */
-  countIdleBytes(now: number, came: number, explained: number, held: number): boolean {
-    const fresh = came - this.#came - (explained - this.#explained)
-    const forgiven = ((now - this.#noiseAt) / 1000) * NOISE_PER_SECOND
-    this.#noise = Math.max(0, this.#noise + fresh - forgiven)
-    this.#noiseAt = now
-    this.#came = came
-    this.#explained = explained
-    return this.#noise > NOISE_BURST + held
+  countIdleBytes(now: number, received: number, useful: number, unread: number): boolean {
+    const added = received - this.#received - (useful - this.#useful)
+    const allowance = ((now - this.#checkedAt) / 1000) * USELESS_PER_SECOND
+    this.#useless = Math.max(0, this.#useless + added - allowance)
+    this.#checkedAt = now
+    this.#received = received
+    this.#useful = useful
+    return this.#useless > USELESS_BURST + unread
   }
 }

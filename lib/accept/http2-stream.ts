@@ -1,5 +1,5 @@
-// One HTTP/2 stream as an exchange's client. The slow shape: exact and bounded like HTTP/1, but through
-// node:http2's streams.
+// One HTTP/2 stream as the client of an exchange, with the same bounds as HTTP/1. It uses the streams of node:http2,
+// which are slower than the HTTP/1 path.
 
 import { constants } from 'node:http2'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
@@ -25,62 +25,62 @@ import { buildHeadTooLargeError } from '../http/parse-head.ts'
 import type { ConnectionListener } from './connection-listener.ts'
 import { checkBodyLength } from './body-length.ts'
 
-/** Heads of frames and the like around a request without a body. */
+/** Frame headers and other overhead of a request without a body. */
 const FRAME_BYTES = 64
 
 export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2SinkOwner {
-  readonly #door: ConnectionListener
+  readonly #listener: ConnectionListener
   readonly #stream: ServerHttp2Stream
   readonly #exchange: Exchange
   readonly #body: Http2Body
   readonly #sink: Http2Sink
-  /** As they were before they were packed. */
+  /** The size of the head before HPACK compression. */
   readonly headBytes: number
   #state: 'open' | 'over' = 'open'
   #received = 0
-  #wasLeft = false
-  #readBy = 0
-  #writeBy = 0
+  #wasAbandoned = false
+  #readDeadline = 0
+  #writeDeadline = 0
 
   constructor(
-    door: ConnectionListener,
+    listener: ConnectionListener,
     source: ClientAddress,
     stream: ServerHttp2Stream,
     raw: readonly string[],
   ) {
-    this.#door = door
+    this.#listener = listener
     this.#stream = stream
     this.headBytes = raw.reduce((sum, text) => sum + text.length + 2, FRAME_BYTES)
-    const [head, fault] = readHttp2Head(raw, door.limits)
+    const [head, fault] = readHttp2Head(raw, listener.limits)
     const framing = stream.endAfterHeaders ? 'none' : head.length >= 0 ? 'length' : 'open'
     this.#body = new Http2Body(stream, framing, head.length, this)
     this.#sink = new Http2Sink(stream, this)
     stream.on('error', ignoreStreamError)
     stream.on('aborted', () => this.#aborted())
-    this.#exchange = new Exchange(source, head, this.#body, this, door.handler)
-    if (this.#body.framing !== 'none') this.#awaitBody()
-    const refused = fault ?? checkBodyLength(head.length, door.limits)
-    // The reset may have come with the head.
-    if (this.#isShut) this.#aborted()
-    else if (refused !== null) this.#exchange.fail(refused)
-    else door.handler.serve(this.#exchange, door.portFor(source))
+    this.#exchange = new Exchange(source, head, this.#body, this, listener.handler)
+    if (this.#body.framing !== 'none') this.#restartBodyTimeout()
+    const error = fault ?? checkBodyLength(head.length, listener.limits)
+    // A reset may have arrived together with the head.
+    if (this.#isClosed) this.#aborted()
+    else if (error !== null) this.#exchange.fail(error)
+    else listener.handler.serve(this.#exchange, listener.portFor(source))
   }
 
   get bytesWritten(): number {
     return this.#sink.bytesWritten
   }
 
-  /** Of the body, read or dropped. */
+  /** Body bytes that were received, read or dropped. */
   get receivedBytes(): number {
     return this.#received
   }
 
-  /** It was reset, by the client or for a fault of its, while an answer was being made. */
+  /** Whether the stream was reset, by the client or for an error of the client, before the response was complete. */
   get wasAbandoned(): boolean {
-    return this.#wasLeft
+    return this.#wasAbandoned
   }
 
-  /** Null when its answer is out, and only the stream is left. */
+  /** Null after the response was sent, while the stream is still open. */
   get exchange(): Exchange | null {
     return this.#state === 'open' ? this.#exchange : null
   }
@@ -89,47 +89,46 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     const paused: PausedDirection[] = []
     if (this.#body.framing !== 'none' && this.#body.isWaiting && !this.#stream.readableEnded)
       paused.push('request')
-    if (this.#writeBy !== 0) paused.push('answer')
+    if (this.#writeDeadline !== 0) paused.push('answer')
     return describeExchange(this.#exchange, now, paused)
   }
 
-  /** The gateway stops. */
   shutDown(): void {
     this.#exchange.cut('shutdown')
   }
 
   sweep(now: number): void {
     this.#body.updateUnreadCount()
-    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expireWrite()
-    if (this.#readBy === 0) return
-    if (this.#state === 'open' && this.#mayBeSilent) return this.#awaitBody()
-    if (now <= this.#readBy) return
+    if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expireWrite()
+    if (this.#readDeadline === 0) return
+    if (this.#state === 'open' && this.#maySendNothing) return this.#restartBodyTimeout()
+    if (now <= this.#readDeadline) return
     if (this.#state === 'over') return this.#endUpload()
     this.#exchange.fail(new GatewayError('BODY_TIMEOUT', 'request body timeout'))
   }
 
   sendInterim(head: ResponseHead): void {
-    if (this.#stream.headersSent || this.#isShut) return
+    if (this.#stream.headersSent || this.#isClosed) return
     this.#stream.additionalHeaders(toHttp2Headers(head))
   }
 
   respond(exchange: Exchange, reply: Reply): void {
     const { head, body } = reply
     const { status } = head
-    if (this.#isShut) return exchange.abandon('client_closed')
-    // HTTP/2 has no word for it.
+    if (this.#isClosed) return exchange.abandon('client_closed')
+    // node:http2 cannot send a status above 599.
     if (status > 599) return exchange.cut('backend_reset')
     const isEmpty = status === 204 || status === 205
     if (isEmpty) head.remove('content-length')
-    const isBare =
+    const hasNoBody =
       exchange.request.method === 'HEAD' || isEmpty || status === 304 || body.framing === 'none'
     const headers = toHttp2Headers(head)
-    if (isBare) {
+    if (hasNoBody) {
       if (body.framing !== 'none') body.cancel()
       this.#stream.respond(headers, { endStream: true })
       return this.sent()
     }
-    // Trailers or not: a stream that waits for them cannot end cleanly when it is closed by a cut.
+    // Set even without trailers: a stream that waits for them cannot end cleanly when a cut closes it.
     this.#stream.respond(headers, { waitForTrailers: true })
     this.#sink.send(body)
   }
@@ -138,9 +137,9 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     this.#state = 'over'
     this.#exchange.settle('complete')
     const now = performance.now()
-    this.#writeBy = now + this.#door.limits.responseIdleTimeout
-    this.#readBy = this.#body.framing === 'none' ? 0 : now + LINGER_MS
-    // What the client still sends of its request has no reader any more.
+    this.#writeDeadline = now + this.#listener.limits.responseIdleTimeout
+    this.#readDeadline = this.#body.framing === 'none' ? 0 : now + LINGER_MS
+    // The rest of the request body has no reader any more.
     if (!this.#stream.readableEnded) this.#body.discardRest()
   }
 
@@ -149,37 +148,37 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
   }
 
   stalled(): void {
-    this.#writeBy = performance.now() + this.#door.limits.responseIdleTimeout
+    this.#writeDeadline = performance.now() + this.#listener.limits.responseIdleTimeout
   }
 
   drained(): void {
-    this.#writeBy = 0
+    this.#writeDeadline = 0
   }
 
   bodyCancelled(): void {}
 
   bodyProgressed(bytes: number): void {
-    this.#awaitBody()
+    this.#restartBodyTimeout()
     this.#received += bytes
-    const fault = checkBodyLength(this.#received, this.#door.limits)
+    const fault = checkBodyLength(this.#received, this.#listener.limits)
     if (fault !== null) this.#exchange.fail(fault)
   }
 
   bodyOver(): void {
-    this.#readBy = 0
+    this.#readDeadline = 0
   }
 
   refusesTrailer(name: string): boolean {
-    return isForbiddenRequestTrailer(name) || this.#door.limits.guardedNames.has(name)
+    return isForbiddenRequestTrailer(name) || this.#listener.limits.guardedNames.has(name)
   }
 
   bodyInvalid(): void {
     this.#exchange.fail(new GatewayError('BAD_FRAMING', 'invalid request: forbidden trailer'))
   }
 
-  /** The stream is closed, by whomever. */
+  /** The stream was closed, by the client or by the gateway. */
   closed(): void {
-    this.#gone()
+    this.#abandon()
     this.#sink.closed()
     this.#body.closed()
     removeStreamListeners(this.#stream)
@@ -190,57 +189,57 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     this.#reset(constants.NGHTTP2_INTERNAL_ERROR)
   }
 
-  /** Closed streams are not always destroyed, and node throws for an answer to either. */
-  get #isShut(): boolean {
+  /** A closed stream is not always destroyed; node throws on a response to either. */
+  get #isClosed(): boolean {
     return this.#stream.destroyed || this.#stream.closed
   }
 
-  /** A body that waits for the backend is not the client's delay; with the answer begun, both may talk in turns. */
-  get #mayBeSilent(): boolean {
+  /** The client may pause its body while the backend does not take it, and after the response has started. */
+  get #maySendNothing(): boolean {
     return this.#body.isWaiting || this.#exchange.phase === 'relay'
   }
 
   #aborted(): void {
     this.#body.aborted()
-    this.#gone()
-    // What is still to be read would keep a stream that was reset.
+    this.#abandon()
+    // Unread bytes would keep the reset stream open.
     this.#stream.resume()
   }
 
-  #gone(): void {
+  #abandon(): void {
     const wasOpen = this.#state === 'open'
     this.#state = 'over'
-    this.#writeBy = 0
-    this.#readBy = 0
+    this.#writeDeadline = 0
+    this.#readDeadline = 0
     this.#sink.abort()
     this.#body.takeSink()
     if (!wasOpen) return
-    this.#wasLeft = true
+    this.#wasAbandoned = true
     this.#exchange.abandon('client_closed')
   }
 
   #expireWrite(): void {
     if (this.#state === 'open') this.#exchange.cut('idle')
-    // A client that does not even take the reset.
-    else if (this.#isShut) this.#stream.destroy()
+    // The client does not read even the reset.
+    else if (this.#isClosed) this.#stream.destroy()
     else this.#reset(constants.NGHTTP2_CANCEL)
   }
 
   #reset(code: number): void {
-    // Before the close, which node tells as `aborted` like a client's.
+    // Set before `close`, after which node emits `aborted` as for a reset by the client.
     this.#state = 'over'
     this.#stream.close(code)
-    this.#writeBy = performance.now() + LINGER_MS
+    this.#writeDeadline = performance.now() + LINGER_MS
   }
 
-  /** The answer is whole; what still comes of the request must end. Behind its last byte, or it would be lost. */
+  /** Stops the upload of a request that is answered. Only after the last response byte, which a reset would discard. */
   #endUpload(): void {
     if (this.#stream.writableFinished) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
-  #awaitBody(): void {
+  #restartBodyTimeout(): void {
     if (this.#state === 'over') return
-    this.#readBy = performance.now() + this.#door.limits.bodyIdleTimeout
+    this.#readDeadline = performance.now() + this.#listener.limits.bodyIdleTimeout
   }
 }
 
@@ -250,10 +249,10 @@ function toHttp2Headers(head: ResponseHead): OutgoingHttpHeaders {
   return addHttp2Fields(headers, head)
 }
 
-/** Fields that HTTP/1 has in its request line. */
+/** Pseudo header fields of a request: method, scheme, authority and path. */
 export const MAX_PSEUDO_FIELDS = 4
 
-/** The head, or one that stands for it beside what is wrong with it. */
+/** Returns the head and null, or a placeholder and the error in the head. */
 function readHttp2Head(
   raw: readonly string[],
   limits: WireLimits,

@@ -1,4 +1,4 @@
-// The open ports: opened at start, and on a reload opened, kept or drained as the new configuration says.
+// The open ports of the gateway: opens them at start; opens, updates and drains them on a reload.
 
 import { LRUMapWithDelete } from 'mnemonist'
 import type { ConnectionHandover, PortPeers } from './connection-listener.ts'
@@ -17,13 +17,13 @@ import type { DrainMode, ExchangeHandler } from '../core/types.ts'
 import { closeHandle } from '../core/socket-handle.ts'
 
 /** Closed ports whose counts are kept; above this the counts of the port closed longest ago are dropped. */
-const MAX_PAST = 1_024
+const MAX_CLOSED_COUNTS = 1_024
 
-/** What a port is to be. */
+/** A port as the configuration describes it. */
 interface ListenerSpec {
   readonly config: GatewayConfig
   readonly limits: PortLimits
-  /** Null where it speaks plain HTTP. */
+  /** Null for plain HTTP. */
   readonly certificates: ListenerCertificates | null
 }
 
@@ -33,10 +33,10 @@ interface BoundListener extends ListenerSpec {
 
 export interface ListenerSetOptions {
   readonly admission: ConnectionAdmission
-  /** Milliseconds that requests on a closed port may go on. */
+  /** Milliseconds that requests on a closed port may continue. */
   readonly drainDeadline: number
   readonly openPort: OpenPort
-  /** Other workers, as a port sees them; null where there are none. */
+  /** The other workers, for connections of a port; null in a gateway of one process. */
   readonly peersForPort: ((port: number) => PortPeers) | null
 }
 
@@ -46,10 +46,9 @@ export class ListenerSet {
   readonly #options: ListenerSetOptions
   /** By port. */
   readonly #open = new Map<number, BoundListener>()
-  /** No longer in the configuration, but with requests under way; each with its end. */
-  readonly #leaving = new Map<Listener, Promise<void>>()
-  /** Those that are closed. */
-  readonly #past = new LRUMapWithDelete<string, ListenerCounts>(MAX_PAST)
+  /** Listeners that are no longer configured but have requests in progress, each with the promise of its end. */
+  readonly #draining = new Map<Listener, Promise<void>>()
+  readonly #closedCounts = new LRUMapWithDelete<string, ListenerCounts>(MAX_CLOSED_COUNTS)
   #state: 'open' | 'draining' = 'open'
 
   constructor(handler: ExchangeHandler, log: Log, options: ListenerSetOptions) {
@@ -59,27 +58,27 @@ export class ListenerSet {
   }
 
   /**
-   * Makes the open ports those of `gateways`: all of them or, when one cannot be opened, none, and it throws. What
-   * `swap` does happens between opening the new ones and draining the old ones.
+   * Opens and closes ports to match `gateways`; if one cannot be opened, restores the old ports and throws.
+   * Calls `swap` after opening the new ports and before draining the old ones.
    */
   async apply(
     gateways: readonly GatewayConfig[],
     limits: PortLimits,
     swap: () => void,
   ): Promise<void> {
-    const all = gateways.map((config) => specifyListener(config, limits))
+    const specs = gateways.map((config) => specifyListener(config, limits))
     const opened: BoundListener[] = []
     const closed: BoundListener[] = []
     try {
-      // Those that disturb nobody come first: they are the likeliest to fail.
-      for (const wanted of all)
-        if (!this.#open.has(wanted.config.port)) opened.push(await this.#listen(wanted))
-      for (const wanted of all) {
-        const before = this.#open.get(wanted.config.port)
-        if (before === undefined || canShareSocket(before, wanted)) continue
+      // New ports come first: they are the likeliest to fail, and opening them does not affect clients.
+      for (const spec of specs)
+        if (!this.#open.has(spec.config.port)) opened.push(await this.#listen(spec))
+      for (const spec of specs) {
+        const current = this.#open.get(spec.config.port)
+        if (current === undefined || canShareSocket(current, spec)) continue
         // The same port with another address or protocol must be closed before it can be opened.
-        closed.push(this.#drain(before))
-        opened.push(await this.#listen(wanted))
+        closed.push(this.#drain(current))
+        opened.push(await this.#listen(spec))
       }
     } catch (error) {
       for (const open of opened) this.#drain(open)
@@ -87,52 +86,52 @@ export class ListenerSet {
       throw error
     }
     swap()
-    this.#settle(all)
+    this.#updateAndDrain(specs)
   }
 
-  /** Those that are open, and those that still have connections. */
+  /** The open listeners, and the closed ones that still have connections. */
   get listeners(): Listener[] {
-    return [...[...this.#open.values()].map(({ listener }) => listener), ...this.#leaving.keys()]
+    return [...[...this.#open.values()].map(({ listener }) => listener), ...this.#draining.keys()]
   }
 
-  /** What came by ports that are closed: sums must not go down. */
+  /** The counts of closed ports, kept so that metric counters never decrease. */
   get closedListenerCounts(): readonly ListenerCounts[] {
-    return [...this.#past.values()]
+    return [...this.#closedCounts.values()]
   }
 
-  /** Takes over a connection that another worker accepted on its port; without that it is closed. */
-  adoptConnection(port: number, leaving: ConnectionHandover): void {
+  /** Takes over a connection that another worker accepted on the port; closes it if the port is not open here. */
+  adoptConnection(port: number, handover: ConnectionHandover): void {
     const listener = this.listeners.find(({ configuredPort }) => configuredPort === port)
-    if (listener === undefined) closeHandle(leaving.handle)
-    else listener.adoptConnection(leaving)
+    if (listener === undefined) closeHandle(handover.handle)
+    else listener.adoptConnection(handover)
   }
 
-  /** Stops accepting everywhere; resolves when no connection is left. */
-  async drain(manner: DrainMode): Promise<void> {
+  /** Stops accepting on all ports; resolves when no connection is left. */
+  async drain(mode: DrainMode): Promise<void> {
     this.#state = 'draining'
-    for (const { listener } of this.#open.values()) void this.#leave(listener, manner)
+    for (const { listener } of this.#open.values()) void this.#drainListener(listener, mode)
     this.#open.clear()
-    await Promise.all(this.#leaving.values())
+    await Promise.all(this.#draining.values())
   }
 
-  /** The time is up. */
+  /** Closes all connections that are still open after `drain`. */
   cut(): void {
-    for (const listener of this.#leaving.keys()) listener.cut()
+    for (const listener of this.#draining.keys()) listener.cut()
   }
 
-  #settle(all: readonly ListenerSpec[]): void {
+  #updateAndDrain(specs: readonly ListenerSpec[]): void {
     for (const [port, open] of this.#open) {
-      const wanted = all.find(({ config }) => config.port === port)
-      if (wanted === undefined) this.#drain(open)
-      else if (wanted.config !== open.config) {
-        open.listener.update(wanted.limits, wanted.certificates)
-        this.#open.set(port, { ...wanted, listener: open.listener })
+      const spec = specs.find(({ config }) => config.port === port)
+      if (spec === undefined) this.#drain(open)
+      else if (spec.config !== open.config) {
+        open.listener.update(spec.limits, spec.certificates)
+        this.#open.set(port, { ...spec, listener: open.listener })
       }
     }
   }
 
-  async #listen(wanted: ListenerSpec): Promise<BoundListener> {
-    const { config, limits, certificates } = wanted
+  async #listen(spec: ListenerSpec): Promise<BoundListener> {
+    const { config, limits, certificates } = spec
     const { address, port } = config
     const bind = bindKeyOf(port)
     const listener = new Listener({
@@ -161,25 +160,25 @@ export class ListenerSet {
     })
     await listener.listen()
     if (this.#state === 'draining') {
-      void this.#leave(listener)
+      void this.#drainListener(listener)
       throw new Error('the gateway is stopping')
     }
-    const open = { ...wanted, listener }
+    const open = { ...spec, listener }
     this.#open.set(port, open)
-    const chosen = port === 0 ? listener.port : undefined
-    const fields = ['bind', bind, 'address', address, 'port', chosen]
+    const chosenPort = port === 0 ? listener.port : undefined
+    const fields = ['bind', bind, 'address', address, 'port', chosenPort]
     this.#log.write('info', 'gateway', 'started bind', fields)
     return open
   }
 
-  /** Puts back what a refused reload closed. Who took its place meanwhile is told of; the next reload tries again. */
+  /** Opens a port again that a refused reload closed. A failure is logged; the next reload tries again. */
   async #reopen(open: BoundListener): Promise<void> {
     try {
       await this.#listen(open)
     } catch (error) {
       const reason = errorMessageOf(error)
       const fields = ['bind', bindKeyOf(open.config.port), 'error', reason]
-      this.#log.write('error', 'gateway', 'cannot open bind again', fields)
+      this.#log.write('error', 'gateway', 'cannot reopen bind', fields)
     }
   }
 
@@ -189,25 +188,22 @@ export class ListenerSet {
     if (this.#open.get(config.port) === open) this.#open.delete(config.port)
     this.#log.write('info', 'gateway', 'draining bind', ['bind', bind])
     const timer = setTimeout(() => {
-      this.#log.write('warn', 'gateway', 'cutting what still runs on bind', ['bind', bind])
+      this.#log.write('warn', 'gateway', 'drain deadline exceeded, closing bind', ['bind', bind])
       listener.cut()
     }, this.#options.drainDeadline).unref()
-    void this.#leave(listener).then(() => clearTimeout(timer))
+    void this.#drainListener(listener).then(() => clearTimeout(timer))
     return open
   }
 
-  async #leave(listener: Listener, manner: DrainMode = 'now'): Promise<void> {
-    const gone = listener.drain(manner)
-    this.#leaving.set(listener, gone)
-    await gone
-    this.#leaving.delete(listener)
-    this.#remember(listener.counts)
-  }
-
-  #remember(counts: ListenerCounts): void {
+  async #drainListener(listener: Listener, mode: DrainMode = 'now'): Promise<void> {
+    const drained = listener.drain(mode)
+    this.#draining.set(listener, drained)
+    await drained
+    this.#draining.delete(listener)
+    const { counts } = listener
     const { bind } = counts
-    const before = this.#past.get(bind)
-    this.#past.set(bind, {
+    const before = this.#closedCounts.get(bind)
+    this.#closedCounts.set(bind, {
       ...counts,
       accepted: counts.accepted + (before?.accepted ?? 0),
       bytesIn: counts.bytesIn + (before?.bytesIn ?? 0),

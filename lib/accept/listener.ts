@@ -1,4 +1,4 @@
-// One open port: accepts connections, keeps count of them, and lets them go when the gateway stops.
+// One open port with its certificates: accepts and counts connections, and drains them when the gateway stops.
 
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
@@ -33,13 +33,12 @@ export interface ListenerOptions {
   limits: PortLimits
   handler: ExchangeHandler
   readonly openPort: OpenPort
-  /** That of all ports. */
+  /** Shared by all ports. */
   readonly admission: ConnectionAdmission
-  /** Null where there are none. */
+  /** Null in a gateway of one process. */
   readonly peers: PortPeers | null
-  /** Somebody has connected. */
   readonly onConnection: (socket: Socket) => void
-  /** The port cannot take a connection just now, for want of file descriptors mostly. */
+  /** The port could not accept a connection, mostly because no file descriptor was left. */
   readonly onAcceptError: (error: Error) => void
 }
 
@@ -54,13 +53,13 @@ export class Listener implements ConnectionListener, AdmissionPort {
   #certificates: ListenerCertificates | null
   #opened: OpenedPort | null = null
   #state: 'open' | 'lingering' | 'draining' | 'closed' = 'open'
-  /** TLS handshakes under way. */
+  /** TLS handshakes in progress. */
   #handshakes = 0
-  #whenShaken: (() => void) | null = null
-  #numbered = 0
-  #accepts = 0
+  #onHandshakesOver: (() => void) | null = null
+  #lastConnectionId = 0
+  #accepted = 0
   #open = 0
-  /** Of connections that are over. */
+  /** Bytes of closed connections. */
   #bytesIn = 0
   #bytesOut = 0
 
@@ -70,14 +69,14 @@ export class Listener implements ConnectionListener, AdmissionPort {
     this.limits = limits
     this.handler = options.handler
     this.isSecure = options.certificates !== null
-    // Keys and counters of TLS are in this process, and cannot go to another.
+    // The TLS state of a connection is in this process and cannot be handed over.
     this.peers = this.isSecure ? null : options.peers
     this.#certificates = options.certificates
     this.connections = new Sweeper(shortestTimeoutOf(limits))
     this.#server = this.#createServer()
   }
 
-  /** Takes over what a reload changed; connections that stand keep the certificate they were shown. */
+  /** Applies a reload; open connections keep the certificate of their handshake. */
   update(limits: PortLimits, certificates: ListenerCertificates | null): void {
     this.limits = limits
     this.connections.setShortestDeadline(shortestTimeoutOf(limits))
@@ -86,12 +85,12 @@ export class Listener implements ConnectionListener, AdmissionPort {
     this.#server.setSecureContext(certificates.fallback)
   }
 
-  /** The one the system chose, where the configuration says 0. */
+  /** The port that is open; chosen by the system if 0 is configured. */
   get port(): number {
     return this.#opened?.port ?? 0
   }
 
-  /** Handshakes under way count too. */
+  /** Open connections, including those in a TLS handshake. */
   get open(): number {
     return this.#open
   }
@@ -100,7 +99,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
     return this.#state !== 'open'
   }
 
-  /** Opens the port; a machine without IPv6 gets `0.0.0.0` for `::`. */
+  /** Opens the port; on a machine without IPv6 `::` becomes `0.0.0.0`. */
   async listen(): Promise<void> {
     const { address, port } = this.#options
     try {
@@ -112,23 +111,22 @@ export class Listener implements ConnectionListener, AdmissionPort {
     }
   }
 
-  /** Stops accepting; idle connections end now, busy ones behind their last answer. Resolves when all are gone. */
-  async drain(manner: DrainMode): Promise<void> {
-    this.#state = manner === 'now' ? 'draining' : 'lingering'
+  /** Stops accepting; idle connections close now, busy ones after their last response. Resolves when all are closed. */
+  async drain(mode: DrainMode): Promise<void> {
+    this.#state = mode === 'now' ? 'draining' : 'lingering'
     this.#opened?.close()
-    for (const connection of this.connections.members) connection.drain(manner)
-    if (manner === 'linger' && this.#handshakes > 0)
-      await new Promise<void>((resolve) => (this.#whenShaken = resolve))
+    for (const connection of this.connections.members) connection.drain(mode)
+    if (mode === 'linger' && this.#handshakes > 0)
+      await new Promise<void>((resolve) => (this.#onHandshakesOver = resolve))
     await this.connections.whenEmpty()
   }
 
-  /** The time is up: what still runs is cut. */
+  /** Closes all connections that are still open. */
   cut(): void {
     this.#state = 'closed'
     for (const connection of this.connections.members) connection.shutDown()
   }
 
-  /** As the configuration has it. */
   get configuredPort(): number {
     return this.#options.port
   }
@@ -137,7 +135,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
     return this.#options.port
   }
 
-  /** A connection that another worker accepted, and counted. */
+  /** Takes over a connection that another worker accepted and counted. */
   adoptConnection({ handle, unread, handoverCount }: ConnectionHandover): void {
     const socket = createSocket(handle, { pauseOnCreate: true })
     const source = this.#admit(socket, unread)
@@ -152,13 +150,13 @@ export class Listener implements ConnectionListener, AdmissionPort {
   }
 
   nextConnectionId(): number {
-    return ++this.#numbered
+    return ++this.#lastConnectionId
   }
 
   recordClosed(source: ClientAddress, bytesIn: number, bytesOut: number): void {
     this.#bytesIn += bytesIn
     this.#bytesOut += bytesOut
-    if (!this.isSecure) this.#left(source)
+    if (!this.isSecure) this.#release(source)
   }
 
   get counts(): ListenerCounts {
@@ -172,7 +170,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
     return {
       bind: bindKeyOf(this.#options.port),
       state: this.#state === 'lingering' ? 'draining' : this.#state,
-      accepted: this.#accepts,
+      accepted: this.#accepted,
       open: members.size,
       bytesIn,
       bytesOut,
@@ -188,7 +186,7 @@ export class Listener implements ConnectionListener, AdmissionPort {
   #createServer(): Server {
     if (this.#certificates === null)
       return createServer({ ...TCP_OPTIONS, pauseOnConnect: true }, (socket) =>
-        this.#accepted(socket),
+        this.#acceptPlain(socket),
       )
     const options = {
       ...TCP_OPTIONS,
@@ -199,44 +197,53 @@ export class Listener implements ConnectionListener, AdmissionPort {
         done(null, this.#certificates?.contextFor(name)),
     }
     const server = createTlsServer(options)
-    const [begin] = server.listeners('connection') as ((socket: Socket) => void)[]
-    // Node's own begins the handshake: ours stands before it.
+    const [startHandshake] = server.listeners('connection') as ((socket: Socket) => void)[]
+    // Node's own listener starts the handshake; admission must come before it.
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
       const source = this.#admit(socket)
       if (source === null) return
-      socket.once('close', () => this.#left(source))
+      socket.once('close', () => this.#release(source))
       this.#handshakes++
-      begin!.call(server, socket)
+      startHandshake!.call(server, socket)
     })
-    server.on('secureConnection', (socket) => this.#secured(socket))
-    // Node tells of a handshake that failed or took too long, and leaves the socket to us.
+    server.on('secureConnection', (socket) => {
+      this.#acceptSecure(socket)
+      this.#endHandshake()
+    })
+    // Node reports a handshake that failed or timed out, and does not close the socket.
     server.on('tlsClientError', (_error, socket) => {
-      this.#shaken()
+      this.#endHandshake()
       socket.destroy()
     })
     return server
   }
 
   #admit(socket: Socket, unread: Buffer | null = null): ClientAddress | null {
-    const isOver = this.isDraining && this.#state !== 'lingering'
-    if (isOver) socket.destroy()
-    const source = isOver ? null : this.#options.admission.admit(socket, this, unread)
+    if (!this.#acceptsConnections) {
+      socket.destroy()
+      return null
+    }
+    const source = this.#options.admission.admit(socket, this, unread)
     if (source !== null) this.#open++
     return source
   }
 
-  #shaken(): void {
-    this.#handshakes--
-    if (this.#handshakes === 0) this.#whenShaken?.()
+  get #acceptsConnections(): boolean {
+    return this.#state === 'open' || this.#state === 'lingering'
   }
 
-  #left(source: ClientAddress): void {
+  #endHandshake(): void {
+    this.#handshakes--
+    if (this.#handshakes === 0) this.#onHandshakesOver?.()
+  }
+
+  #release(source: ClientAddress): void {
     this.#open--
     this.#options.admission.release(source)
   }
 
-  #accepted(socket: Socket): void {
+  #acceptPlain(socket: Socket): void {
     const source = this.#admit(socket)
     if (source === null) return
     this.#count(socket)
@@ -244,23 +251,18 @@ export class Listener implements ConnectionListener, AdmissionPort {
     connection.attach(TransportSocket.fromAccepted(socket, connection))
   }
 
-  #count(socket: Socket): void {
-    this.#accepts++
-    this.#options.onConnection(socket)
-  }
-
-  #secured(socket: TLSSocket): void {
-    this.#welcome(socket)
-    this.#shaken()
-  }
-
-  #welcome(socket: TLSSocket): void {
-    if (this.isDraining && this.#state !== 'lingering') return void socket.destroy()
+  #acceptSecure(socket: TLSSocket): void {
+    if (!this.#acceptsConnections) return void socket.destroy()
     this.#count(socket)
     const source = clientAddressOf(socket, true)
     if (socket.alpnProtocol === 'h2') return this.adoptHttp2(socket, source)
     const connection = new Http1Connection(this, source)
     connection.attach(TransportSocket.fromSecured(socket, connection))
+  }
+
+  #count(socket: Socket): void {
+    this.#accepted++
+    this.#options.onConnection(socket)
   }
 
   async #listenOn(host: string, port: number): Promise<void> {
@@ -278,15 +280,13 @@ function shortestTimeoutOf(limits: PortLimits): number {
   )
 }
 
-// Certificates of a listener: which one a client gets by the name it asks for.
-
 export interface ListenerCertificate {
-  /** Exact, `*.suffix`, or '' for any. */
+  /** Exact, `*.suffix`, or '' for any name. */
   readonly hostname: string
   readonly tls: ListenerTls
 }
 
-/** The certificates in force; a reload replaces them while the port stays open. */
+/** The certificates of a listener, chosen by SNI; a reload replaces them while the port stays open. */
 export class ListenerCertificates {
   readonly #first: ListenerTls
   readonly #contexts: readonly NamedContext[]
@@ -295,41 +295,34 @@ export class ListenerCertificates {
     this.#first = certificates[0]!.tls
     this.#contexts = certificates.map(({ hostname, tls }) => ({
       hostname,
-      context: createContext(tls),
+      context: createSecureContext(toContextOptions(tls)),
     }))
   }
 
-  /** For clients that name nobody: the first one. */
+  /** The first certificate, for clients that do not send SNI. */
   get fallback(): SecureContextOptions {
     return toContextOptions(this.#first)
   }
 
-  /** Undefined leaves the fallback. */
-  contextFor(name: string): SecureContext | undefined {
-    return findContext(this.#contexts, name.toLowerCase())
+  /** The exact name, else the longest wildcard, else ''. Undefined makes node use the fallback. */
+  contextFor(serverName: string): SecureContext | undefined {
+    const name = serverName.toLowerCase()
+    let best: NamedContext | undefined
+    for (const candidate of this.#contexts) {
+      const { hostname } = candidate
+      if (hostname === name) return candidate.context
+      const isMatch =
+        hostname === '' || (hostname.startsWith('*.') && name.endsWith(hostname.substring(1)))
+      if (isMatch && (best === undefined || hostname.length > best.hostname.length))
+        best = candidate
+    }
+    return best?.context
   }
 }
 
 interface NamedContext {
   readonly hostname: string
   readonly context: SecureContext
-}
-
-/** Exact before the longest wildcard before any; undefined leaves the default. */
-function findContext(contexts: readonly NamedContext[], name: string): SecureContext | undefined {
-  let best: NamedContext | undefined
-  for (const candidate of contexts) {
-    const { hostname } = candidate
-    if (hostname === name) return candidate.context
-    const fits =
-      hostname === '' || (hostname.startsWith('*.') && name.endsWith(hostname.substring(1)))
-    if (fits && (best === undefined || hostname.length > best.hostname.length)) best = candidate
-  }
-  return best?.context
-}
-
-function createContext(tls: ListenerTls): SecureContext {
-  return createSecureContext(toContextOptions(tls))
 }
 
 function toContextOptions(tls: ListenerTls): SecureContextOptions {
@@ -341,11 +334,9 @@ function toContextOptions(tls: ListenerTls): SecureContextOptions {
   }
 }
 
-// Who is at the other end of an accepted socket.
-
 export function clientAddressOf(socket: Socket, secure: boolean): ClientAddress {
   const raw = socket.remoteAddress ?? ''
-  // A dual-stack listener shows IPv4 clients in IPv6's clothes.
+  // A dual-stack listener reports IPv4 clients as IPv4-mapped IPv6 addresses.
   const address = raw.startsWith('::ffff:') ? raw.substring(7) : raw
   return buildClientAddress(address, socket.remotePort ?? 0, secure)
 }

@@ -12,9 +12,9 @@ import { PemFiles } from '../support/pem-files.ts'
 import { readMetrics, valueOf } from '../support/prometheus.ts'
 import { until } from '../support/until.ts'
 
-const gate = suite('accept/gate')
+const admission = suite('accept/admission')
 const stage = new Stage()
-gate.after.each(() => stage.clear())
+admission.after.each(() => stage.clear())
 
 const HEAD = /\r\n\r\n/
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
@@ -31,60 +31,63 @@ async function gatewayWith(http: string, gateways = ''): Promise<RunningGateway>
   return stage.gateway(`frontendPolicies: { http: { ${http} } }\n${gateways}${routeTo(backend)}`)
 }
 
-function refused(gateway: RunningGateway, limit: string): number | undefined {
+function refusalCount(gateway: RunningGateway, limit: string): number | undefined {
   return valueOf(readMetrics(formatMetrics(gateway.measures)), 'gateway_refused_total', { limit })
 }
 
-/** Somebody who is in, and stays. */
-async function guest(gateway: RunningGateway) {
+/** A client that has got a response and stays connected. */
+async function connectedClient(gateway: RunningGateway) {
   const client = await stage.client(gateway)
   client.send(GET)
   await client.until(/ok$/)
   return client
 }
 
-gate('says with 503 that a port has no room, and that it has again', async () => {
-  const gateway = await gatewayWith('maxConnections: 1')
-  const first = await guest(gateway)
-  const second = await stage.client(gateway)
-  second.send(GET)
-  assert.is(
-    await second.untilClosed(),
-    'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n' +
-      `content-length: ${PER_PORT.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${PER_PORT}`,
-  )
-  assert.is(second.end, 'closed')
-  assert.is(refused(gateway, 'maxConnections'), 1)
-  const told = gateway.lines.filter(({ message }) => message === 'limit reached')
-  assert.equal(told, [
-    {
-      level: 'warn',
-      message: 'limit reached',
-      limit: 'maxConnections',
-      most: 1,
-      key: 'frontendPolicies.http.maxConnections',
-    },
-  ])
-  first.destroy()
-  for (;;) {
-    const third = await stage.client(gateway)
-    third.send(GET)
-    await third.settled(() => third.text !== '', 30_000, 'an answer')
-    if (third.text === OK) break
-    assert.match(third.text, PER_PORT)
-  }
-})
+admission(
+  'answers 503 while a port has all its connections, and 200 after one closes',
+  async () => {
+    const gateway = await gatewayWith('maxConnections: 1')
+    const first = await connectedClient(gateway)
+    const second = await stage.client(gateway)
+    second.send(GET)
+    assert.is(
+      await second.untilClosed(),
+      'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n' +
+        `content-length: ${PER_PORT.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${PER_PORT}`,
+    )
+    assert.is(second.end, 'closed')
+    assert.is(refusalCount(gateway, 'maxConnections'), 1)
+    const logged = gateway.lines.filter(({ message }) => message === 'limit reached')
+    assert.equal(logged, [
+      {
+        level: 'warn',
+        message: 'limit reached',
+        limit: 'maxConnections',
+        most: 1,
+        key: 'frontendPolicies.http.maxConnections',
+      },
+    ])
+    first.destroy()
+    for (;;) {
+      const third = await stage.client(gateway)
+      third.send(GET)
+      await third.settled(() => third.text !== '', 30_000, 'an answer')
+      if (third.text === OK) break
+      assert.match(third.text, PER_PORT)
+    }
+  },
+)
 
-gate('counts connections by address, IPv4 in the clothes of IPv6 included', async () => {
+admission('counts connections by address, with IPv4-mapped IPv6 addresses as IPv4', async () => {
   const both = 'gateways: { default: { port: ${PORT}, address: "::" } }\n'
   const gateway = await gatewayWith('maxConnectionsPerAddress: 1', both)
-  const first = await guest(gateway)
+  const first = await connectedClient(gateway)
   for (const host of ['127.0.0.1', '::ffff:127.0.0.1']) {
     const again = await stage.client({ port: gateway.port, host })
     again.send(GET)
     assert.match(await again.untilClosed(), PER_ADDRESS)
   }
-  assert.is(refused(gateway, 'maxConnectionsPerAddress'), 2)
+  assert.is(refusalCount(gateway, 'maxConnectionsPerAddress'), 2)
   const other = await stage.client({
     port: gateway.port,
     host: '127.0.0.1',
@@ -101,7 +104,7 @@ gate('counts connections by address, IPv4 in the clothes of IPv6 included', asyn
   }
 })
 
-gate('gives back the place of a connection that became HTTP/2', async () => {
+admission('releases the count of a connection that became HTTP/2', async () => {
   const gateway = await gatewayWith('maxConnections: 1')
   for (let left = 3; left > 0; left--) {
     const client = await stage.client(gateway)
@@ -109,14 +112,14 @@ gate('gives back the place of a connection that became HTTP/2', async () => {
     client.send(Buffer.from('000000040000000000', 'hex'))
     await client.settled(() => client.text.length >= 9, 30_000, 'a SETTINGS frame')
     client.destroy()
-    await until('the connection to be gone', () => gateway.live.listeners[0]!.open === 0)
+    await until('the connection to close', () => gateway.live.listeners[0]!.open === 0)
   }
-  assert.is(refused(gateway, 'maxConnections'), 0)
+  assert.is(refusalCount(gateway, 'maxConnections'), 0)
 })
 
-gate('says GOAWAY to a client that speaks HTTP/2 at once', async () => {
+admission('sends GOAWAY to an HTTP/2 client with prior knowledge', async () => {
   const gateway = await gatewayWith('maxConnections: 1')
-  await guest(gateway)
+  await connectedClient(gateway)
   const client = await stage.client(gateway)
   client.send(PREFACE)
   const text = await client.untilClosed()
@@ -128,21 +131,27 @@ gate('says GOAWAY to a client that speaks HTTP/2 at once', async () => {
   assert.is(text.slice(26), PER_PORT)
 })
 
-gate('tells few at a time: above that, connections close without a word', async () => {
-  const gateway = await gatewayWith('maxConnections: 1')
-  await guest(gateway)
-  // Silent ones take all the places of those who are told.
-  const silent = []
-  for (let left = MAX_REFUSAL_REPLIES; left > 0; left--) silent.push(await stage.client(gateway))
-  await until('all to be refused', () => refused(gateway, 'maxConnections')! >= MAX_REFUSAL_REPLIES)
-  const client = await stage.client(gateway)
-  client.send(GET)
-  assert.is(await client.untilClosed(), '')
-  for (const one of silent) assert.is(await one.untilClosed(), '')
-})
+admission(
+  'answers a bounded number of refused connections at a time, and closes the others without a reply',
+  async () => {
+    const gateway = await gatewayWith('maxConnections: 1')
+    await connectedClient(gateway)
+    // Clients that send nothing occupy all refusal replies.
+    const silent = []
+    for (let left = MAX_REFUSAL_REPLIES; left > 0; left--) silent.push(await stage.client(gateway))
+    await until(
+      'all to be refused',
+      () => refusalCount(gateway, 'maxConnections')! >= MAX_REFUSAL_REPLIES,
+    )
+    const client = await stage.client(gateway)
+    client.send(GET)
+    assert.is(await client.untilClosed(), '')
+    for (const waiting of silent) assert.is(await waiting.untilClosed(), '')
+  },
+)
 
-gate(
-  'closes on TLS clients before the handshake, and gives back the places of others',
+admission(
+  'closes refused TLS connections before the handshake, and releases the count of others',
   async () => {
     const pem = stage.add(new PemFiles())
     const tls = `tls: { cert: ${pem.cert}, key: ${pem.key} }`
@@ -150,29 +159,30 @@ gate(
       'maxConnectionsPerAddress: 1',
       `gateways: { default: { port: \${PORT}, address: 127.0.0.1, listeners: [{ name: any, ${tls} }] } }\n`,
     )
-    // A handshake that never comes holds a place, too.
-    const mute = await stage.client(gateway)
-    assert.not(await shakesHands(gateway))
-    assert.is(refused(gateway, 'maxConnectionsPerAddress'), 1)
-    mute.destroy()
+    // A connection without a handshake is counted, too.
+    const silent = await stage.client(gateway)
+    assert.not(await completesHandshake(gateway))
+    assert.is(refusalCount(gateway, 'maxConnectionsPerAddress'), 1)
+    silent.destroy()
     for (let times = 3; times > 0; times--) {
       let tries = 0
-      while (!(await shakesHands(gateway))) assert.ok(++tries < 1000, 'the place is not given back')
+      while (!(await completesHandshake(gateway)))
+        assert.ok(++tries < 1000, 'the connection count is not released')
     }
   },
 )
 
-/** Whether a handshake comes about; the connection is closed then. */
-async function shakesHands({ port }: RunningGateway): Promise<boolean> {
+/** Whether a TLS handshake completes; closes the connection. */
+async function completesHandshake({ port }: RunningGateway): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
   const settled = new Promise<boolean>((resolve) => {
     socket.once('secureConnect', () => resolve(true))
     socket.once('close', () => resolve(false))
     socket.on('error', () => {})
   })
-  const isDone = await deadline(settled, 30_000, 'a handshake or none')
+  const isDone = await deadline(settled, 30_000, 'a handshake or a close')
   socket.destroy()
   return isDone
 }
 
-gate.run()
+admission.run()

@@ -12,15 +12,17 @@ const HEAD = /\r\n\r\n/
 const CHUNKED =
   'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nx-t: 1\r\n\r\n'
 
-/** A client whose requests are all answered by the script's connections. */
-async function through(...scripts: Step[][]): Promise<{ client: RawClient; backend: Backend }> {
+/** A client of a gateway whose backend runs the scripts, one per connection. */
+async function connectClient(
+  ...scripts: Step[][]
+): Promise<{ client: RawClient; backend: Backend }> {
   const backend = await stage.backend(...scripts)
   const gateway = await stage.gateway(routeTo(backend))
   return { client: await stage.client(gateway), backend }
 }
 
-framing('answers HEAD without a body, whatever the length says', async () => {
-  const { client, backend } = await through([
+framing('answers HEAD without a body, with any content-length', async () => {
+  const { client, backend } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n' },
     { wait: HEAD },
@@ -39,8 +41,8 @@ framing('answers HEAD without a body, whatever the length says', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-framing('reads no body behind 204 and 304', async () => {
-  const { client, backend } = await through([
+framing('reads no body after 204 and 304', async () => {
+  const { client, backend } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.1 304 Not Modified\r\ncontent-length: 10\r\netag: "x"\r\n\r\n' },
     { wait: HEAD },
@@ -58,39 +60,45 @@ framing('reads no body behind 204 and 304', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-framing('gives an HTTP/1.0 client the content of chunks, ended by the connection', async () => {
-  const { client, backend } = await through([{ wait: HEAD }, { send: CHUNKED }])
-  client.send('GET / HTTP/1.0\r\nhost: a.test\r\n\r\n')
-  assert.is(await client.untilClosed(), 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab')
-  assert.is(backend.received, 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n')
-})
+framing(
+  'sends an HTTP/1.0 client the content of chunks, ended by the close of the connection',
+  async () => {
+    const { client, backend } = await connectClient([{ wait: HEAD }, { send: CHUNKED }])
+    client.send('GET / HTTP/1.0\r\nhost: a.test\r\n\r\n')
+    assert.is(await client.untilClosed(), 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab')
+    assert.is(backend.received, 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n')
+  },
+)
 
 framing(
-  'closes on an HTTP/1.0 client that would keep alive when the length is unknown',
+  'closes the connection of an HTTP/1.0 client with keep-alive when the length is unknown',
   async () => {
-    const { client } = await through([{ wait: HEAD }, { send: CHUNKED }])
+    const { client } = await connectClient([{ wait: HEAD }, { send: CHUNKED }])
     client.send('GET / HTTP/1.0\r\nhost: a.test\r\nconnection: keep-alive\r\n\r\n')
     assert.is(await client.untilClosed(), 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab')
   },
 )
 
-framing('keeps alive for an HTTP/1.0 client that asks for it and knows the length', async () => {
-  const { client } = await through([
-    { wait: HEAD },
-    { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi' },
-    { again: true },
-  ])
-  const keep = 'GET / HTTP/1.0\r\nhost: a\r\nconnection: keep-alive\r\n\r\n'
-  client.send(`${keep}GET / HTTP/1.0\r\nhost: a\r\n\r\n`)
-  assert.is(
-    await client.untilClosed(),
-    'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nhi' +
-      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi',
-  )
-})
+framing(
+  'keeps the connection of an HTTP/1.0 client with keep-alive when the length is known',
+  async () => {
+    const { client } = await connectClient([
+      { wait: HEAD },
+      { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi' },
+      { again: true },
+    ])
+    const keep = 'GET / HTTP/1.0\r\nhost: a\r\nconnection: keep-alive\r\n\r\n'
+    client.send(`${keep}GET / HTTP/1.0\r\nhost: a\r\n\r\n`)
+    assert.is(
+      await client.untilClosed(),
+      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nhi' +
+        'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi',
+    )
+  },
+)
 
-framing('names itself to the backend when an HTTP/1.0 client sends no Host', async () => {
-  const { client, backend } = await through([
+framing('sends an empty Host to the backend when an HTTP/1.0 client sends none', async () => {
+  const { client, backend } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n' },
   ])
@@ -99,28 +107,31 @@ framing('names itself to the backend when an HTTP/1.0 client sends no Host', asy
   assert.is(backend.received, 'GET / HTTP/1.1\r\nhost: \r\n\r\n')
 })
 
-framing('chunks a body that ends with its connection, and the client goes on', async () => {
-  const { client, backend } = await through([
-    { wait: HEAD },
-    { send: 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab' },
-    { hold: true },
-    { send: 'cde' },
-    { hold: true },
-    { close: true },
-  ])
-  client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
-  assert.is(await client.until(/ab\r\n$/), `${head}2\r\nab\r\n`)
-  backend.release()
-  await client.until(/cde\r\n$/)
-  backend.release()
-  assert.is(await client.until(/0\r\n\r\n$/), `${head}2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n`)
-  client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-  await client.until(/0\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
-})
+framing(
+  'chunks a body that ends with its connection, and keeps the client connection',
+  async () => {
+    const { client, backend } = await connectClient([
+      { wait: HEAD },
+      { send: 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nab' },
+      { hold: true },
+      { send: 'cde' },
+      { hold: true },
+      { close: true },
+    ])
+    client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+    assert.is(await client.until(/ab\r\n$/), `${head}2\r\nab\r\n`)
+    backend.release()
+    await client.until(/cde\r\n$/)
+    backend.release()
+    assert.is(await client.until(/0\r\n\r\n$/), `${head}2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n`)
+    client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await client.until(/0\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
+  },
+)
 
-framing('relays 100 Continue, and the body behind it', async () => {
-  const { client, backend } = await through([
+framing('relays 100 Continue, and the body after it', async () => {
+  const { client, backend } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.1 100 Continue\r\n\r\n' },
     { wait: /body/ },
@@ -135,7 +146,7 @@ framing('relays 100 Continue, and the body behind it', async () => {
   assert.is(backend.received, `${head}body`)
 })
 
-framing('relays every interim answer with its fields, and none to HTTP/1.0', async () => {
+framing('relays every interim response with its fields, and none to HTTP/1.0', async () => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n'
   const script: Step[] = [
     { wait: HEAD },
@@ -143,7 +154,7 @@ framing('relays every interim answer with its fields, and none to HTTP/1.0', asy
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi' },
     { again: true },
   ]
-  const { client } = await through(script)
+  const { client } = await connectClient(script)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   const text = await client.until(/hi$/)
   const last = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'
@@ -152,8 +163,8 @@ framing('relays every interim answer with its fields, and none to HTTP/1.0', asy
   assert.is(await client.untilClosed(), last.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
 })
 
-framing('gives up on a backend that says interim answers without end', async () => {
-  const { client } = await through([
+framing('stops after too many interim responses of a backend', async () => {
+  const { client } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(20) },
   ])
@@ -161,22 +172,22 @@ framing('gives up on a backend that says interim answers without end', async () 
   await client.until(/503 Service Unavailable[^]*too many interim responses$/)
 })
 
-framing('sends an answer at once that comes before the request has ended', async () => {
-  const { client, backend } = await through([
+framing('relays a response at once that arrives before the request has ended', async () => {
+  const { client, backend } = await connectClient([
     { wait: /part/ },
     { send: 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno' },
   ])
   client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\npart')
   await client.until(/no$/)
-  // Where the body ends nobody knows any more, so neither connection is used again.
+  // The end of the body is unknown, so neither connection is used again.
   assert.match(await client.untilClosed(), /^HTTP\/1.1 401 Unauthorized\r\n[^]*no$/)
   await backend.connections[0]!.untilClosed()
 })
 
 framing(
-  'lets a client finish its upload after an early answer, so that it can read it',
+  'lets a client finish its upload after an early response, so that it can read the response',
   async () => {
-    const { client, backend } = await through([
+    const { client, backend } = await connectClient([
       { wait: HEAD },
       { send: 'HTTP/1.1 413 Payload Too Large\r\ncontent-length: 3\r\n\r\nbig' },
     ])
@@ -188,8 +199,8 @@ framing(
   },
 )
 
-framing('streams both ways at once', async () => {
-  const { client, backend } = await through([
+framing('streams in both directions at once', async () => {
+  const { client, backend } = await connectClient([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n' },
     { wait: /one/ },

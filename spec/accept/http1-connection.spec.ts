@@ -16,20 +16,23 @@ const HELLO: Step[] = [
 ]
 const GET = 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n'
 
-http1('serves one request after the other on one connection, and one to the backend', async () => {
-  const backend = await stage.backend(HELLO)
-  const gateway = await stage.gateway(routeTo(backend))
-  const client = await stage.client(gateway)
-  for (let i = 0; i < 3; i++) {
-    client.send(GET)
-    const text = await client.until(/hello$/)
-    assert.is(client.take(text.length), 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello')
-  }
-  assert.is(backend.received, GET.repeat(3))
-  assert.is(backend.connections.length, 1)
-})
+http1(
+  'serves consecutive requests on one client connection and one backend connection',
+  async () => {
+    const backend = await stage.backend(HELLO)
+    const gateway = await stage.gateway(routeTo(backend))
+    const client = await stage.client(gateway)
+    for (let i = 0; i < 3; i++) {
+      client.send(GET)
+      const text = await client.until(/hello$/)
+      assert.is(client.take(text.length), 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello')
+    }
+    assert.is(backend.received, GET.repeat(3))
+    assert.is(backend.connections.length, 1)
+  },
+)
 
-http1('answers what was pipelined in order, without a byte of one answer in another', async () => {
+http1('answers pipelined requests in order, each with its own bytes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na' },
@@ -49,7 +52,7 @@ http1('answers what was pipelined in order, without a byte of one answer in anot
   )
 })
 
-http1('forwards a pipelined request only when the one before it is answered', async () => {
+http1('forwards a pipelined request only after the previous one is answered', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { hold: true },
@@ -68,26 +71,29 @@ http1('forwards a pipelined request only when the one before it is answered', as
   assert.is(backend.connections.length, 1)
 })
 
-http1('answers five thousand pipelined requests by itself, with no stack behind them', async () => {
-  const gateway = await stage.gateway(
-    'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
-  )
-  const client = await stage.client(gateway)
-  const count = 5000
-  client.send(GET.repeat(count))
-  const text = await client.until((text) => text.split('\r\n\r\nhi').length > count)
-  assert.is(text.split('HTTP/1.1 200 OK\r\n').length, count + 1)
-  assert.is((await gateway.logged(count)).length, count)
-})
+http1(
+  'answers five thousand pipelined requests by a direct response without overflowing the stack',
+  async () => {
+    const gateway = await stage.gateway(
+      'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
+    )
+    const client = await stage.client(gateway)
+    const count = 5000
+    client.send(GET.repeat(count))
+    const text = await client.until((text) => text.split('\r\n\r\nhi').length > count)
+    assert.is(text.split('HTTP/1.1 200 OK\r\n').length, count + 1)
+    assert.is((await gateway.logged(count)).length, count)
+  },
+)
 
-http1('answers others between the requests of a pipeline', async () => {
+http1('serves other connections between pipelined requests', async () => {
   const gateway = await stage.gateway(
     'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
   )
-  const [many, one] = [await stage.client(gateway), await stage.client(gateway)]
+  const [pipelining, other] = [await stage.client(gateway), await stage.client(gateway)]
   const count = 2000
-  many.send(GET.repeat(count))
-  one.send('GET /other HTTP/1.1\r\nhost: a\r\n\r\n')
+  pipelining.send(GET.repeat(count))
+  other.send('GET /other HTTP/1.1\r\nhost: a\r\n\r\n')
   const paths = (await gateway.logged(count + 1)).map((line) => line['http.path'])
   assert.ok(paths.indexOf('/other') < count / 2, `as number ${paths.indexOf('/other')}`)
 })
@@ -103,7 +109,7 @@ http1('answers five hundred pipelined requests from a backend', async () => {
   assert.is(backend.received, requests)
 })
 
-http1('stops reading a pipeline whose answers nobody takes', async () => {
+http1('stops reading pipelined requests while the client does not read the responses', async () => {
   const body = 'x'.repeat(16_000)
   const gateway = await stage.gateway(
     `routes: [{ name: page, policies: { directResponse: { status: 200, body: ${body} } } }]`,
@@ -112,14 +118,14 @@ http1('stops reading a pipeline whose answers nobody takes', async () => {
   client.socket.pause()
   const count = 20_000
   client.send(GET.repeat(count))
-  // The gateway has come to its end when the log is silent for some turns of the loop.
+  // The gateway has stopped when the log does not grow for 50 turns of the event loop.
   let seen = -1
   for (let still = 0; still < 50; still++) {
     await new Promise((resolve) => setImmediate(resolve))
     if (gateway.lines.length !== seen) still = 0
     seen = gateway.lines.length
   }
-  // What both kernels hold is some megabytes; twenty thousand answers would be 320.
+  // The socket buffers hold some megabytes; twenty thousand responses would be 320.
   assert.ok(seen < count / 10, `${seen} of ${count} answered`)
   client.socket.resume()
   let received = 0
@@ -128,7 +134,7 @@ http1('stops reading a pipeline whose answers nobody takes', async () => {
   assert.ok(received > 0)
 })
 
-http1('carries a request to the backend byte for byte, however it is split', async () => {
+http1('forwards a request byte for byte, at every split', async () => {
   const request = Buffer.from(
     'POST /p?q=1 HTTP/1.1\r\nHost: a.test\r\nX-Odd:  two  words \r\ntransfer-encoding: chunked\r\n\r\n' +
       '3;ext=1\r\nabc\r\nA\r\n0123456789\r\n0\r\nx-sum: 1\r\n\r\n',
@@ -150,7 +156,7 @@ http1('carries a request to the backend byte for byte, however it is split', asy
   assert.is(backend.received, request.toString('latin1').repeat(rounds))
 })
 
-http1('carries an answer to the client byte for byte, however it is split', async () => {
+http1('relays a response byte for byte, at every split', async () => {
   const response = Buffer.from(
     'HTTP/1.1 200 Fine\r\nX-Odd:  two  words \r\ntransfer-encoding: chunked\r\n\r\n' +
       '3;ext=1\r\nabc\r\nA\r\n0123456789\r\n0\r\nx-sum: 1\r\n\r\n',

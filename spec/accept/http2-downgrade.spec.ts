@@ -1,5 +1,4 @@
-// HTTP/2 has no line ends and no framing to get wrong, HTTP/1 behind us has both: what would be another request, or two,
-// once it is written as text must not be written.
+// Request smuggling by HTTP/2: fields that would change the framing or add a request in HTTP/1 must not reach the backend.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -39,10 +38,10 @@ const REFUSED: Record<string, Field[]> = {
     ['content-length', '0'],
     ['content-length', '5'],
   ]),
-  'a length that is none': head([['content-length', '+5']]),
-  'a length that the body is not': head([['content-length', '0']]),
-  'a length that the body has not': head([['content-length', '500']]),
-  'a name in large letters': head([['Content-Length', '5']]),
+  'an invalid length': head([['content-length', '+5']]),
+  'a length below that of the body': head([['content-length', '0']]),
+  'a length above that of the body': head([['content-length', '500']]),
+  'a name in upper case': head([['Content-Length', '5']]),
   'lines in the path': head([], { ':path': `/first HTTP/1.1${LINES}` }),
   'a space in the path': head([], { ':path': '/first HTTP/1.1' }),
   'a path without a slash': head([], { ':path': 'first' }),
@@ -55,25 +54,25 @@ const REFUSED: Record<string, Field[]> = {
   'a path in the authority': head([], { ':authority': 'a/hidden' }),
   'a user in the authority': head([], { ':authority': 'b@a' }),
   'a tunnel': head([], { ':method': 'CONNECT' }),
-  'a pseudo field nobody knows': head([[':hidden', 'x']]),
-  'a pseudo field behind others': [['x', 'y'], ...head([])],
+  'an unknown pseudo field': head([[':hidden', 'x']]),
+  'a pseudo field after others': [['x', 'y'], ...head([])],
   'the path twice': head([[':path', '/hidden']]),
 }
 
-/** nghttp2 leaves such fields out, or refuses the request: either way nobody behind it sees them. */
+/** nghttp2 omits such fields or refuses the request: in both cases the backend does not get them. */
 const OMITTED: Record<string, Field[]> = {
   'lines in a value': head([['x', `y${LINES}`]]),
   'a bare LF in a value': head([['x', 'y\ntransfer-encoding: chunked']]),
   'a bare CR in a value': head([['x', 'y\rtransfer-encoding: chunked']]),
   'NUL in a value': head([['x', 'y\0z']]),
   'a colon in a name': head([['x: y', '1']]),
-  'a space behind a name': head([['content-length ', '5']]),
-  'a name of nothing': head([['', 'y']]),
+  'a space after a name': head([['content-length ', '5']]),
+  'an empty name': head([['', 'y']]),
   'lines in a cookie': head([['cookie', `a=b${LINES}`]]),
   'lines in a name': head([[`x: y${LINES}z`, '1']]),
 }
 
-/** Sends it, and a good request behind it on the same connection; resolves when that is answered, or nothing can be any more. */
+/** Sends the request and a valid one after it; resolves when both are answered, or after a GOAWAY. */
 async function send(gateway: RunningGateway, fields: readonly Field[]): Promise<void> {
   const client = await stage.client(gateway)
   const last = head([], { ':method': 'GET', ':path': '/last' })
@@ -119,7 +118,7 @@ for (const [name, fields] of Object.entries(OMITTED))
     }
   })
 
-downgrade('asks for the host that it is asked for, and for no other', async () => {
+downgrade('sends the backend the requested host and no other', async () => {
   const backend = stage.add(await Recorder.start())
   const gateway = await stage.gateway(routeTo(backend))
   const fields: Field[] = [

@@ -28,9 +28,9 @@ function clientOf(gateway: RunningGateway, initialWindowSize = 65_535): Http2Cli
   return stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`, { settings }))
 }
 
-// A reset without an error leaves a stream closed but not destroyed while its body is held. Answering it threw,
-// and out of a timer or a socket's event that was the end of the process.
-faults('takes a reset without an error for a client that has gone', async () => {
+// A reset without an error leaves a stream closed but not destroyed while its body is held. Responding on it threw,
+// and in a timer or a socket event that ended the process.
+faults('treats a reset without an error as a closed client', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 2s }'))
   const { stream } = clientOf(gateway).request({ ':method': 'POST' }, BODY)
@@ -57,7 +57,7 @@ faults('takes a reset without an error for a client that has gone', async () => 
   await connection!.untilClosed()
 })
 
-faults('asks no backend for a stream that was reset with its head', async () => {
+faults('calls no backend for a stream that was reset together with its head', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -80,7 +80,7 @@ faults('asks no backend for a stream that was reset with its head', async () => 
 })
 
 for (const length of ['0000000000000003', '9007199254740993'])
-  faults(`refuses content-length: ${length}, which somebody might not take for one`, async () => {
+  faults(`refuses content-length: ${length}, which parsers may read differently`, async () => {
     const backend = await stage.backend([])
     const gateway = await stage.gateway(routeTo(backend))
     const client = await stage.client(gateway)
@@ -121,7 +121,7 @@ for (const name of ['content-length', 'host', 'trailer'])
     assert.equal(await gateway.outcomes(1), ['client_error'])
   })
 
-faults('carries fields called like what every object has', async () => {
+faults('forwards fields with the names of Object.prototype', async () => {
   const odd = 'constructor: a\r\n__proto__: b\r\n'
   const answer = `HTTP/1.1 200 OK\r\n${odd}content-length: 2\r\n\r\nok`
   const backend = await stage.backend([{ wait: HEAD }, { send: answer }])
@@ -141,20 +141,20 @@ faults('sends no content with a 205', async () => {
   assert.equal([request.status, request.body], [205, ''])
 })
 
-faults('resets a stream whose status HTTP/2 has no word for', async () => {
+faults('resets a stream whose status HTTP/2 cannot send', async () => {
   const answer = 'HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\nok'
   const backend = await stage.backend([{ wait: HEAD }, { send: answer }])
   const gateway = await stage.gateway(routeTo(backend))
   const request = clientOf(gateway).request({})
   const code = await request.closed()
-  // As a 503 of ours, once such a head is refused where it is read.
+  // Or a 503 of the gateway, where the reader refuses such a head.
   assert.ok(code === constants.NGHTTP2_INTERNAL_ERROR || request.status === 503)
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
 const LATE: Step[] = [{ wait: HEAD }, { sleep: 250 }, { send: OK }]
 
-faults('does not blame a client whose body waits for a connection', async () => {
+faults('does not time out a client whose body waits for a connection', async () => {
   const backend = await stage.backend([...LATE, { wait: /abc/ }, { send: OK }])
   const gateway = await stage.gateway(
     'config: { backend: { poolMaxSize: 1 } }\n' +
@@ -170,7 +170,7 @@ faults('does not blame a client whose body waits for a connection', async () => 
   assert.is(second.body, 'ok')
 })
 
-faults('lets a request be silent while its answer comes', async () => {
+faults('lets a request body pause while the response is sent', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab' },
@@ -185,16 +185,16 @@ faults('lets a request be silent while its answer comes', async () => {
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
 
-faults('hangs up on a client that does not, once goodbye is said', async () => {
+faults('closes a connection that the client keeps open after GOAWAY', async () => {
   const gateway = await stage.gateway(`frontendPolicies: { http: { headTimeout: 50ms } }\n${PAGE}`)
   const client = await stage.client(gateway)
   client.send(Buffer.concat([PREFACE, frame('settings', 0, 0)]))
   await untilGone(client.socket)
 })
 
-// The linger behind an answer closed the stream without an error, which waits for the answer's last byte, and
-// nothing could close it any more.
-faults('resets a stream that neither ends its upload nor takes its answer', async () => {
+// The linger after a response closed the stream without an error, which waits for the last byte of the response, so
+// that nothing could close it any more.
+faults('resets a stream that neither ends its upload nor reads its response', async () => {
   const backend = await stage.backend([{ wait: /part/ }, { send: OK }])
   const gateway = await stage.gateway(
     `frontendPolicies: { http: { responseIdleTimeout: 2500ms } }\n${routeTo(backend)}`,
@@ -204,7 +204,7 @@ faults('resets a stream that neither ends its upload nor takes its answer', asyn
   assert.is(await request.closed(), constants.NGHTTP2_CANCEL)
 })
 
-faults('hangs up on a client that does not even take resets', async () => {
+faults('closes the connection of a client that does not read resets', async () => {
   const big = Buffer.alloc(16_000_000)
   const backend = await stage.backend([
     { wait: HEAD },

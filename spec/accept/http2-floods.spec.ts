@@ -1,5 +1,5 @@
-// Frames that are legal one by one and meant to keep a server busy, against a gateway in a process of its own: each such
-// connection ends, others are answered meanwhile, and nothing of it stays.
+// Floods of HTTP/2 frames against a gateway in its own process: each flood ends its connection, other clients are served
+// meanwhile, and no connection remains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -22,10 +22,10 @@ import { RawClient } from '../support/raw-client.ts'
 const floods = suite('accept/http2 floods')
 
 const WAIT_MS = 30_000
-/** What a flood may be worth before it counts as let through. */
-const MOST_BYTES = 268_435_456
-/** The process may grow by its heap's habits, not by what it is sent. */
-const MOST_GROWTH = 134_217_728
+/** The bytes after which a flood counts as not detected. */
+const MAX_FLOOD_BYTES = 268_435_456
+/** Allows for the normal growth of the heap, not for buffering the flood. */
+const MAX_GROWTH = 134_217_728
 const BOTH = END_HEADERS | END_STREAM
 const ASK = 'GET /page HTTP/1.1\r\nhost: a\r\n\r\n'
 
@@ -64,14 +64,14 @@ floods.after(async () => {
 type Batch = (n: number) => readonly Buffer[]
 
 /**
- * Sends batches until the other side has enough of them: it hangs up, or says goodbye and reads on without looking, as
- * Node 20 does for some faults.
+ * Sends batches until the gateway closes the connection, or sends GOAWAY and discards what it reads, as Node 20 does for
+ * some faults.
  */
-async function pour(client: RawClient, batch: Batch): Promise<void> {
+async function sendFlood(client: RawClient, batch: Batch): Promise<void> {
   let sent = 0
-  const hasEnough = (): boolean => framesOf(client.text).some(({ type }) => type === 'goaway')
-  const over = client.settled(hasEnough, WAIT_MS, 'the end of a flood')
-  for (let n = 0; client.end === 'open' && !hasEnough() && sent < MOST_BYTES; n++) {
+  const hasGoAway = (): boolean => framesOf(client.text).some(({ type }) => type === 'goaway')
+  const over = client.settled(hasGoAway, WAIT_MS, 'the end of a flood')
+  for (let n = 0; client.end === 'open' && !hasGoAway() && sent < MAX_FLOOD_BYTES; n++) {
     const bytes = Buffer.concat(batch(n))
     sent += bytes.length
     const written = new Promise<void>((resolve) => client.socket.write(bytes, () => resolve()))
@@ -80,8 +80,8 @@ async function pour(client: RawClient, batch: Batch): Promise<void> {
   await over
 }
 
-/** Asks for a page again and again; true once the flood is over and each was answered. */
-async function askMeanwhile(isOver: () => boolean): Promise<void> {
+/** Requests a page repeatedly until the flood is over; each request must be answered. */
+async function requestMeanwhile(isOver: () => boolean): Promise<void> {
   const other = await RawClient.connect(port)
   do {
     other.send(ASK)
@@ -96,8 +96,8 @@ async function memory(): Promise<number> {
   return (JSON.parse(text) as { process: { rss: number } }).process.rss
 }
 
-/** What is left of it, once connections that are closing are gone. */
-async function leftovers(): Promise<unknown> {
+/** The open connections of each listener. */
+async function openConnections(): Promise<unknown> {
   const { text } = await asking('GET /debug/tasks')
   const { listeners } = JSON.parse(text) as { listeners: { open: number }[] }
   return listeners.map(({ open }) => open)
@@ -123,7 +123,7 @@ function id(i: number): number {
   return 2 * i + 1
 }
 
-/** Fields that take one byte each on the wire and some thousand in memory. */
+/** Fields that take one byte each on the wire and some thousand bytes in memory. */
 function bomb(): Buffer {
   const long = Buffer.from('\x40\x01x\x7f\xbd\x1d' + 'z'.repeat(3_900), 'latin1')
   return Buffer.concat([GET, long, Buffer.alloc(12_000, 0xbe)])
@@ -143,33 +143,35 @@ const FLOODS: Record<string, Batch> = {
     frame('headers', BOTH, id(i), GET),
     frame('reset', 0, id(i), number(0)),
   ]),
-  'streams that make us reset them by more than their length': many(50, (i) => [
+  'streams that the gateway resets for more than their length': many(50, (i) => [
     frame('headers', END_HEADERS, id(i), LONG),
     frame('data', END_STREAM, id(i), Buffer.from('more')),
   ]),
-  'streams that make us reset them by a window of nothing': many(50, (i) => [
+  'streams that the gateway resets for a window update of 0': many(50, (i) => [
     frame('headers', BOTH, id(i), GET),
     frame('update', 0, id(i), number(0)),
   ]),
   'heads that are malformed': many(50, (i) => [
     frame('headers', BOTH, id(i), Buffer.concat([GET, fieldLines(['Upper', 'x'])])),
   ]),
-  'more streams than it may have': many(50, (i) => [frame('headers', END_HEADERS, id(i), POST)]),
+  'more streams than allowed': many(50, (i) => [frame('headers', END_HEADERS, id(i), POST)]),
   'a head without end': after(
     [frame('headers', 0, 1, GET)],
     many(20, (i) => [frame('continuation', 0, 1, fieldLines([`x-${i}`, 'y'.repeat(100)]))]),
   ),
-  'a head that goes on with nothing': after(
+  'a head with empty continuations': after(
     [frame('headers', 0, 1, GET)],
     many(50, () => [frame('continuation', 0, 1)]),
   ),
-  'heads that swell': (n) => [frame('headers', BOTH, id(n), bomb())],
+  'heads that expand in memory': (n) => [frame('headers', BOTH, id(n), bomb())],
   settings: many(50, () => [frame('settings', 0, 0, PAIR)]),
   'settings of many entries': () => [
     frame('settings', 0, 0, Buffer.concat(Array.from({ length: 2_700 }, () => PAIR))),
   ],
   pings: many(50, () => [frame('ping', 0, 0, Buffer.alloc(8))]),
-  'answers to pings that nobody sent': many(50, () => [frame('ping', 1, 0, Buffer.alloc(8))]),
+  'acknowledgements of pings that were not sent': many(50, () => [
+    frame('ping', 1, 0, Buffer.alloc(8)),
+  ]),
   'data without content': after(
     UPLOAD,
     many(50, () => [frame('data', 0, 1)]),
@@ -184,10 +186,10 @@ const FLOODS: Record<string, Batch> = {
     many(200, () => [frame('update', 0, 1, number(1)), frame('update', 0, 0, number(1))]),
   ),
   priorities: many(200, (i) => [frame('priority', 0, id(i), Buffer.from([0, 0, 0, 0, 1]))]),
-  'frames nobody knows': many(200, () => [frame('unknown', 0, 0, Buffer.alloc(64))]),
-  'a stream that is ours to open': () => [frame('headers', BOTH, 2, GET)],
+  'unknown frames': many(200, () => [frame('unknown', 0, 0, Buffer.alloc(64))]),
+  'a stream id that only the server may open': () => [frame('headers', BOTH, 2, GET)],
   'a head for the connection': () => [frame('headers', BOTH, 0, GET)],
-  'a promise, which only servers make': () => [
+  'a push promise, which only servers send': () => [
     frame('promise', END_HEADERS, 1, Buffer.concat([number(2), GET])),
   ],
   'a frame above all bounds': () => [frame('data', 0, 1, Buffer.alloc(20_000))],
@@ -199,18 +201,18 @@ for (const [name, batch] of Object.entries(FLOODS))
     const client = await RawClient.connect(port)
     client.send(Buffer.concat([PREFACE, frame('settings', 0, 0)]))
     let state: 'running' | 'over' = 'running'
-    const flood = pour(client, batch).finally(() => (state = 'over'))
-    await Promise.all([flood, askMeanwhile(() => state === 'over')])
+    const flood = sendFlood(client, batch).finally(() => (state = 'over'))
+    await Promise.all([flood, requestMeanwhile(() => state === 'over')])
     client.destroy()
     const growth = (await memory()) - before
-    assert.ok(growth < MOST_GROWTH, `grew by ${growth} bytes`)
+    assert.ok(growth < MAX_GROWTH, `grew by ${growth} bytes`)
   })
 
-floods('keeps nothing of them', async () => {
+floods('keeps no connection of a flood', async () => {
   const until = performance.now() + WAIT_MS
-  while (JSON.stringify(await leftovers()) !== '[0]' && performance.now() < until)
+  while (JSON.stringify(await openConnections()) !== '[0]' && performance.now() < until)
     await new Promise((resolve) => setTimeout(resolve, 50))
-  assert.equal(await leftovers(), [0])
+  assert.equal(await openConnections(), [0])
 })
 
 floods.run()

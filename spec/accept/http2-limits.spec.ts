@@ -31,7 +31,7 @@ limits('keeps the trailers of a request that waits for a connection', async () =
   const second = client.request({ ':method': 'POST' }, { endStream: false, waitForTrailers: true })
   second.stream.on('wantTrailers', () => second.stream.sendTrailers({ 'x-sum': '3' }))
   second.stream.end('abc')
-  // Answered behind the second on the same connection, so both have been read.
+  // Answered after the second one on the same connection, so both have been read.
   const third = client.request({ ':path': '/a#b' })
   await third.until(() => third.status === 400)
   backend.release()
@@ -57,7 +57,7 @@ limits('cancels a request that waits for a connection when its stream is reset',
   assert.not.match(backend.received, '/2')
 })
 
-limits('answers 408 to a body that stops coming', async () => {
+limits('answers 408 to a body that stalls', async () => {
   const backend = await stage.backend([])
   const gateway = await stage.gateway(
     `frontendPolicies: { http: { bodyIdleTimeout: 50ms } }\n${routeTo(backend)}`,
@@ -69,7 +69,7 @@ limits('answers 408 to a body that stops coming', async () => {
   assert.equal(await gateway.outcomes(1), ['idle'])
 })
 
-limits('cuts an answer that nobody takes', async () => {
+limits('cuts a response that the client does not read', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 9000000\r\n\r\n' },
@@ -84,7 +84,7 @@ limits('cuts an answer that nobody takes', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-limits('resets a stream whose last bytes nobody takes', async () => {
+limits('resets a stream whose last bytes the client does not read', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: OK }])
   const gateway = await stage.gateway(
     `frontendPolicies: { http: { responseIdleTimeout: 50ms } }\n${routeTo(backend)}`,
@@ -93,7 +93,7 @@ limits('resets a stream whose last bytes nobody takes', async () => {
   assert.is(await request.closed(), constants.NGHTTP2_CANCEL)
 })
 
-limits('answers early, and ends the upload that goes on behind it', async () => {
+limits('answers early, and ends the upload that continues after the response', async () => {
   const backend = await stage.backend([
     { wait: /part/ },
     { send: 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno' },
@@ -108,7 +108,7 @@ limits('answers early, and ends the upload that goes on behind it', async () => 
   assert.is(await request.closed(), constants.NGHTTP2_NO_ERROR)
 })
 
-limits('closes a connection without streams after its time', async () => {
+limits('closes a connection without streams after the idle timeout', async () => {
   const gateway = await stage.gateway(
     'frontendPolicies: { http: { http1IdleTimeout: 50ms } }\n' +
       'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
@@ -118,7 +118,7 @@ limits('closes a connection without streams after its time', async () => {
   await client.closed()
 })
 
-limits('reads no more of an upload than a bound while the backend takes nothing', async () => {
+limits('reads a bounded part of an upload while the backend does not read', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend))
   const request = clientOf(gateway).request({ ':method': 'POST' }, { endStream: false })
@@ -126,12 +126,12 @@ limits('reads no more of an upload than a bound while the backend takes nothing'
   backend.connections[0]!.socket.pause()
   const part = Buffer.alloc(65_536)
   let taken = 0
-  // What both kernels hold between the gateway and the backend, and the windows, is some megabytes.
-  const most = 40 * 1024 * 1024
+  // The socket buffers between the gateway and the backend, and the windows, hold some megabytes.
+  const maxBytes = 40 * 1024 * 1024
   const write = (): void => {
     request.stream.write(part, () => {
       taken += part.length
-      if (taken < most) write()
+      if (taken < maxBytes) write()
     })
   }
   write()
@@ -141,10 +141,10 @@ limits('reads no more of an upload than a bound while the backend takes nothing'
     if (taken !== seen) still = 0
     seen = taken
   }
-  assert.ok(taken < most / 2, `${taken} bytes taken`)
+  assert.ok(taken < maxBytes / 2, `${taken} bytes taken`)
 })
 
-limits('hangs up on a client that opens and resets streams without end', async () => {
+limits('closes the connection of a client that opens and resets streams without end', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -174,8 +174,8 @@ limits('answers 431 to a head with too many fields, and resets one with many mor
   assert.is(some.status, 431)
   assert.match(some.body, 'or 10 fields (frontendPolicies.http.http1MaxHeaders)')
   const refused = gateway.measures.find(({ name }) => name === 'refused_total')
-  const told = [...refused!.series].find(([{ limit }]) => limit === 'http1MaxHeaders')
-  assert.is(told?.[1], 1)
+  const counted = [...refused!.series].find(([{ limit }]) => limit === 'http1MaxHeaders')
+  assert.is(counted?.[1], 1)
   const many = client.request(fields(30))
   await many.closed()
   assert.equal([many.status, many.stream.rstCode], [0, constants.NGHTTP2_ENHANCE_YOUR_CALM])

@@ -15,12 +15,12 @@ const HEAD = /\r\n\r\n/
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]
 
-/** By prior knowledge, on a plain port. */
+/** A client with prior knowledge on a plain port. */
 function clientOf(gateway: RunningGateway): Http2Client {
   return stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
 }
 
-http2('carries body and trailers both ways', async () => {
+http2('relays body and trailers in both directions', async () => {
   const backend = await stage.backend([
     { wait: /0\r\nx-sum: 3\r\n\r\n/ },
     { send: 'HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\nx-a: 1\r\nx-a: 2\r\n\r\n' },
@@ -50,7 +50,7 @@ http2('carries body and trailers both ways', async () => {
   assert.is(line!['outcome'], 'complete')
 })
 
-http2('sends a length it knows, and no framing of its own', async () => {
+http2('forwards a known length without adding transfer-encoding', async () => {
   const backend = await stage.backend([{ wait: /\r\n\r\nabc/ }, { send: OK }])
   const gateway = await stage.gateway(routeTo(backend))
   const request = clientOf(gateway).request(
@@ -63,7 +63,7 @@ http2('sends a length it knows, and no framing of its own', async () => {
   assert.not.match(backend.received, 'transfer-encoding')
 })
 
-http2('joins cookie crumbs to one field', async () => {
+http2('joins several cookie fields to one', async () => {
   const backend = await stage.backend(SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const request = clientOf(gateway).request({ cookie: ['a=1', 'b=2', 'c=3'] })
@@ -71,7 +71,7 @@ http2('joins cookie crumbs to one field', async () => {
   assert.match(backend.received, '\r\ncookie: a=1; b=2; c=3\r\n')
 })
 
-http2('serves many streams of one connection at once, each at its own pace', async () => {
+http2('serves many streams of one connection at once, independent of each other', async () => {
   const backend = await stage.backend(
     [{ wait: HEAD }, { hold: true }, { send: OK }, { again: true }],
     SERVE,
@@ -87,7 +87,7 @@ http2('serves many streams of one connection at once, each at its own pace', asy
   assert.is(slow.body, 'ok')
 })
 
-http2('relays interim answers', async () => {
+http2('relays interim responses', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n' },
@@ -121,7 +121,7 @@ http2('answers HEAD, 204 and 304 with a head alone', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-http2('takes a field that a backend repeats and HTTP/2 may say once', async () => {
+http2('accepts a repeated backend field that HTTP/2 allows only once', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\nx-content-type-options: nosniff\r\nexpires: 0\r\n' },
@@ -149,7 +149,7 @@ http2('cancels the backend call when the client resets its stream', async () => 
   assert.is(line!['http.status'], 499)
 })
 
-http2('cancels every backend call when the connection is gone', async () => {
+http2('cancels every backend call when the connection closes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome' },
@@ -183,7 +183,7 @@ http2('resets the stream when the backend is cut in the middle, and only that on
   assert.equal(await gateway.outcomes(2), ['backend_reset', 'complete'])
 })
 
-http2('sees its preface at every split', async () => {
+http2('recognizes the preface at every split', async () => {
   const gateway = await stage.gateway(
     'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
   )
@@ -192,14 +192,14 @@ http2('sees its preface at every split', async () => {
   for (const chunks of splits(Buffer.from(preface + settings, 'latin1'))) {
     const client = await stage.client(gateway)
     await client.sendApart(chunks)
-    // The gateway's SETTINGS, then its acknowledgement of ours.
+    // The SETTINGS of the gateway, then its acknowledgement of the client's.
     await client.until((text) => text.includes('\x00\x00\x00\x04\x01\x00\x00\x00\x00'))
     assert.is(client.text.charCodeAt(3), 4)
     client.destroy()
   }
 })
 
-http2('refuses what is not the preface though it starts like it', async () => {
+http2('refuses bytes that only start like the preface', async () => {
   const gateway = await stage.gateway(
     'routes: [{ name: page, policies: { directResponse: { status: 200, body: hi } } }]',
   )

@@ -32,7 +32,7 @@ limits('answers 408 to a head that does not end in time', async () => {
   assert.equal([line!['outcome'], line!['reason']], ['idle', 'HEAD_TIMEOUT'])
 })
 
-limits('gives a slow head no more time for every byte it sends', async () => {
+limits('does not extend the head timeout with each byte', async () => {
   const gateway = await stage.gateway(http('headTimeout: 100ms') + routeTo({ port: 1 }))
   const client = await stage.client(gateway)
   client.send(GET.slice(0, 10))
@@ -41,7 +41,7 @@ limits('gives a slow head no more time for every byte it sends', async () => {
   assert.match(await client.untilClosed(), '408 Request Timeout')
 })
 
-limits('closes without a word on a client that never says anything', async () => {
+limits('closes without a response the connection of a client that sends nothing', async () => {
   const gateway = await stage.gateway(
     http('headTimeout: 100ms, http1IdleTimeout: 100ms') + routeTo({ port: 1 }),
   )
@@ -50,7 +50,7 @@ limits('closes without a word on a client that never says anything', async () =>
   assert.equal(await gateway.logged(0), [])
 })
 
-limits('answers 408 to a body that stops coming, and cancels the call', async () => {
+limits('answers 408 to a body that stalls, and cancels the backend call', async () => {
   const backend = await stage.backend([{ wait: /part/ }, { hold: true }])
   const gateway = await stage.gateway(http('bodyIdleTimeout: 100ms') + routeTo(backend))
   const client = await stage.client(gateway)
@@ -61,7 +61,7 @@ limits('answers 408 to a body that stops coming, and cancels the call', async ()
   assert.equal([line!['outcome'], line!['reason']], ['idle', 'BODY_TIMEOUT'])
 })
 
-limits('does not blame a client whose body waits for the backend', async () => {
+limits('does not time out a client whose body waits for the backend', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { hold: true },
@@ -77,7 +77,7 @@ limits('does not blame a client whose body waits for the backend', async () => {
   await backend.until((text) => text === GET)
   const second = await stage.client(gateway)
   second.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody')
-  // By the time a third one is blamed, the second would have been, too.
+  // When a third request times out, the second would have timed out, too.
   const third = await stage.client(gateway)
   third.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')
   await third.until(/408/)
@@ -86,7 +86,7 @@ limits('does not blame a client whose body waits for the backend', async () => {
   await second.until(/ok$/)
 })
 
-limits('cuts an answer that the client does not take', async () => {
+limits('cuts a response that the client does not read', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n' },
@@ -100,23 +100,26 @@ limits('cuts an answer that the client does not take', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-limits('closes on a client that does not take the last bytes of its answer', async () => {
-  const gateway = await stage.gateway(
-    http('responseIdleTimeout: 100ms') +
-      `routes: [{ name: page, policies: { directResponse: { status: 200, body: ${'x'.repeat(60_000)} } } }]`,
-  )
-  const client = await stage.client(gateway)
-  client.socket.pause()
-  client.send(GET.repeat(1000))
-  await gateway.logged(1)
-  // Writing fails once the gateway is gone; reading would make room.
-  const written = new Promise<void>((resolve) => {
-    client.socket.on('close', resolve)
-    const probe = setInterval(() => client.send(GET), 20)
-    stage.add({ close: () => clearInterval(probe) })
-  })
-  await deadline(written, 30_000, 'the connection to close')
-})
+limits(
+  'closes the connection of a client that does not read the last bytes of its response',
+  async () => {
+    const gateway = await stage.gateway(
+      http('responseIdleTimeout: 100ms') +
+        `routes: [{ name: page, policies: { directResponse: { status: 200, body: ${'x'.repeat(60_000)} } } }]`,
+    )
+    const client = await stage.client(gateway)
+    client.socket.pause()
+    client.send(GET.repeat(1000))
+    await gateway.logged(1)
+    // Writing fails after the gateway has closed; reading would let the response continue.
+    const written = new Promise<void>((resolve) => {
+      client.socket.on('close', resolve)
+      const probe = setInterval(() => client.send(GET), 20)
+      stage.add({ close: () => clearInterval(probe) })
+    })
+    await deadline(written, 30_000, 'the connection to close')
+  },
+)
 
 limits('closes an idle connection after http1IdleTimeout', async () => {
   const backend = await stage.backend(SERVE)
@@ -146,15 +149,18 @@ limits('answers 431 to a head above its bounds, and forwards nothing', async () 
   ])
 })
 
-limits('times a pipelined body from its head on, though no byte follows', async () => {
-  const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { hold: true }])
-  const gateway = await stage.gateway(http('bodyIdleTimeout: 100ms') + routeTo(backend))
-  const client = await stage.client(gateway)
-  client.send(`${GET}POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc`)
-  assert.match(await client.untilClosed(), /ok[^]*408 Request Timeout[^]*request body timeout$/)
-})
+limits(
+  'starts the timeout of a pipelined body with its head, even if no byte follows',
+  async () => {
+    const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { hold: true }])
+    const gateway = await stage.gateway(http('bodyIdleTimeout: 100ms') + routeTo(backend))
+    const client = await stage.client(gateway)
+    client.send(`${GET}POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc`)
+    assert.match(await client.untilClosed(), /ok[^]*408 Request Timeout[^]*request body timeout$/)
+  },
+)
 
-limits('lets a request be silent once its answer has begun', async () => {
+limits('lets a request body pause after the response has started', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nso' },
@@ -170,7 +176,7 @@ limits('lets a request be silent once its answer has begun', async () => {
   const client = await stage.client(gateway)
   client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')
   await client.until(/so$/)
-  // Others are timed out meanwhile, one after the other.
+  // Other requests time out meanwhile, one after the other.
   for (let i = 0; i < 2; i++) {
     const other = await stage.client(gateway)
     other.send('POST /silent HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n')

@@ -1,4 +1,4 @@
-// Ports while the configuration changes: opened, kept, drained, and all or none of it.
+// Ports during a reload: opened, kept or drained, completely or not at all.
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -24,7 +24,7 @@ const STREAM: Step[] = [
   { send: '4\r\nmore\r\n0\r\n\r\n' },
 ]
 
-const ports = suite('ports')
+const ports = suite('accept/listener set')
 const stage = new Stage()
 ports.after.each(() => stage.clear())
 
@@ -32,7 +32,7 @@ async function start(text: string): Promise<Reloading> {
   return stage.add(await Reloading.start(text))
 }
 
-/** `fields` by name of the gateway, in YAML's flow form; one answer for all of them. */
+/** The fields of each gateway in YAML flow form; all gateways have the same response. */
 function config(gateways: Record<string, string>, answer = 'here'): string {
   const lines = Object.entries(gateways).map(([name, fields]) => `  ${name}: { ${fields} }\n`)
   const names = Object.keys(gateways).join(', ')
@@ -41,7 +41,7 @@ function config(gateways: Record<string, string>, answer = 'here'): string {
 
 const FIRST = 'port: ${PORT}, address: 127.0.0.1'
 
-/** What a new connection is answered, or why there is none. */
+/** The response on a new connection, or the error of connecting. */
 async function ask(port: number, host = '127.0.0.1'): Promise<string> {
   try {
     const client = await stage.client({ port, host })
@@ -53,16 +53,16 @@ async function ask(port: number, host = '127.0.0.1'): Promise<string> {
   }
 }
 
-/** Somebody else's port. */
-async function hold(port: number, host: string): Promise<Server> {
+/** Occupies a port from outside the gateway. */
+async function occupyPort(port: number, host: string): Promise<Server> {
   const server = createServer()
   server.listen(port, host)
-  await deadline(once(server, 'listening'), WAIT_MS, 'a port to hold')
+  await deadline(once(server, 'listening'), WAIT_MS, 'a port to occupy')
   return stage.add(server)
 }
 
-/** The name in the certificate that a new handshake is shown. */
-async function certified(port: number, servername?: string): Promise<string | undefined> {
+/** The common name in the certificate of a new handshake. */
+async function certificateName(port: number, servername?: string): Promise<string | undefined> {
   const socket = connectTls({
     port,
     host: '127.0.0.1',
@@ -77,7 +77,7 @@ async function certified(port: number, servername?: string): Promise<string | un
   }
 }
 
-ports('one that stays keeps its socket and its connections, with new limits', async () => {
+ports('keeps the socket and the connections of a port that stays, with new limits', async () => {
   const gateway = await start(config({ default: FIRST }, 'one'))
   const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
   client.send(GET)
@@ -93,7 +93,7 @@ ports('one that stays keeps its socket and its connections, with new limits', as
   assert.is((await gateway.logged('started bind')).length, 1)
 })
 
-ports('a new one is open when the reload is over', async () => {
+ports('has opened a new port when the reload resolves', async () => {
   const gateway = await start(config({ default: FIRST }))
   const port = await freePort()
   assert.is(await ask(port), 'ECONNREFUSED')
@@ -102,7 +102,7 @@ ports('a new one is open when the reload is over', async () => {
   assert.is(await ask(gateway.port), 'here')
 })
 
-ports('a removed one takes no more, and what runs on it finishes', async () => {
+ports('stops accepting on a removed port, and finishes its requests', async () => {
   const backend = await stage.backend(STREAM)
   const port = await freePort()
   const two = `gateways: { default: { ${FIRST} }, second: { port: ${port}, address: 127.0.0.1 } }\n`
@@ -121,7 +121,7 @@ ports('a removed one takes no more, and what runs on it finishes', async () => {
   assert.is(line?.['outcome'], 'complete')
 })
 
-ports('what runs on a removed one is cut when its time is up', async () => {
+ports('cuts requests on a removed port at the drain deadline', async () => {
   const backend = await stage.backend(STREAM)
   const port = await freePort()
   const time = 'config: { connectionTerminationDeadline: 20ms }\n'
@@ -133,36 +133,39 @@ ports('what runs on a removed one is cut when its time is up', async () => {
   await running.until(/some\r\n$/)
   await gateway.change(time + config({ default: FIRST }))
   assert.not.match(await running.untilClosed(), /more/)
-  await gateway.logged('cutting what still runs on bind')
+  await gateway.logged('drain deadline exceeded, closing bind')
   const [line] = await gateway.logged('request')
   assert.is(line?.['outcome'], 'shutdown')
 })
 
-ports('one that cannot be opened refuses the whole, and disturbs nobody', async () => {
-  const gateway = await start(config({ default: FIRST }, 'one'))
-  const [free, taken] = [await freePort(), await freePort()]
-  await hold(taken, '127.0.0.1')
-  const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
-  const problems = await gateway.refusal(
-    config(
-      {
-        default: 'port: ${PORT}, address: 127.0.0.2',
-        free: `port: ${free}, address: 127.0.0.1`,
-        taken: `port: ${taken}, address: 127.0.0.1`,
-      },
-      'two',
-    ),
-  )
-  assert.equal(problems, [`listen EADDRINUSE: address already in use 127.0.0.1:${taken}`])
-  assert.is(await ask(free), 'ECONNREFUSED')
-  client.send(GET)
-  await client.until(/one$/)
-  assert.is(gateway.generation, 1)
-})
+ports(
+  'refuses the whole reload if a port cannot be opened, without affecting connections',
+  async () => {
+    const gateway = await start(config({ default: FIRST }, 'one'))
+    const [free, taken] = [await freePort(), await freePort()]
+    await occupyPort(taken, '127.0.0.1')
+    const client = await stage.client({ port: gateway.port, host: '127.0.0.1' })
+    const problems = await gateway.refusal(
+      config(
+        {
+          default: 'port: ${PORT}, address: 127.0.0.2',
+          free: `port: ${free}, address: 127.0.0.1`,
+          taken: `port: ${taken}, address: 127.0.0.1`,
+        },
+        'two',
+      ),
+    )
+    assert.equal(problems, [`listen EADDRINUSE: address already in use 127.0.0.1:${taken}`])
+    assert.is(await ask(free), 'ECONNREFUSED')
+    client.send(GET)
+    await client.until(/one$/)
+    assert.is(gateway.generation, 1)
+  },
+)
 
-ports('one that cannot move to another address is opened again where it was', async () => {
+ports('reopens a port that cannot move to another address', async () => {
   const gateway = await start(config({ default: FIRST }, 'one'))
-  await hold(gateway.port, '127.0.0.2')
+  await occupyPort(gateway.port, '127.0.0.2')
   const problems = await gateway.refusal(
     config({ default: 'port: ${PORT}, address: 127.0.0.2' }, 'two'),
   )
@@ -171,42 +174,42 @@ ports('one that cannot move to another address is opened again where it was', as
   assert.is(await ask(gateway.port), 'one')
 })
 
-ports('one that cannot be opened again is told of, and opened by the next reload', async () => {
+ports('logs a port that cannot be reopened, and opens it with the next reload', async () => {
   const gateway = await start(config({ default: FIRST }, 'one'))
-  await hold(gateway.port, '127.0.0.2')
+  await occupyPort(gateway.port, '127.0.0.2')
   const thief = stage.add(createServer())
-  // In the moment between closing and opening, somebody else takes the place.
+  // Between closing and opening, another process opens the port.
   gateway.heard = ({ message }) => {
     if (message === 'draining bind') process.nextTick(() => thief.listen(gateway.port, '127.0.0.1'))
   }
   await gateway.refusal(config({ default: 'port: ${PORT}, address: 127.0.0.2' }, 'two'))
-  await gateway.logged('cannot open bind again')
+  await gateway.logged('cannot reopen bind')
   gateway.heard = () => {}
   thief.close()
   await gateway.change(config({ default: FIRST }, 'three'))
   assert.is(await ask(gateway.port), 'three')
 })
 
-ports('moves to another address', async () => {
+ports('moves a port to another address', async () => {
   const gateway = await start(config({ default: FIRST }))
   await gateway.change(config({ default: 'port: ${PORT}, address: 127.0.0.2' }))
   assert.is(await ask(gateway.port), 'ECONNREFUSED')
   assert.is(await ask(gateway.port, '127.0.0.2'), 'here')
 })
 
-ports('goes from HTTP to HTTPS and back on the same port', async () => {
+ports('changes a port from HTTP to HTTPS and back', async () => {
   const gateway = await start(config({ default: FIRST }))
   const idle = await stage.client({ port: gateway.port, host: '127.0.0.1' })
   gateway.folder.write('cert.pem', CERT)
   gateway.folder.write('key.pem', KEY)
   await gateway.change(config({ default: `${FIRST}, tls: { cert: cert.pem, key: key.pem }` }))
   await idle.untilClosed()
-  assert.is(await certified(gateway.port), 'localhost')
+  assert.is(await certificateName(gateway.port), 'localhost')
   await gateway.change(config({ default: FIRST }))
   assert.is(await ask(gateway.port), 'here')
 })
 
-ports('shows a new certificate to new handshakes as soon as its files change', async () => {
+ports('uses a new certificate for new handshakes when its files change', async () => {
   const gateway = await start(config({ default: FIRST }))
   const { folder } = gateway
   folder.mount('1', { 'cert.pem': CERT, 'key.pem': KEY })
@@ -217,15 +220,15 @@ ports('shows a new certificate to new handshakes as soon as its files change', a
       default: `${FIRST}, listeners: [{ hostname: '*.a.test', ${tls} }, { name: any, ${tls} }]`,
     }),
   )
-  assert.is(await certified(gateway.port), 'localhost')
+  assert.is(await certificateName(gateway.port), 'localhost')
   folder.mount('2', { 'cert.pem': OTHER_CERT, 'key.pem': OTHER_KEY })
   await gateway.logged('reloaded config', 2)
-  assert.is(await certified(gateway.port), 'example.test')
-  assert.is(await certified(gateway.port, 'x.a.test'), 'example.test')
+  assert.is(await certificateName(gateway.port), 'example.test')
+  assert.is(await certificateName(gateway.port, 'x.a.test'), 'example.test')
   assert.is((await gateway.logged('started bind')).length, 2)
 })
 
-ports('a certificate without its key is refused, and the old one stays', async () => {
+ports('refuses a certificate without its key, and keeps the old one', async () => {
   const gateway = await start(config({ default: FIRST }))
   const { folder } = gateway
   folder.write('cert.pem', CERT)
@@ -233,13 +236,13 @@ ports('a certificate without its key is refused, and the old one stays', async (
   await gateway.change(config({ default: `${FIRST}, tls: { cert: cert.pem, key: key.pem }` }))
   folder.write('cert.pem', OTHER_CERT)
   await gateway.logged('Failed to reload config')
-  assert.is(await certified(gateway.port), 'localhost')
+  assert.is(await certificateName(gateway.port), 'localhost')
   folder.write('key.pem', OTHER_KEY)
   await gateway.logged('reloaded config', 2)
-  assert.is(await certified(gateway.port), 'example.test')
+  assert.is(await certificateName(gateway.port), 'example.test')
 })
 
-ports('one that the system chose is told, and kept', async () => {
+ports('logs a port that the system chose, and keeps it', async () => {
   const any = 'port: 0, address: 127.0.0.1'
   const gateway = await start(config({ default: any }, 'one'))
   const [line] = await gateway.logged('started bind')
@@ -249,7 +252,7 @@ ports('one that the system chose is told, and kept', async () => {
   assert.is(await ask(port), 'two')
 })
 
-ports('a reload that the end overtakes leaves no port open', async () => {
+ports('leaves no port open when a stop overtakes a reload', async () => {
   const gateway = await start(config({ default: FIRST }))
   const [one, two] = [await freePort(), await freePort()]
   const text = config({

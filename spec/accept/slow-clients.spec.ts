@@ -1,9 +1,9 @@
-// What slowhttptest does, by the hundred and at once: heads, uploads and readers that hardly move. Each is told or cut in its
-// time, others are answered meanwhile, and nothing stays.
+// Hundreds of slow heads, uploads and readers at once, as slowhttptest sends them. Each gets an error or is cut in time,
+// other clients are served meanwhile, and no connection remains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { leaves } from '../faults/scene.ts'
+import { assertNothingLeft } from '../faults/fault-support.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import type { RawClient } from '../support/raw-client.ts'
@@ -13,7 +13,7 @@ const stage = new Stage()
 slow.after.each(() => stage.clear())
 
 const CLIENTS = 200
-/** What kernels take of an answer before anybody reads is some megabytes each. */
+/** Socket buffers take some megabytes of a response before the client reads. */
 const READERS = 10
 const WAIT_MS = 30_000
 const LIMITS = 'headTimeout: 600ms, bodyIdleTimeout: 300ms, responseIdleTimeout: 300ms'
@@ -44,7 +44,7 @@ async function crowd(gateway: RunningGateway, text: string, count = CLIENTS): Pr
   return clients
 }
 
-/** While they go on a little, now and then. */
+/** Sends a small piece on each connection from time to time. */
 async function trickle(clients: readonly RawClient[], piece: string): Promise<void> {
   const timer = setInterval(() => {
     for (const client of clients) if (client.end === 'open') client.send(piece)
@@ -63,7 +63,7 @@ async function isAnswered(gateway: RunningGateway): Promise<void> {
   other.destroy()
 }
 
-slow('hundreds of heads that trickle run out of time', async () => {
+slow('answers 408 to hundreds of heads that arrive slowly', async () => {
   const gateway = await open()
   const clients = await crowd(gateway, 'GET /page HTTP/1.1\r\nhost: a\r\n')
   const over = trickle(clients, 'x-more: x\r\n')
@@ -71,10 +71,10 @@ slow('hundreds of heads that trickle run out of time', async () => {
   await over
   for (const { text } of clients) assert.match(text, /^HTTP\/1\.1 408 /)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
-slow('hundreds of uploads that stop are told so', async () => {
+slow('answers 408 to hundreds of uploads that stall', async () => {
   const gateway = await open()
   const clients = await crowd(
     gateway,
@@ -84,10 +84,10 @@ slow('hundreds of uploads that stop are told so', async () => {
   for (const client of clients)
     assert.match(await client.untilClosed(WAIT_MS), /^HTTP\/1\.1 408 [^]*request body timeout$/)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
-slow('readers that take nothing are cut', async () => {
+slow('cuts responses that clients do not read', async () => {
   const gateway = await open()
   const clients = await crowd(gateway, '', READERS)
   for (const client of clients) {
@@ -98,7 +98,7 @@ slow('readers that take nothing are cut', async () => {
   const outcomes = await gateway.outcomes(READERS + 1)
   assert.is(outcomes.filter((outcome) => outcome === 'idle').length, READERS)
   for (const client of clients) client.destroy()
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
 })
 
 slow.run()

@@ -21,7 +21,7 @@ const SERVE: Step[] = [
   { again: true },
 ]
 
-/** Two names on one port, and any other. */
+/** Two host names and a listener for any other name on one port. */
 async function secureGateway(more = ''): Promise<RunningGateway> {
   const backend = await stage.backend(SERVE)
   const pem = stage.add(new PemFiles())
@@ -49,7 +49,7 @@ async function dial(gateway: RunningGateway, options: ConnectionOptions): Promis
   return socket
 }
 
-/** All that came, once it fits. */
+/** The received text, once `fits` accepts it. */
 async function textUntil(socket: TLSSocket, fits: (text: string) => boolean): Promise<string> {
   let text = ''
   const arrived = new Promise<void>((resolve) => {
@@ -65,7 +65,7 @@ async function textUntil(socket: TLSSocket, fits: (text: string) => boolean): Pr
 
 const isOk = (text: string): boolean => text.endsWith('ok')
 
-tls('shows the certificate of the name that was asked for', async () => {
+tls('uses the certificate of the requested server name', async () => {
   const gateway = await secureGateway()
   const names: Record<string, string> = {
     'a.example.test': 'localhost',
@@ -81,7 +81,7 @@ tls('shows the certificate of the name that was asked for', async () => {
   assert.is(nameless.getPeerCertificate().subject.CN, 'localhost')
 })
 
-tls('speaks HTTP/1.1 to a client that offers nothing else, and keeps alive', async () => {
+tls('speaks HTTP/1.1 to a client that offers only that, and keeps the connection', async () => {
   const gateway = await secureGateway()
   const socket = await dial(gateway, { ALPNProtocols: ['http/1.1'] })
   assert.is(socket.alpnProtocol, 'http/1.1')
@@ -108,7 +108,7 @@ tls('speaks HTTP/2 to a client that offers it', async () => {
   assert.is(line!['listener'], 'gateway/default/test')
 })
 
-tls('carries an upload and its answer through TLS', async () => {
+tls('relays an upload and its response through TLS', async () => {
   const size = 1_000_000
   const backend = await stage.backend([
     { wait: `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`.length + size },
@@ -128,7 +128,7 @@ tls('carries an upload and its answer through TLS', async () => {
   assert.ok(backend.received.endsWith('x'.repeat(size)))
 })
 
-tls('ends a handshake that stalls, and serves others meanwhile', async () => {
+tls('ends a handshake that stalls, and serves other clients meanwhile', async () => {
   const gateway = await secureGateway('frontendPolicies: { tls: { handshakeTimeout: 200ms } }')
   const stalled = await stage.client(gateway)
   stalled.send('\x16\x03\x01')
@@ -138,14 +138,14 @@ tls('ends a handshake that stalls, and serves others meanwhile', async () => {
   await stalled.untilClosed()
 })
 
-tls('hangs up on a client that speaks plain HTTP', async () => {
+tls('closes the connection of a client that speaks plain HTTP', async () => {
   const gateway = await secureGateway()
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
   assert.not.match(await client.untilClosed(), 'HTTP')
 })
 
-tls('cancels the backend call when a TLS client leaves', async () => {
+tls('cancels the backend call when a TLS client disconnects', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const pem = stage.add(new PemFiles())
   const gateway = await stage.gateway(

@@ -1,4 +1,4 @@
-// Trailers of requests: what policies decide about a header must not come in behind the body.
+// Request trailers: a header that a policy reads or sets must not arrive after the body.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -62,7 +62,7 @@ for (const trailer of [...FIXED, ...CONFIGURED])
     assert.equal(await gateway.outcomes(1), ['client_error'])
   })
 
-trailers('passes on trailers that nobody decides about', async () => {
+trailers('forwards trailers that no policy reads or sets', async () => {
   const backend = await stage.backend(ANSWERS)
   const gateway = await stage.gateway(routeTo(backend, POLICIES))
   const client = await stage.client(gateway)
@@ -71,7 +71,7 @@ trailers('passes on trailers that nobody decides about', async () => {
   assert.match(backend.received, '0\r\nx-checksum: 1\r\n\r\n')
 })
 
-trailers('lets a backend answer with any trailer that does not frame', async () => {
+trailers('relays any response trailer that is not a framing field', async () => {
   const answer = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-user: a\r\n\r\n`
   const backend = await stage.backend([{ wait: HEAD }, { send: answer }])
   const gateway = await stage.gateway(routeTo(backend, POLICIES))
@@ -97,18 +97,21 @@ for (const name of ['authorization', 'x-forwarded-for', 'x-user', 'x-tok'])
     assert.not.match(backend.received, WHOLE)
   })
 
-trailers('guards the names of the configuration in force, on kept connections too', async () => {
-  const backend = await stage.backend(ANSWERS, HOLDS)
-  const text = (name: string): string =>
-    routeTo(backend, `requestHeaderModifier: { remove: [${name}] }`)
-  const running = stage.add(await Reloading.start(text('x-other')))
-  const client = await stage.client(running)
-  client.send(post('x-user: a'))
-  await client.until(/ok$/)
-  await running.change(text('x-user'))
-  client.send(post('x-user: b'))
-  await client.until(/forbidden trailer/)
-  assert.not.match(backend.received, 'x-user: b\r\n\r\n')
-})
+trailers(
+  'guards the header names of the current configuration, on kept connections too',
+  async () => {
+    const backend = await stage.backend(ANSWERS, HOLDS)
+    const text = (name: string): string =>
+      routeTo(backend, `requestHeaderModifier: { remove: [${name}] }`)
+    const running = stage.add(await Reloading.start(text('x-other')))
+    const client = await stage.client(running)
+    client.send(post('x-user: a'))
+    await client.until(/ok$/)
+    await running.change(text('x-user'))
+    client.send(post('x-user: b'))
+    await client.until(/forbidden trailer/)
+    assert.not.match(backend.received, 'x-user: b\r\n\r\n')
+  },
+)
 
 trailers.run()

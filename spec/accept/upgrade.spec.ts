@@ -18,12 +18,12 @@ const HEAD = /\r\n\r\n/
 const ASK = 'GET /chat HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: other/1\r\n\r\n'
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other/1\r\n\r\n'
 
-async function heard<T>(emitter: NodeJS.EventEmitter, event: string): Promise<T> {
+async function waitForEvent<T>(emitter: NodeJS.EventEmitter, event: string): Promise<T> {
   const [first] = (await deadline(once(emitter, event), 5000, event)) as [T]
   return first
 }
 
-/** A server that gives every message back, and closes when told to. */
+/** A server that echoes every message, and closes on request. */
 async function echoServer(): Promise<{ port: number; sockets: Set<WebSocket> }> {
   const http: Server = createServer()
   const server = new WebSocketServer({ server: http, maxPayload: 64 * 1024 * 1024 })
@@ -34,7 +34,7 @@ async function echoServer(): Promise<{ port: number; sockets: Set<WebSocket> }> 
     })
   })
   http.listen(0, '127.0.0.1')
-  await heard(http, 'listening')
+  await waitForEvent(http, 'listening')
   stage.add({
     close() {
       for (const socket of server.clients) socket.terminate()
@@ -47,64 +47,64 @@ async function echoServer(): Promise<{ port: number; sockets: Set<WebSocket> }> 
 async function dial(gateway: RunningGateway): Promise<WebSocket> {
   const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/chat`, { perMessageDeflate: false })
   stage.add({ close: () => socket.terminate() })
-  await heard(socket, 'open')
+  await waitForEvent(socket, 'open')
   return socket
 }
 
-upgrade('carries websocket messages of every size, both ways', async () => {
+upgrade('relays websocket messages of every size in both directions', async () => {
   const gateway = await stage.gateway(routeTo(await echoServer()))
   const socket = await dial(gateway)
   for (const size of [0, 1, 125, 126, 65_535, 65_536, 5_000_000]) {
     const message = Buffer.alloc(size, size % 251)
     socket.send(message)
-    const back = await heard<Buffer>(socket, 'message')
+    const back = await waitForEvent<Buffer>(socket, 'message')
     assert.ok(message.equals(back), `${size} bytes`)
   }
 })
 
-upgrade('carries a websocket closed by the client, and logs it as complete', async () => {
+upgrade('relays a websocket close by the client, and logs it as complete', async () => {
   const server = await echoServer()
   const gateway = await stage.gateway(routeTo(server))
   const socket = await dial(gateway)
   const [atBackend] = server.sockets
-  const closed = heard<number>(atBackend!, 'close')
+  const closed = waitForEvent<number>(atBackend!, 'close')
   socket.close(4001, 'done')
-  assert.is(await heard<number>(socket, 'close'), 4001)
+  assert.is(await waitForEvent<number>(socket, 'close'), 4001)
   assert.is(await closed, 4001)
   const [line] = await gateway.logged(1)
   assert.is(line!['http.status'], 101)
   assert.is(line!['outcome'], 'complete')
 })
 
-upgrade('carries a websocket closed by the backend', async () => {
+upgrade('relays a websocket close by the backend', async () => {
   const gateway = await stage.gateway(routeTo(await echoServer()))
   const socket = await dial(gateway)
   socket.send('bye')
-  assert.is(await heard<number>(socket, 'close'), 4000)
+  assert.is(await waitForEvent<number>(socket, 'close'), 4000)
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
 
-upgrade('ends the backend side when a websocket client vanishes', async () => {
+upgrade('ends the backend side when a websocket client disconnects', async () => {
   const server = await echoServer()
   const gateway = await stage.gateway(routeTo(server))
   const socket = await dial(gateway)
   const [atBackend] = server.sockets
-  const closed = heard<number>(atBackend!, 'close')
+  const closed = waitForEvent<number>(atBackend!, 'close')
   socket.terminate()
   assert.is(await closed, 1006)
   await gateway.logged(1)
 })
 
-upgrade('ends the client side when the backend of a websocket vanishes', async () => {
+upgrade('ends the client side when the backend of a websocket disconnects', async () => {
   const server = await echoServer()
   const gateway = await stage.gateway(routeTo(server))
   const socket = await dial(gateway)
   for (const one of server.sockets) one.terminate()
-  assert.is(await heard<number>(socket, 'close'), 1006)
+  assert.is(await waitForEvent<number>(socket, 'close'), 1006)
   await gateway.logged(1)
 })
 
-upgrade('passes any protocol, with what either side said early', async () => {
+upgrade('relays any protocol, with bytes that either side sent early', async () => {
   const backend = await stage.backend([
     { wait: /other\/1\r\n\r\n/ },
     { send: `${SWITCH}welcome` },
@@ -126,29 +126,32 @@ upgrade('passes any protocol, with what either side said early', async () => {
   assert.is(client.end, 'closed')
 })
 
-upgrade('hands a tunnel the last words of a backend whose client has stopped talking', async () => {
-  const backend = await stage.backend([
-    { wait: /other\/1\r\n\r\n/ },
-    { send: SWITCH },
-    { wait: /question/ },
-    { hold: true },
-    { send: 'answer' },
-    { close: true },
-  ])
-  const gateway = await stage.gateway(routeTo(backend))
-  const client = await stage.client(gateway)
-  client.send(ASK)
-  await client.until(HEAD)
-  client.send('question')
-  client.halfClose()
-  await backend.until((text) => text.endsWith('question'))
-  await backend.connections[0]!.untilClosed()
-  backend.release()
-  assert.is(await client.untilClosed(), `${SWITCH}answer`)
-  assert.equal(await gateway.outcomes(1), ['complete'])
-})
+upgrade(
+  'relays the last bytes of a backend after the client has half-closed the tunnel',
+  async () => {
+    const backend = await stage.backend([
+      { wait: /other\/1\r\n\r\n/ },
+      { send: SWITCH },
+      { wait: /question/ },
+      { hold: true },
+      { send: 'answer' },
+      { close: true },
+    ])
+    const gateway = await stage.gateway(routeTo(backend))
+    const client = await stage.client(gateway)
+    client.send(ASK)
+    await client.until(HEAD)
+    client.send('question')
+    client.halfClose()
+    await backend.until((text) => text.endsWith('question'))
+    await backend.connections[0]!.untilClosed()
+    backend.release()
+    assert.is(await client.untilClosed(), `${SWITCH}answer`)
+    assert.equal(await gateway.outcomes(1), ['complete'])
+  },
+)
 
-upgrade('lets a backend refuse to switch, and serves on', async () => {
+upgrade('lets a backend refuse the upgrade, and keeps the connection', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\nno' },
@@ -161,7 +164,7 @@ upgrade('lets a backend refuse to switch, and serves on', async () => {
   assert.match(await client.until(/hi$/), /^HTTP\/1.1 400 Bad Request[^]*noHTTP\/1.1 200 OK[^]*hi$/)
 })
 
-upgrade('answers 502 when a backend switches though nobody asked', async () => {
+upgrade('answers 502 when a backend switches protocols without a request for it', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: SWITCH }])
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -170,7 +173,7 @@ upgrade('answers 502 when a backend switches though nobody asked', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-upgrade('does not forward an upgrade to h2c, which would pass every policy by', async () => {
+upgrade('does not forward an upgrade to h2c, which would bypass every policy', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi' },
@@ -196,7 +199,7 @@ upgrade('refuses CONNECT and forwards nothing', async () => {
   assert.equal(await gateway.outcomes(1), ['client_error'])
 })
 
-upgrade('hears a backend out whose client said goodbye, as long as it talks', async () => {
+upgrade('relays a backend after the client has half-closed, as long as it sends', async () => {
   const words: Step[] = []
   for (let i = 0; i < 5; i++) words.push({ hold: true }, { send: `word ${i}\n` })
   const backend = await stage.backend([{ wait: HEAD }, { send: SWITCH }, ...words, { close: true }])
@@ -213,7 +216,7 @@ upgrade('hears a backend out whose client said goodbye, as long as it talks', as
   assert.equal(await gateway.outcomes(1), ['complete'])
 })
 
-upgrade('lets go of a backend whose client said goodbye and then vanished', async () => {
+upgrade('closes the backend after the client has half-closed and then disconnected', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: SWITCH },
@@ -225,7 +228,7 @@ upgrade('lets go of a backend whose client said goodbye and then vanished', asyn
   client.send(ASK)
   await client.until(HEAD)
   client.socket.pause()
-  const finished = heard(client.socket, 'finish')
+  const finished = waitForEvent(client.socket, 'finish')
   client.socket.end()
   await finished
   client.reset()

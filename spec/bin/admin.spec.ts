@@ -1,4 +1,4 @@
-// The admin interface of the built gateway: where it opens, and what it tells.
+// The admin interface of the built gateway: its address and its responses.
 
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -19,7 +19,7 @@ const admin = suite('gateway process, admin')
 const stage = new Stage()
 admin.after.each(() => stage.clear())
 
-/** `address` as ADMIN_ADDR; undefined leaves it to the file. */
+/** `address` is ADMIN_ADDR; undefined uses the configuration file. */
 async function start(address: string | undefined, adminAddr?: string): Promise<Program> {
   const line = adminAddr === undefined ? '' : `config: { adminAddr: '${adminAddr}' }\n`
   const text = `${line}gateways: { default: { port: ${await freePort()}, address: 127.0.0.1 } }
@@ -36,7 +36,7 @@ async function addressOf(url: string): Promise<unknown> {
   return ((await response.json()) as { config: Record<string, unknown> }).config['adminAddr']
 }
 
-admin('is where the file says', async () => {
+admin('listens on the address of the file', async () => {
   const port = await freePort()
   const program = await start(undefined, `localhost:${port}`)
   await program.prints(
@@ -46,20 +46,20 @@ admin('is where the file says', async () => {
   assert.is(await addressOf(`http://127.0.0.1:${port}/config_dump`), `localhost:${port}`)
 })
 
-admin('is where ADMIN_ADDR says, over the file', async () => {
+admin('listens on ADMIN_ADDR instead of the address of the file', async () => {
   const port = await freePort()
   const program = await start(`127.0.0.1:${port}`, 'off')
   await program.prints(/started bind/)
   assert.is(await addressOf(`http://127.0.0.1:${port}/config_dump`), `127.0.0.1:${port}`)
 })
 
-admin('is nowhere when it is off', async () => {
+admin('does not listen when it is off', async () => {
   const program = await start('off', `localhost:${await freePort()}`)
   await program.prints(/started bind/)
   assert.not.match(program.stdout, /admin interface/)
 })
 
-admin('refuses an ADMIN_ADDR that is no address, and says what one is', async () => {
+admin('refuses an invalid ADMIN_ADDR, and describes a valid one', async () => {
   for (const wrong of ['', 'nonsense', '::1:15000']) {
     const program = await start(wrong)
     assert.is(await program.exit(), 1)
@@ -79,27 +79,24 @@ admin('does not start when its port is in use, and names the setting', async () 
   assert.is(program.stderr, `Error: ${place}: it is in use by another process\n`)
 })
 
-admin(
-  'a unix socket is there while it runs, and may be left over from one that was killed',
-  async () => {
-    const folder = stage.add(new Folder())
-    const path = folder.at('admin.sock')
-    const killed = await start(`unix:${path}`)
-    await killed.prints(/serving admin interface address=unix:\S+\n[^]*started bind/)
-    await killed.kill()
-    assert.ok(existsSync(path))
-    const program = await start(`unix:${path}`)
-    await program.prints(/started bind/)
-    const client = await stage.client({ path })
-    client.send('GET /config_dump HTTP/1.1\r\nhost: anything\r\nconnection: close\r\n\r\n')
-    assert.match(await client.untilClosed(), /"adminAddr": "unix:\/.*admin\.sock"/)
-    const second = await start(`unix:${path}`)
-    assert.is(await second.exit(), 1)
-    assert.match(second.stderr, /admin\.sock: it is in use by another process\n$/)
-    program.signal('SIGTERM')
-    assert.is(await program.exit(), 0)
-    assert.not.ok(existsSync(path))
-  },
-)
+admin('listens on a unix socket while it runs, and replaces one of a killed process', async () => {
+  const folder = stage.add(new Folder())
+  const path = folder.at('admin.sock')
+  const killed = await start(`unix:${path}`)
+  await killed.prints(/serving admin interface address=unix:\S+\n[^]*started bind/)
+  await killed.kill()
+  assert.ok(existsSync(path))
+  const program = await start(`unix:${path}`)
+  await program.prints(/started bind/)
+  const client = await stage.client({ path })
+  client.send('GET /config_dump HTTP/1.1\r\nhost: anything\r\nconnection: close\r\n\r\n')
+  assert.match(await client.untilClosed(), /"adminAddr": "unix:\/.*admin\.sock"/)
+  const second = await start(`unix:${path}`)
+  assert.is(await second.exit(), 1)
+  assert.match(second.stderr, /admin\.sock: it is in use by another process\n$/)
+  program.signal('SIGTERM')
+  assert.is(await program.exit(), 0)
+  assert.not.ok(existsSync(path))
+})
 
 admin.run()

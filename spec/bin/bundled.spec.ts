@@ -1,4 +1,4 @@
-// The bundle that the gateway starts from, as it was built: V8 need not compile it, and can where it must.
+// The built bundle of the gateway and its V8 code cache: V8 uses the cache, or compiles the bundle if it cannot.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ const bundled = suite('gateway bundle')
 const stage = new Stage()
 bundled.after.each(() => stage.clear())
 
-bundled('comes with what V8 compiled of it', () => {
+bundled('contains the V8 code cache', () => {
   const code = readFileSync(FILE, 'latin1')
   const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
   const cachedData = readFileSync(`${FILE}.${mark}.cache`).subarray(0, -4)
@@ -32,7 +32,7 @@ bundled('comes with what V8 compiled of it', () => {
   assert.is(script.cachedDataRejected, false)
 })
 
-bundled('is marked by what it says, so that nobody takes the code of another for it', () => {
+bundled('has a hash of its content, so that the cache of another bundle is not used', () => {
   const code = readFileSync(FILE, 'utf8')
   const [, mark = ''] = /\{ \/\/ (\w+)/.exec(code) ?? []
   const unmarked = code.replace(mark, '0'.repeat(mark.length))
@@ -40,13 +40,13 @@ bundled('is marked by what it says, so that nobody takes the code of another for
   assert.is(mark.length, 16)
 })
 
-bundled('starts also where V8 has other flags', async () => {
+bundled('starts with other V8 flags', async () => {
   const flags = { NODE_OPTIONS: '--max-old-space-size=300 --stack-trace-limit=20' }
   const { code, stdout, stderr } = await runProgram('gateway', ['--version'], flags)
   assert.equal([code, stdout, stderr], [0, `gateway, ${VERSION}\n`, ''])
 })
 
-bundled('starts also where what was kept is spoilt or cut short', async () => {
+bundled('starts with a damaged or truncated cache', async () => {
   const folder = stage.add(new Folder())
   cpSync(join(ROOT, 'dist/bin'), folder.at('dist/bin'), { recursive: true })
   for (const name of ['package.json', 'node_modules', 'dist/lib', 'dist/package.json'])
@@ -65,7 +65,7 @@ bundled('starts also where what was kept is spoilt or cut short', async () => {
   }
 })
 
-bundled('knows where its lines are from', () => {
+bundled('has a source map', () => {
   const lines = readFileSync(FILE, 'latin1').split('\n')
   const found = readSourceLookup(FILE)
   const version = lines.findIndex((line) => line.includes('metaOf("lib/core/version.js")'))

@@ -1,4 +1,4 @@
-// The built gateway with few file descriptors: whom it sends away, and that it recovers.
+// The built gateway with few file descriptors: which clients it refuses, and that it recovers.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ descriptors.after.each(() => stage.clear())
 descriptors.after(() => rmSync(folder, { recursive: true }))
 
 const MOST = 128
-/** More than there are descriptors for, and fewer than leave none for the rest. */
+/** More connections than descriptors; few enough to leave descriptors for everything else. */
 const TOO_MANY = 110
 const MANY = 60
 
@@ -47,56 +47,62 @@ routes:
   return { port, program, backend: held }
 }
 
-async function asked(port: number, text = GET): Promise<RawClient> {
+async function request(port: number, text = GET): Promise<RawClient> {
   const client = await stage.client({ port })
   client.send(text)
   await client.settled(() => client.text !== '', 30_000, 'an answer')
-  // Who was sent away goes.
+  // A refused client disconnects.
   if (client.text !== OK) client.destroy()
   return client
 }
 
-function toldOf({ stdout }: Program): number {
+function countWarnings({ stdout }: Program): number {
   return stdout.split('limit reached limit=descriptors most=128').length - 1
 }
 
-descriptors('tells clients that there are none left, and takes clients again later', async () => {
+descriptors('answers 503 without free descriptors, and serves clients again later', async () => {
   const { port, program } = await start()
   const clients: RawClient[] = []
-  for (let left = TOO_MANY; left > 0; left--) clients.push(await asked(port))
+  for (let left = TOO_MANY; left > 0; left--) clients.push(await request(port))
   const served = clients.filter(({ text }) => text === OK)
   const shed = clients.filter(({ text }) => SHED.test(text))
   assert.is(served.length + shed.length, TOO_MANY)
   assert.ok(served.length > MANY / 2, String(served.length))
-  // Those who are in are served all the same.
+  // Accepted clients are still served.
   served[0]!.send(GET)
   await served[0]!.until((text) => text === OK + OK)
   for (const client of clients) client.destroy()
-  while ((await asked(port)).text !== OK) continue
-  await program.prints(() => toldOf(program) === 1)
+  while ((await request(port)).text !== OK) continue
+  await program.prints(() => countWarnings(program) === 1)
 })
 
-descriptors('tells of a backend or a child for which there is none left', async () => {
-  const { port, program, backend } = await start()
-  const clients: RawClient[] = []
-  for (let left = MANY; left > 0; left--) clients.push(await asked(port))
-  for (const client of clients) client.send(GET.replace('/', '/held'))
-  const failed = (): RawClient[] => clients.filter(({ text }) => text.includes(' 503 '))
-  while (failed().length === 0) await asked(port)
-  const [first] = failed()
-  assert.match(first!.text, /\r\n\r\nupstream call failed: out of file descriptors \(ulimit -n\)$/)
-  first!.take(first!.text.length)
-  const body =
-    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}'
-  first!.send(
-    'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
-      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  )
-  await first!.until(/could not be started: out of file descriptors \(ulimit -n\)/)
-  backend.release()
-  for (const client of clients) client.destroy()
-  while ((await asked(port)).text !== OK) continue
-  assert.is(toldOf(program), 1)
-})
+descriptors(
+  'reports a backend connection or a child process that fails without free descriptors',
+  async () => {
+    const { port, program, backend } = await start()
+    const clients: RawClient[] = []
+    for (let left = MANY; left > 0; left--) clients.push(await request(port))
+    for (const client of clients) client.send(GET.replace('/', '/held'))
+    const failed = (): RawClient[] => clients.filter(({ text }) => text.includes(' 503 '))
+    while (failed().length === 0) await request(port)
+    const [first] = failed()
+    assert.match(
+      first!.text,
+      /\r\n\r\nupstream call failed: out of file descriptors \(ulimit -n\)$/,
+    )
+    first!.take(first!.text.length)
+    const body =
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}'
+    first!.send(
+      'POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n' +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+    await first!.until(/could not be started: out of file descriptors \(ulimit -n\)/)
+    backend.release()
+    for (const client of clients) client.destroy()
+    while ((await request(port)).text !== OK) continue
+    assert.is(countWarnings(program), 1)
+  },
+)
 
 descriptors.run()

@@ -1,4 +1,4 @@
-// The built gateway as a process: how it starts, what it says, and how signals end it.
+// The built gateway as a process: how it starts, what it logs, and how signals stop it.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -18,7 +18,7 @@ import { reportSkip } from '../support/report-skip.ts'
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
 const QUICKSTART_PORT = 3000
 
-/** Starts the gateway on this text; it is ended whatever happens. */
+/** Starts the gateway with this configuration, and ends it in every case. */
 async function withGateway(text: string, use: (program: Program) => Promise<void>): Promise<void> {
   const file = join(folder, 'config.yaml')
   writeFileSync(file, text)
@@ -36,7 +36,7 @@ async function withProgram(
   }
 }
 
-/** A backend that is asked and does not answer, so that shutting down takes time. */
+/** A request to a backend that does not answer, so that shutdown takes time. */
 async function withHeldRequest(use: (program: Program) => Promise<void>): Promise<void> {
   const backend = await Backend.start([{ wait: /\r\n\r\n/ }, { hold: true }])
   const port = await freePort()
@@ -63,7 +63,7 @@ const running = suite('gateway process')
 
 running.after(() => rmSync(folder, { recursive: true }))
 
-running('serves a file, logs the request, and ends with 0 on SIGTERM', async () => {
+running('serves a configuration file, logs the request, and exits with 0 on SIGTERM', async () => {
   const port = await freePort()
   const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }\n${DIRECT}`
   await withGateway(text, async (program) => {
@@ -80,7 +80,7 @@ running('serves a file, logs the request, and ends with 0 on SIGTERM', async () 
   })
 })
 
-running('the quickstart answers what it tells to try', async () => {
+running('the quickstart answers the requests that it suggests', async () => {
   if (!(await isFree(QUICKSTART_PORT)))
     return reportSkip('the quickstart', `port ${QUICKSTART_PORT} is in use`)
   await withProgram(new Program('gateway', []), async (program) => {
@@ -92,9 +92,9 @@ running('the quickstart answers what it tells to try', async () => {
     const [, chat, body] = /curl -i (http\S+) .*\n +-d '(.+)'/.exec(program.stdout)!
     const headers = { 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: body! }
-    const said = await deadline(fetch(chat!, request), 30_000, 'a chat')
-    assert.is(said.headers.get('x-ratelimit-limit'), '100000')
-    assert.match(await said.text(), /"total_tokens":\d/)
+    const response = await deadline(fetch(chat!, request), 30_000, 'a chat')
+    assert.is(response.headers.get('x-ratelimit-limit'), '100000')
+    assert.match(await response.text(), /"total_tokens":\d/)
     const [, mcp] = /--cli (http\S+)/.exec(program.stdout)!
     assert.match(
       await deadline(initialize(mcp!), 30_000, 'an answer at /mcp'),
@@ -105,7 +105,7 @@ running('the quickstart answers what it tells to try', async () => {
   })
 })
 
-running('says which port is in use, and ends even with another one open', async () => {
+running('names the port in use, and exits even with another port open', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
   const taken = (holder.address() as AddressInfo).port
@@ -124,7 +124,7 @@ ${DIRECT}`
   }
 })
 
-running('waits on SIGINT for what runs; a second one ends it at once', async () => {
+running('waits on SIGINT for running requests; a second SIGINT ends it at once', async () => {
   await withHeldRequest(async (program) => {
     program.signal('SIGINT')
     await program.prints(/shutting down signal=SIGINT/)

@@ -1,4 +1,4 @@
-// The bundled demo server as its clients see it: started and asked by the SDK.
+// The bundled demo server as its clients see it: started and called by the SDK.
 
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -13,7 +13,7 @@ import { ROOT } from '../support/root.ts'
 
 const WAIT_MS = 30_000
 
-/** One conversation with a server of its own, ended whatever happens. */
+/** One session with its own server, which is ended in every case. */
 async function withClient(use: (client: Client) => Promise<void>): Promise<void> {
   const client = new Client({ name: 'spec', version: '1' })
   const args = [join(ROOT, 'dist/bin/mcp-demo.js')]
@@ -42,7 +42,7 @@ async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: numb
 
 const demo = suite('mcp-demo')
 
-demo('says who it is and what it can', async () => {
+demo('returns its name and capabilities', async () => {
   await withClient(async (client) => {
     const { name, title, version } = client.getServerVersion() ?? {}
     assert.equal([name, title, version], ['gateway-demo', 'Demo server of the gateway', VERSION])
@@ -56,7 +56,7 @@ demo('says who it is and what it can', async () => {
   })
 })
 
-demo('agrees on any version it knows, and otherwise on its latest', async () => {
+demo('accepts any version it supports, and otherwise answers with its latest', async () => {
   const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2077-01-01']
   const lines = versions.map((protocolVersion) =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion } }),
@@ -67,7 +67,7 @@ demo('agrees on any version it knows, and otherwise on its latest', async () => 
   assert.equal(agreed, [...versions.slice(0, 4), '2025-11-25'])
 })
 
-demo('calls tools, and tells of wrong input as their result', async () => {
+demo('calls tools, and reports invalid input as a tool result', async () => {
   await withClient(async (client) => {
     assert.is(await call(client, 'echo', { text: 'naïve 漢字' }), 'naïve 漢字')
     assert.is(await call(client, 'add', { a: 2, b: 0.5 }), '2.5')
@@ -82,7 +82,7 @@ demo('calls tools, and tells of wrong input as their result', async () => {
   })
 })
 
-demo('counts with progress and a log message, unless the client wants fewer', async () => {
+demo('counts with progress and log messages, unless the client sets a higher level', async () => {
   await withClient(async (client) => {
     const logged: unknown[] = []
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
@@ -92,7 +92,7 @@ demo('counts with progress and a log message, unless the client wants fewer', as
     const onprogress = ({ progress }: { progress: number }): void => void seen.push(progress)
     const counting = { name: 'slow_count', arguments: { to: 5, delayMs: 20 } }
     await client.callTool(counting, undefined, { onprogress })
-    // The SDK passes over progress that it reads together with the answer.
+    // The SDK ignores progress that it reads together with the response.
     assert.ok(seen.length > 0)
     assert.equal(seen, [1, 2, 3, 4, 5].slice(0, seen.length))
     await client.setLoggingLevel('warning')
@@ -112,7 +112,7 @@ demo('stops counting when it is cancelled', async () => {
   })
 })
 
-demo('ends with its input, whatever it is doing', async () => {
+demo('exits at the end of its input, also during a call', async () => {
   const params = { name: 'slow_count', arguments: { to: 1000, delayMs: 10_000 } }
   const line = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
   const { code, stdout } = await runProgram('mcp-demo', [], {}, `${line}\n`)
@@ -138,7 +138,7 @@ demo('has a prompt, resources and completions', async () => {
   })
 })
 
-demo('answers what it does not have with the errors of the protocol', async () => {
+demo('answers unknown names with the errors of the protocol', async () => {
   await withClient(async (client) => {
     assert.is((await errorOf(client.request({ method: 'tasks/list' }, ResultSchema))).code, -32601)
     assert.is((await errorOf(client.callTool({ name: 'toString' }))).code, -32602)

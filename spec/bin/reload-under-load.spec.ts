@@ -1,4 +1,4 @@
-// Two routes under load while the file changes fifty times, every fifth time to something broken: no request is lost.
+// Two routes under load while the file changes fifty times, every fifth time to an invalid one: no request is lost.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import type { RawClient } from '../support/raw-client.ts'
 
 const CLIENTS = 8
 const CHANGES = 50
-/** Each client stops here at the latest. */
+/** The deadline of each client. */
 const MOST_REQUESTS = 2000
 
 const RELOADED = 'reloaded config'
@@ -31,7 +31,7 @@ interface Sums {
   state: 'running' | 'over'
 }
 
-/** Asks both routes in turn; tells the last change it saw. An answer that does not come, or another one, is a failure. */
+/** Requests both routes in turn; returns the last change it saw. A missing or unexpected response is a failure. */
 async function hammer(client: RawClient, sums: Sums): Promise<number> {
   let last = 0
   for (let i = 0; i < MOST_REQUESTS && sums.state === 'running'; i++) {
@@ -52,7 +52,7 @@ async function ask(client: RawClient, name: string, last: number): Promise<numbe
   return change
 }
 
-load('loses no request and ends with the newest', async () => {
+load('loses no request and ends with the newest configuration', async () => {
   const one = await stage.backend(script('one'))
   const two = await stage.backend(script('two'))
   const [port, folder] = [await freePort(), stage.add(new Folder())]
@@ -76,7 +76,7 @@ ${route('one', one, change)}${route('two', two, change)}`
   const target = { port, host: '127.0.0.1' }
   const clients = await Promise.all(Array.from({ length: CLIENTS }, () => stage.client(target)))
   const hammering = Promise.all(clients.map((client) => hammer(client, sums)))
-  // A failure is told when all is over; until then nobody waits for it.
+  // Failures are reported at the end.
   hammering.catch(() => (sums.state = 'over'))
   for (let change = 1; change <= CHANGES; change++) {
     const isBroken = change % 5 === 0 && change < CHANGES
@@ -92,9 +92,9 @@ ${route('one', one, change)}${route('two', two, change)}`
   await hammering
   const last = await ask(clients[0]!, 'one', 0)
   assert.is(last, CHANGES)
-  // All of them were loaded while requests ran.
+  // All configurations were loaded while requests ran.
   assert.ok(sums.requests >= CHANGES, `${sums.requests} requests`)
-  assert.ok(program.stdout.split(REFUSED).length > 9, 'the broken ones were refused')
+  assert.ok(program.stdout.split(REFUSED).length > 9, 'the invalid configurations were refused')
   for (const backend of [one, two])
     assert.ok(backend.connections.length <= CLIENTS, 'connections to backends are kept')
 })

@@ -1,5 +1,5 @@
-// SIGUSR2 at the built gateway, as one process and as several: no request is lost, streams end where they began, and one
-// that cannot start changes nothing.
+// Restart of the built gateway by SIGUSR2, with one process and with several: no request is lost, streams finish in the
+// old process, and a successor that cannot start changes nothing.
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -78,7 +78,7 @@ async function end(program: Program): Promise<void> {
   await program.kill()
 }
 
-/** To whoever serves now. */
+/** Sends a signal to the process that serves now. */
 function signal(program: Program, name: NodeJS.Signals): void {
   const successor = successorsOf(program).at(-1)
   if (successor === undefined) program.signal(name)
@@ -101,8 +101,8 @@ for (const workers of [1, 2])
       for (const times of [1, 2]) {
         await load.more(50)
         signal(program, 'SIGUSR2')
-        const told = workers === 1 ? /handed over/g : /restarted workers/g
-        await program.prints((text) => text.match(told)?.length === times)
+        const restarted = workers === 1 ? /handed over/g : /restarted workers/g
+        await program.prints((text) => text.match(restarted)?.length === times)
         assert.is((await askingAt(probe)('GET /healthz/ready')).status, 200)
       }
       await load.more(200)
@@ -117,21 +117,24 @@ for (const workers of [1, 2])
     },
   )
 
-restart('a successor that hangs does not outlive the one that is stopped meanwhile', async () => {
-  const { program } = await start(1)
-  program.signal('SIGUSR2')
-  await program.prints(/starting successor pid=\d+\n/)
-  const pid = Number(/starting successor pid=(\d+)/.exec(program.stdout)?.[1])
-  process.kill(pid, 'SIGSTOP')
-  stage.add({ close: () => isAlive(pid) && process.kill(pid, 'SIGKILL') })
-  program.signal('SIGTERM')
-  await program.prints(/shutting down/)
-  program.signal('SIGTERM')
-  assert.is(await program.exit(), 0)
-  await untilGone([pid])
-})
+restart(
+  'a successor that hangs ends with the old process, when that is stopped meanwhile',
+  async () => {
+    const { program } = await start(1)
+    program.signal('SIGUSR2')
+    await program.prints(/starting successor pid=\d+\n/)
+    const pid = Number(/starting successor pid=(\d+)/.exec(program.stdout)?.[1])
+    process.kill(pid, 'SIGSTOP')
+    stage.add({ close: () => isAlive(pid) && process.kill(pid, 'SIGKILL') })
+    program.signal('SIGTERM')
+    await program.prints(/shutting down/)
+    program.signal('SIGTERM')
+    assert.is(await program.exit(), 0)
+    await untilGone([pid])
+  },
+)
 
-restart('a reload that is asked for meanwhile takes no port away from the successor', async () => {
+restart('a reload during a restart closes no port of the successor', async () => {
   const { program, folder, text } = await start(1)
   const port = await freePort()
   folder.write(
@@ -151,7 +154,7 @@ restart('a reload that is asked for meanwhile takes no port away from the succes
   assert.equal(load.failures, [])
 })
 
-restart('a successor that is refused leaves the one that serves', async () => {
+restart('a successor with an invalid configuration leaves the old process serving', async () => {
   const { program, port, folder, text } = await start(1)
   const holder = createServer().listen(0, '127.0.0.1')
   stage.add({ close: () => holder.close() })
@@ -174,22 +177,25 @@ restart('a successor that is refused leaves the one that serves', async () => {
   assert.equal(successorsOf(program), [])
 })
 
-restart('workers that are refused leave those that serve; others may be more of them', async () => {
-  const { program, port, folder, text } = await start(2)
-  folder.write('c.yaml', text.replace('routes:', 'roots:'))
-  program.signal('SIGUSR2')
-  await program.prints(/restart failed error=.*roots/)
-  const before = [...workersOf(program).values()]
-  assert.ok(before.every(isAlive))
-  folder.write('c.yaml', text.replace('workers: 2', 'workers: 3'))
-  program.signal('SIGUSR2')
-  await program.prints(/restarted workers workers=3/)
-  await untilGone(before)
-  const load = new SteadyLoad([{ port, isSecure: false }], '/')
-  await load.more(10)
-  await load.stop()
-  assert.equal(load.failures, [])
-  assert.is(workersOf(program).size, 3)
-})
+restart(
+  'workers with an invalid configuration leave the old ones serving; a restart can change their number',
+  async () => {
+    const { program, port, folder, text } = await start(2)
+    folder.write('c.yaml', text.replace('routes:', 'roots:'))
+    program.signal('SIGUSR2')
+    await program.prints(/restart failed error=.*roots/)
+    const before = [...workersOf(program).values()]
+    assert.ok(before.every(isAlive))
+    folder.write('c.yaml', text.replace('workers: 2', 'workers: 3'))
+    program.signal('SIGUSR2')
+    await program.prints(/restarted workers workers=3/)
+    await untilGone(before)
+    const load = new SteadyLoad([{ port, isSecure: false }], '/')
+    await load.more(10)
+    await load.stop()
+    assert.equal(load.failures, [])
+    assert.is(workersOf(program).size, 3)
+  },
+)
 
 restart.run()

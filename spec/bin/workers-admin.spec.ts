@@ -1,4 +1,4 @@
-// What operators ask of a gateway with two worker processes, from outside, also when one of them is killed.
+// The admin interface of a gateway with two workers, also after one of them is killed.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,7 +35,7 @@ routes: [{ name: all, policies: { directResponse: { status: 200, body: hi } } }]
   const program = new Program('gateway', ['-c', text], env)
   stage.add({ close: () => program.kill() })
   await program.prints(/started workers/)
-  // What is between processes is nobody's business.
+  // The sockets between the processes are not logged.
   assert.not.match(program.stdout, /unix:/)
   return { program, port, adminPort, admin: askingAt(adminPort), stats: askingAt(statsPort) }
 }
@@ -54,7 +54,7 @@ async function pidOf({ admin: asked }: Scene, worker: number): Promise<number> {
   return workers.find((one) => one.worker === worker)!.pid
 }
 
-admin('all workers answer as one, also behind one that was killed', async () => {
+admin('all workers answer as one, also after one was killed', async () => {
   const scene = await start()
   const { program, port, adminPort } = scene
   for (let left = 4; left > 0; left--) await ask({ port }, 'GET /seen HTTP/1.1')
@@ -64,7 +64,7 @@ admin('all workers answer as one, also behind one that was killed', async () => 
   assert.equal(workers, { wanted: 2, running: 2 })
 
   assert.is((await scene.admin('POST /logging?level=debug')).status, 200)
-  // One that is killed may not have written its line yet.
+  // A killed worker may not have written its line yet.
   await program.prints(/log level set level=debug worker=2/)
   const pid = await pidOf(scene, 2)
   process.kill(pid, 'SIGKILL')

@@ -1,4 +1,4 @@
-// The built gateway as several processes: who serves, what happens when one dies, and how all of them end.
+// The built gateway with several workers: which worker serves, what happens when one dies, and how all of them stop.
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -30,18 +30,18 @@ interface Started {
   readonly port: number
   readonly folder: Folder
   readonly backend: Backend
-  /** Of the configuration; the body that /direct answers with is the first thing a spec would change. */
+  /** The configuration file; specs change the body of /direct. */
   readonly text: (body: string) => string
 }
 
-/** As `launch`; all of them serve. */
-async function start(...words: Parameters<typeof launch>): Promise<Started> {
-  const started = await launch(...words)
+/** Like `launch`, and waits until all workers serve. */
+async function start(...args: Parameters<typeof launch>): Promise<Started> {
+  const started = await launch(...args)
   await started.program.prints(/started workers/)
   return started
 }
 
-/** `more` is YAML of routes. Streams of the backend end with its `release`. */
+/** `more` contains further routes in YAML. Streams of the backend end with its `release`. */
 async function launch(
   more = '',
   env: Record<string, string> = {},
@@ -74,7 +74,7 @@ async function ask(port: number): Promise<string> {
   return (await client.untilClosed()).split('\r\n\r\n')[1] ?? ''
 }
 
-/** A stream that has begun. */
+/** A stream that has started. */
 async function stream(port: number): Promise<RawClient> {
   const client = await stage.client({ host: '127.0.0.1', port })
   client.send('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
@@ -82,8 +82,11 @@ async function stream(port: number): Promise<RawClient> {
   return client
 }
 
-/** The first of those that are new serves and dies before the second serves. */
-async function dieBesideOneThatStarts(program: Program, old: readonly number[]): Promise<void> {
+/** Kills the first new worker after it serves and before the second serves. */
+async function killFirstBeforeSecondServes(
+  program: Program,
+  old: readonly number[],
+): Promise<void> {
   const forked = await untilForked(program.pid, old.length + WORKERS)
   const [first, second] = forked.filter((pid) => !old.includes(pid))
   process.kill(second!, 'SIGSTOP')
@@ -93,39 +96,42 @@ async function dieBesideOneThatStarts(program: Program, old: readonly number[]):
   process.kill(second!, 'SIGCONT')
 }
 
-/** Every slot has one that runs. */
+/** Every worker slot has a running worker. */
 function isWhole(program: Program): boolean {
   const pids = [...workersOf(program).values()]
   return pids.length === WORKERS && pids.every(isAlive)
 }
 
-workers('connections go to all of them in turn, and so does a change of the file', async () => {
-  const { program, port, folder, text } = await start()
-  assert.equal(
-    [...workersOf(program).keys()].toSorted((a, b) => a - b),
-    [1, 2],
-  )
-  for (let i = 0; i < 20; i++) assert.is(await ask(port), 'hi')
-  const served = (): string[] => program.stdout.match(/info\trequest .* worker=\d\n/g) ?? []
-  await program.prints(() => served().length === 20)
-  assert.is(served().filter((line) => line.endsWith('worker=1\n')).length, 10)
-  folder.write('c.yaml', text('changed'))
-  await program.prints(/reloaded config reason="file change" generation=2/)
-  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
-  folder.write('c.yaml', text('{}'))
-  await program.prints(/Failed to reload config kept=2/)
-  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
-  folder.write('c.yaml', text('third').replace('workers: 2', 'workers: 3'))
-  await program.prints(/restart to apply its change\n[^]*generation=3/)
-  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'third')
-  assert.is(program.stdout.match(/reloaded config/g)?.length, 2)
-})
+workers(
+  'connections go to all workers in turn, and a change of the file reaches all of them',
+  async () => {
+    const { program, port, folder, text } = await start()
+    assert.equal(
+      [...workersOf(program).keys()].toSorted((a, b) => a - b),
+      [1, 2],
+    )
+    for (let i = 0; i < 20; i++) assert.is(await ask(port), 'hi')
+    const served = (): string[] => program.stdout.match(/info\trequest .* worker=\d\n/g) ?? []
+    await program.prints(() => served().length === 20)
+    assert.is(served().filter((line) => line.endsWith('worker=1\n')).length, 10)
+    folder.write('c.yaml', text('changed'))
+    await program.prints(/reloaded config reason="file change" generation=2/)
+    for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
+    folder.write('c.yaml', text('{}'))
+    await program.prints(/Failed to reload config kept=2/)
+    for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'changed')
+    folder.write('c.yaml', text('third').replace('workers: 2', 'workers: 3'))
+    await program.prints(/restart to apply its change\n[^]*generation=3/)
+    for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'third')
+    assert.is(program.stdout.match(/reloaded config/g)?.length, 2)
+  },
+)
 
-workers('one that is killed costs its own streams, and another takes its place', async () => {
+workers('a killed worker loses its own streams, and is replaced', async () => {
   const { program, port, backend } = await start()
   const streams = [await stream(port), await stream(port)]
   const before = workersOf(program)
-  // As when the whole group is told: that is for the supervisor to hear.
+  // As when the process group gets a signal: only the supervisor handles it.
   for (const pid of before.values())
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)
       process.kill(pid, signal)
@@ -133,7 +139,7 @@ workers('one that is killed costs its own streams, and another takes its place',
   await program.prints(/error\tworker died worker=1 how="signal SIGKILL"/)
   await program.prints(() => workersOf(program).get(1) !== before.get(1))
   assert.is(workersOf(program).get(2), before.get(2))
-  // Each worker had one of them.
+  // Each worker had one of the streams.
   await deadline(
     Promise.race(streams.map((client) => client.untilClosed(WAIT_MS))),
     WAIT_MS,
@@ -148,31 +154,37 @@ workers('one that is killed costs its own streams, and another takes its place',
   assert.not.match(program.stdout, /shutting down/)
 })
 
-workers('one that dies while another still starts is replaced, also in a restart', async () => {
-  const { program } = await launch()
-  await dieBesideOneThatStarts(program, [])
-  await program.prints(/started workers/)
-  await program.prints(() => isWhole(program))
-  const before = [...workersOf(program).values()]
-  program.signal('SIGUSR2')
-  await dieBesideOneThatStarts(program, before)
-  await program.prints(/restarted workers/)
-  await untilGone(before)
-  await program.prints(() => isWhole(program))
-})
+workers(
+  'a worker that dies while another still starts is replaced, also in a restart',
+  async () => {
+    const { program } = await launch()
+    await killFirstBeforeSecondServes(program, [])
+    await program.prints(/started workers/)
+    await program.prints(() => isWhole(program))
+    const before = [...workersOf(program).values()]
+    program.signal('SIGUSR2')
+    await killFirstBeforeSecondServes(program, before)
+    await program.prints(/restarted workers/)
+    await untilGone(before)
+    await program.prints(() => isWhole(program))
+  },
+)
 
-workers('one that dies while the file is refused is replaced with what is in force', async () => {
-  const { program, port, folder, text } = await start()
-  folder.write('c.yaml', text('second').replace('workers: 2', 'workers: 3'))
-  await program.prints(/generation=2/)
-  folder.write('c.yaml', text('{}'))
-  await program.prints(/Failed to reload config kept=2/)
-  for (const pid of workersOf(program).values()) process.kill(pid, 'SIGKILL')
-  for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'second')
-  await program.prints(() => isWhole(program))
-})
+workers(
+  'a worker that dies while the file is invalid is replaced with the configuration in force',
+  async () => {
+    const { program, port, folder, text } = await start()
+    folder.write('c.yaml', text('second').replace('workers: 2', 'workers: 3'))
+    await program.prints(/generation=2/)
+    folder.write('c.yaml', text('{}'))
+    await program.prints(/Failed to reload config kept=2/)
+    for (const pid of workersOf(program).values()) process.kill(pid, 'SIGKILL')
+    for (let i = 0; i < WORKERS; i++) assert.is(await ask(port), 'second')
+    await program.prints(() => isWhole(program))
+  },
+)
 
-workers('SIGTERM lets all of them finish, then nothing is left and the code is 0', async () => {
+workers('SIGTERM lets all workers finish; no process remains and the exit code is 0', async () => {
   const probe = await freePort()
   const { program, port, backend } = await start('', { READINESS_ADDR: `127.0.0.1:${probe}` })
   const ready = askingAt(probe)
@@ -192,23 +204,26 @@ workers('SIGTERM lets all of them finish, then nothing is left and the code is 0
   assert.is(program.stderr, '')
 })
 
-workers('SIGTERM while one still starts lets the other finish, and the code is 0', async () => {
-  const { program, port, backend } = await launch()
-  const [first, second] = await untilForked(program.pid, WORKERS)
-  process.kill(second!, 'SIGSTOP')
-  await program.prints(new RegExp(`worker started .*pid=${first}\n`))
-  const client = await stream(port)
-  program.signal('SIGTERM')
-  await program.prints(/shutting down signal=SIGTERM\n/)
-  process.kill(second!, 'SIGCONT')
-  backend.release()
-  await client.until(/two\r\n0\r\n\r\n$/)
-  assert.is(await program.exit(), 0)
-  await untilGone([first!, second!])
-  assert.is(program.stderr, '')
-})
+workers(
+  'SIGTERM while one worker still starts lets the other finish, and the exit code is 0',
+  async () => {
+    const { program, port, backend } = await launch()
+    const [first, second] = await untilForked(program.pid, WORKERS)
+    process.kill(second!, 'SIGSTOP')
+    await program.prints(new RegExp(`worker started .*pid=${first}\n`))
+    const client = await stream(port)
+    program.signal('SIGTERM')
+    await program.prints(/shutting down signal=SIGTERM\n/)
+    process.kill(second!, 'SIGCONT')
+    backend.release()
+    await client.until(/two\r\n0\r\n\r\n$/)
+    assert.is(await program.exit(), 0)
+    await untilGone([first!, second!])
+    assert.is(program.stderr, '')
+  },
+)
 
-workers('a second signal waits for nobody', async () => {
+workers('a second signal ends all workers at once', async () => {
   const { program, port } = await start()
   await stream(port)
   program.signal('SIGINT')
@@ -218,7 +233,7 @@ workers('a second signal waits for nobody', async () => {
   await untilGone(workersOf(program).values())
 })
 
-workers('none outlives the one that looks after them, nor do its children', async () => {
+workers('no worker and no child outlives the supervisor', async () => {
   const { program, port } = await start(`- matches: [{ path: { exact: /mcp } }]
   backends: [{ mcp: { targets: [{ name: a, stdio: { cmd: node, args: [-e, 'setInterval(() => {}, 1e6)'] } }] } }]`)
   const client = await stage.client({ host: '127.0.0.1', port })
@@ -233,7 +248,7 @@ workers('none outlives the one that looks after them, nor do its children', asyn
   await untilGone([...workersOf(program).values(), pid])
 })
 
-workers('a port that is taken is told once, and ends all', async () => {
+workers('a port in use is logged once, and ends all processes', async () => {
   const holder = createServer().listen(0, '127.0.0.1')
   stage.add({ close: () => holder.close() })
   await deadline(once(holder, 'listening'), WAIT_MS, 'a port')
@@ -248,7 +263,7 @@ routes: [{ policies: { directResponse: { status: 204 } } }]`
   assert.is(program.stderr, `Error: ${message}\n`)
 })
 
-workers('a configuration from standard input reaches all of them', async () => {
+workers('a configuration from standard input reaches all workers', async () => {
   const port = await freePort()
   const text = `config: { workers: 2 }
 gateways: { default: { port: ${port}, address: 127.0.0.1 } }

@@ -1,4 +1,4 @@
-// Backends that fail, in front of clients of either protocol: what the client sees, what the log says, and that nothing is left.
+// Backends that fail, with clients of both protocols: what the client sees, what is logged, and that nothing remains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,17 +8,26 @@ import type { Step } from '../support/backend.ts'
 import { Stage, routeTo } from '../support/gateway.ts'
 import { END_HEADERS, END_STREAM, fieldLines, frame } from '../support/http2-frames.ts'
 import { CERT, KEY } from '../support/tls-pair.ts'
-import { HEAD, OK, PROTOCOLS, ask, leaves, logs, until, leavesNoHandle } from './scene.ts'
-import type { Seen } from './scene.ts'
+import {
+  HEAD,
+  OK,
+  PROTOCOLS,
+  ask,
+  assertNothingLeft,
+  assertLogged,
+  until,
+  assertNoHandleLeft,
+} from './fault-support.ts'
+import type { Seen } from './fault-support.ts'
 
 const faults = suite('faults of backends')
 const stage = new Stage()
-leavesNoHandle(faults)
+assertNoHandleLeft(faults)
 faults.after.each(() => stage.clear())
 
-/** Of what must pass only: whatever else is asked has time, however busy the machine is. */
-const HASTE = 'timeout: { backendRequestTimeout: 100ms }'
-const IMPATIENT = 'config: { backend: { bodyIdleTimeout: 100ms } }\n'
+/** Short timeouts, only for tests that wait for them: all other waits are long, for a busy machine. */
+const SHORT_CALL_TIMEOUT = 'timeout: { backendRequestTimeout: 100ms }'
+const SHORT_BODY_TIMEOUT = 'config: { backend: { bodyIdleTimeout: 100ms } }\n'
 const SOME_OF_NINE = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nsome'
 const SOME_CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nsome\r\n'
 const CLOSED = 'upstream call failed: connection closed'
@@ -26,7 +35,7 @@ const RESET = 'upstream call failed: connection reset'
 const INVALID = 'upstream call failed: invalid response'
 
 interface Fault {
-  /** What the backend does with a request. */
+  /** What the backend does after a request. */
   readonly script: Step[]
   /** Policies of the route. */
   readonly policies?: string
@@ -36,14 +45,14 @@ interface Fault {
   readonly logged: string
 }
 
-/** The gateway answers for the backend. */
+/** The gateway sends an error response. */
 function refused(script: Step[], status: number, body: string, policies = ''): Fault {
   const outcome = status === 504 ? 'backend_timeout' : 'backend_reset'
   const seen: Seen = { status, body, end: 'whole' }
   return { script: [{ wait: HEAD }, ...script], policies, seen, logged: `${status} ${outcome}` }
 }
 
-/** The answer has begun before this: what goes wrong may overtake what was said before, unless that was heard. */
+/** The client must have received the start of the response first: the fault could overtake it. */
 function cut(said: string, then: Step[], outcome = 'backend_reset'): Fault {
   const seen: Seen = { status: 200, body: 'some', end: 'cut' }
   const script: Step[] = [{ wait: HEAD }, { send: said }, { hold: true }, ...then]
@@ -56,7 +65,7 @@ const reset: Step = { reset: true }
 const FAULTS: Record<string, Fault> = {
   'that closes before its head': refused([close], 503, CLOSED),
   'that resets before its head': refused([reset], 503, RESET),
-  'that hangs before its head': refused([], 504, 'upstream call timeout', HASTE),
+  'that hangs before its head': refused([], 504, 'upstream call timeout', SHORT_CALL_TIMEOUT),
   'that sends half a head and closes': refused(
     [{ send: 'HTTP/1.1 200 OK\r\ncontent-le' }, close],
     503,
@@ -66,7 +75,7 @@ const FAULTS: Record<string, Fault> = {
     [{ send: 'HTTP/1.1 200 OK\r\ncontent-le' }],
     504,
     'upstream call timeout',
-    HASTE,
+    SHORT_CALL_TIMEOUT,
   ),
   'that sends no HTTP': refused([{ send: 'SSH-2.0-OpenSSH_9.6\r\n\r\n' }], 503, INVALID),
   'that frames its body in two ways': refused(
@@ -81,11 +90,11 @@ const FAULTS: Record<string, Fault> = {
   'that breaks its chunks': cut(SOME_CHUNKS, [{ send: 'zz\r\nevil\r\n' }]),
   'that is silent in the middle of its body': {
     ...cut(SOME_CHUNKS, [], 'backend_timeout'),
-    config: IMPATIENT,
+    config: SHORT_BODY_TIMEOUT,
   },
 }
 
-/** One with these policies at /fault, and one without. */
+/** One route with these policies at /fault, and one without. */
 function routesTo({ port }: { port: number }, policies: string): string {
   const backends = `backends: [{ host: 127.0.0.1:${port} }]`
   const matches = 'matches: [{ path: { exact: /fault } }]'
@@ -97,7 +106,7 @@ function routesTo({ port }: { port: number }, policies: string): string {
 
 for (const protocol of PROTOCOLS)
   for (const [name, fault] of Object.entries(FAULTS))
-    faults(`one ${name}, over ${protocol}`, async () => {
+    faults(`a backend ${name}, over ${protocol}`, async () => {
       const { script, policies = '', config = '' } = fault
       const backend = await stage.backend(script, [{ wait: HEAD }, { send: OK }])
       const gateway = await stage.gateway(config + routesTo(backend, policies))
@@ -107,19 +116,19 @@ for (const protocol of PROTOCOLS)
         backend.release()
       }
       const seen = await asked
-      // The reason of a malformed answer goes on; what it is does not matter here.
+      // The reason of a malformed response follows; its text does not matter here.
       const body = seen.body.slice(0, fault.seen.body.length)
       assert.equal({ ...seen, body }, fault.seen)
-      await leaves(gateway)
-      // The next one is served by another connection.
+      await assertNothingLeft(gateway)
+      // The next request is served on another connection.
       const after = await ask(stage, gateway, protocol)
       assert.equal(after, { status: 200, body: 'ok', end: 'whole' })
-      await leaves(gateway, { idle: 1 })
-      await logs(gateway, fault.logged, '200 complete')
+      await assertNothingLeft(gateway, { idle: 1 })
+      await assertLogged(gateway, fault.logged, '200 complete')
     })
 
 for (const protocol of PROTOCOLS) {
-  faults(`one that is not there, over ${protocol}`, async () => {
+  faults(`a backend that refuses connections, over ${protocol}`, async () => {
     const port = await freePort()
     const gateway = await stage.gateway(routeTo({ port }))
     assert.equal(await ask(stage, gateway, protocol), {
@@ -127,83 +136,89 @@ for (const protocol of PROTOCOLS) {
       body: 'upstream call failed: connection refused',
       end: 'whole',
     })
-    await leaves(gateway)
-    await logs(gateway, '503 backend_reset')
+    await assertNothingLeft(gateway)
+    await assertLogged(gateway, '503 backend_reset')
   })
 
-  faults(`one that closes an idle connection as a request is written, ${protocol}`, async () => {
-    const backend = await stage.backend(
-      [{ wait: HEAD }, { send: OK }, { wait: HEAD }, reset],
-      [{ wait: HEAD }, { send: OK }],
-    )
-    const gateway = await stage.gateway(routeTo(backend))
-    for (const path of ['/first', '/second'])
-      assert.is((await ask(stage, gateway, protocol, { path })).body, 'ok')
-    const asked = backend.received.match(/GET \S+/g)
-    assert.equal(asked, ['GET /first', 'GET /second', 'GET /second'])
-    await leaves(gateway, { idle: 1 })
-    await logs(gateway, '200 complete', '200 complete')
-  })
+  faults(
+    `a backend that closes an idle connection as a request is written, ${protocol}`,
+    async () => {
+      const backend = await stage.backend(
+        [{ wait: HEAD }, { send: OK }, { wait: HEAD }, reset],
+        [{ wait: HEAD }, { send: OK }],
+      )
+      const gateway = await stage.gateway(routeTo(backend))
+      for (const path of ['/first', '/second'])
+        assert.is((await ask(stage, gateway, protocol, { path })).body, 'ok')
+      const asked = backend.received.match(/GET \S+/g)
+      assert.equal(asked, ['GET /first', 'GET /second', 'GET /second'])
+      await assertNothingLeft(gateway, { idle: 1 })
+      await assertLogged(gateway, '200 complete', '200 complete')
+    },
+  )
 
-  faults(`one that does so with a body too large to be kept, over ${protocol}`, async () => {
-    const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { wait: HEAD }, reset])
-    const gateway = await stage.gateway(routeTo(backend))
-    await ask(stage, gateway, protocol)
-    const seen = await ask(stage, gateway, protocol, { body: 'x'.repeat(100_000) })
-    assert.equal([seen.status, seen.end], [503, 'whole'])
-    assert.is(backend.connections.length, 1)
-    await leaves(gateway)
-    await logs(gateway, '200 complete', '503 backend_reset')
-  })
+  faults(
+    `a backend that closes an idle connection as a large body is written, over ${protocol}`,
+    async () => {
+      const backend = await stage.backend([{ wait: HEAD }, { send: OK }, { wait: HEAD }, reset])
+      const gateway = await stage.gateway(routeTo(backend))
+      await ask(stage, gateway, protocol)
+      const seen = await ask(stage, gateway, protocol, { body: 'x'.repeat(100_000) })
+      assert.equal([seen.status, seen.end], [503, 'whole'])
+      assert.is(backend.connections.length, 1)
+      await assertNothingLeft(gateway)
+      await assertLogged(gateway, '200 complete', '503 backend_reset')
+    },
+  )
 
-  faults(`one that answers before it was asked, over ${protocol}`, async () => {
+  faults(`a backend that answers before the request, over ${protocol}`, async () => {
     const early: Step[] = [{ send: OK }, { wait: HEAD }, { send: OK.replace('ok', 'no') }]
     const backend = await stage.backend(early, [{ wait: HEAD }, { send: OK }])
     const gateway = await stage.gateway(routeTo(backend))
     assert.is((await ask(stage, gateway, protocol)).body, 'ok')
-    // What it says to the request itself belongs to nobody, and its connection with it.
-    await leaves(gateway)
+    // The response to the request itself belongs to no request, so its connection is closed.
+    await assertNothingLeft(gateway)
     assert.is((await ask(stage, gateway, protocol)).body, 'ok')
     assert.is(backend.connections.length, 2)
-    await logs(gateway, '200 complete', '200 complete')
+    await assertLogged(gateway, '200 complete', '200 complete')
   })
 
   for (const [when, script] of Object.entries({
     'at once': [{ wait: HEAD }, { send: OK + OK.replace('ok', 'no') }],
     later: [{ wait: HEAD }, { send: OK }, { hold: true }, { send: OK.replace('ok', 'no') }],
   } satisfies Record<string, Step[]>))
-    faults(`one that answers twice, ${when}, over ${protocol}`, async () => {
+    faults(`a backend that answers twice, ${when}, over ${protocol}`, async () => {
       const backend = await stage.backend(script, [{ wait: HEAD }, { send: OK }])
       const gateway = await stage.gateway(routeTo(backend))
       const first = await ask(stage, gateway, protocol)
       assert.equal([first.status, first.body.slice(0, 2)], [200, 'ok'])
       backend.release()
-      await leaves(gateway)
+      await assertNothingLeft(gateway)
       assert.is((await ask(stage, gateway, protocol)).body, 'ok')
-      await leaves(gateway, { idle: 1 })
+      await assertNothingLeft(gateway, { idle: 1 })
       assert.is(backend.connections.length, 2)
-      await logs(gateway, '200 complete', '200 complete')
+      await assertLogged(gateway, '200 complete', '200 complete')
     })
 
-  faults(`one that answers in the middle of an upload, over ${protocol}`, async () => {
+  faults(`a backend that answers during an upload, over ${protocol}`, async () => {
     const backend = await stage.backend([{ wait: HEAD }, { send: OK }])
     const gateway = await stage.gateway(routeTo(backend))
     const seen = await ask(stage, gateway, protocol, { body: 'x'.repeat(3_000_000) })
     assert.equal([seen.status, seen.body], [200, 'ok'])
     await until(() => gateway.live.requests.relay === 0, 'the end of the answer')
-    await leaves(gateway)
-    await logs(gateway, '200 complete')
+    await assertNothingLeft(gateway)
+    await assertLogged(gateway, '200 complete')
   })
 }
 
-/** Speaks HTTP/2 by bytes, from its settings on; the first stream is 1. */
+/** An HTTP/2 backend scripted in bytes, starting with its SETTINGS; the first stream is 1. */
 async function http2BackendOf(...scripts: Step[][]): Promise<Backend> {
   const tls = { cert: CERT, key: KEY, ALPNProtocols: ['h2'] }
   const greeting: Step = { send: frame('settings', 0, 0) }
   return stage.add(await Backend.startAt({ tls }, ...scripts.map((steps) => [greeting, ...steps])))
 }
 
-/** Its method: GET or POST. */
+/** Matches a request with the method GET or POST. */
 const ASKED = /[\x82\x83]/
 const OVER_TLS = 'backendTLS: { insecure: true }'
 const HTTP2_OK = Buffer.concat([
@@ -211,17 +226,17 @@ const HTTP2_OK = Buffer.concat([
   frame('data', END_STREAM, 1, Buffer.from('ok')),
 ])
 
-// nghttp2 reads no more then, and node says nothing: all that followed would wait for ever on a dead session.
-faults('one of HTTP/2 that sends garbage, and the next request', async () => {
+// nghttp2 stops reading and node emits no event: later requests would wait forever on a dead session.
+faults('an HTTP/2 backend that sends garbage, and the next request', async () => {
   const garbage: Step[] = [{ wait: ASKED }, { send: 'HTTP/1.1 400 Bad Request\r\n\r\n' }]
   const backend = await http2BackendOf(garbage, [{ wait: ASKED }, { send: HTTP2_OK }])
   const config = 'config: { backend: { poolIdleTimeout: 200ms } }\n'
   const gateway = await stage.gateway(config + routeTo(backend, OVER_TLS))
   const body = 'upstream call failed: stream closed'
   assert.equal(await ask(stage, gateway, 'http/1.1'), { status: 503, body, end: 'whole' })
-  await leaves(gateway)
+  await assertNothingLeft(gateway)
   assert.is((await ask(stage, gateway, 'http/1.1')).body, 'ok')
-  await logs(gateway, '503 backend_reset', '200 complete')
+  await assertLogged(gateway, '503 backend_reset', '200 complete')
 })
 
 /** The head of the second request on a session. */
@@ -233,7 +248,7 @@ function askedAgain(text: string): number {
   return Math.max(...ends) > 6 ? Math.max(...ends) : -1
 }
 
-/** As far as stream 1 all is well. */
+/** The last accepted stream is 1. */
 const GOAWAY: Step = { send: frame('goaway', 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])) }
 
 for (const [what, body, seen] of [
@@ -245,7 +260,7 @@ for (const [what, body, seen] of [
     '503 upstream call failed: stream refused',
   ],
 ] as const)
-  faults(`one of HTTP/2 that goes away as ${what} is written`, async () => {
+  faults(`an HTTP/2 backend that sends GOAWAY as ${what} is written`, async () => {
     const once: Step[] = [{ wait: ASKED }, { send: HTTP2_OK }]
     const leaving: Step[] = [...once, { wait: askedAgain }, { wait: body.length }, GOAWAY, close]
     const backend = await http2BackendOf(leaving, once)
@@ -254,11 +269,11 @@ for (const [what, body, seen] of [
     const { status, body: answer } = await ask(stage, gateway, 'http/1.1', { body })
     assert.is(`${status} ${answer}`, seen)
     const isServed = status === 200
-    await leaves(gateway, { idle: isServed ? 1 : 0 })
-    await logs(gateway, '200 complete', isServed ? '200 complete' : '503 backend_reset')
+    await assertNothingLeft(gateway, { idle: isServed ? 1 : 0 })
+    await assertLogged(gateway, '200 complete', isServed ? '200 complete' : '503 backend_reset')
   })
 
-faults('one of HTTP/2 that hangs up in the middle of its body', async () => {
+faults('an HTTP/2 backend that disconnects in the middle of its body', async () => {
   const begun = Buffer.concat([
     frame('headers', END_HEADERS, 1, fieldLines([':status', '200'])),
     frame('data', 0, 1, Buffer.from('some')),
@@ -270,8 +285,8 @@ faults('one of HTTP/2 that hangs up in the middle of its body', async () => {
   await until(() => gateway.live.requests.relay === 1, 'the answer to begin')
   backend.release()
   assert.equal(await asked, { status: 200, body: 'some', end: 'cut' })
-  await leaves(gateway)
-  await logs(gateway, '200 backend_reset')
+  await assertNothingLeft(gateway)
+  await assertLogged(gateway, '200 backend_reset')
 })
 
 faults.run()

@@ -1,4 +1,4 @@
-// The machine fails: nobody reads the log, its disk is full, the clock jumps. Few file descriptors are in spec/bin/descriptors.
+// The machine fails: the log is not read, its disk is full, the clock jumps. File descriptors are in spec/bin/descriptors.
 
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
@@ -11,11 +11,20 @@ import { Stage } from '../support/gateway.ts'
 import { KeyServer } from '../support/key-server.ts'
 import { ROOT } from '../support/root.ts'
 import { Signer } from '../support/signer.ts'
-import { HEAD, OK, ask, leaves, logs, textOf, until, leavesNoHandle } from './scene.ts'
+import {
+  HEAD,
+  OK,
+  ask,
+  assertNothingLeft,
+  assertLogged,
+  requestTextOf,
+  until,
+  assertNoHandleLeft,
+} from './fault-support.ts'
 
 const faults = suite('faults of the machine')
 const stage = new Stage()
-leavesNoHandle(faults)
+assertNoHandleLeft(faults)
 
 /** The wall clock as the gateway reads it. */
 const now = Date.now.bind(Date)
@@ -29,13 +38,16 @@ faults.after.each(async () => {
 
 const GATEWAY = join(ROOT, 'dist/bin/gateway.js')
 const PAGE = 'routes: [{ policies: { directResponse: { status: 200, body: here } } }]\n'
-/** Makes a line of the log as long: many of them are more than may wait. */
+/** Makes a log line this long: many of them exceed the bound of unwritten lines. */
 const LONG = `/${'x'.repeat(8_000)}`
 const REQUESTS = 320
 const FEW = 20
 
-/** A gateway whose standard output is what these lines of shell say. */
-async function writingTo(shell: string, env = {}): Promise<[GatewayProcess, { port: number }]> {
+/** A gateway whose standard output is redirected by these shell lines. */
+async function startWithOutput(
+  shell: string,
+  env = {},
+): Promise<[GatewayProcess, { port: number }]> {
   const port = await freePort()
   const text = `gateways: { default: { port: ${port}, address: 127.0.0.1 } }\n${PAGE}`
   const script = `${shell}; exec "${process.execPath}" "${GATEWAY}" "$@"`
@@ -45,10 +57,10 @@ async function writingTo(shell: string, env = {}): Promise<[GatewayProcess, { po
   return [gateway, { port }]
 }
 
-async function talk(at: { port: number }, requests: number): Promise<void> {
+async function sendRequests(at: { port: number }, requests: number): Promise<void> {
   const client = await stage.client({ port: at.port, host: '127.0.0.1' })
   for (let sent = 0; sent < requests; sent += 10) {
-    client.send(textOf({ path: LONG }).repeat(10))
+    client.send(requestTextOf({ path: LONG }).repeat(10))
     await client.until((text) => text.split('here').length > 10)
     client.take(client.text.length)
   }
@@ -65,27 +77,27 @@ for (const [name, shell] of Object.entries({
   'a full disk': 'exec >/dev/full',
   'a pipe whose reader is gone': 'mkfifo "$FIFO"; exec 7<>"$FIFO" >"$FIFO" 7<&-',
 }))
-  faults(`a log on ${name} costs lines, and nothing else`, async () => {
+  faults(`a log on ${name} loses lines, and nothing else fails`, async () => {
     const folder = stage.add(new Folder())
-    const [gateway, at] = await writingTo(shell, { FIFO: folder.at('log') })
-    await talk(at, FEW)
+    const [gateway, at] = await startWithOutput(shell, { FIFO: folder.at('log') })
+    await sendRequests(at, FEW)
     assert.is((await ask(stage, at, 'http/1.1')).body, 'here')
     await endsBySignal(gateway)
   })
 
-// Lines went out by blocking writes: a thread hung there, and the process with it when it was to end.
-faults('a log that nobody reads is kept within a bound, and holds up nothing', async () => {
+// Lines were written by blocking writes: a thread hung there, and the process did not exit.
+faults('a log that is not read is bounded, and delays no request', async () => {
   const folder = stage.add(new Folder())
-  const [gateway, at] = await writingTo('exec >"$FIFO"', withFifo(folder))
-  await talk(at, REQUESTS)
+  const [gateway, at] = await startWithOutput('exec >"$FIFO"', withFifo(folder))
+  await sendRequests(at, REQUESTS)
   await endsBySignal(gateway)
 })
 
-faults('a log that is read again says how much is missing', async () => {
+faults('a log that is read again reports how many lines are missing', async () => {
   const folder = stage.add(new Folder())
   const env = withFifo(folder)
-  const [gateway, at] = await writingTo('exec >"$FIFO"', env)
-  await talk(at, REQUESTS)
+  const [gateway, at] = await startWithOutput('exec >"$FIFO"', env)
+  await sendRequests(at, REQUESTS)
   let text = ''
   const dropped = (): number =>
     [...text.matchAll(/ lines dropped: .* lines=(\d+)\n/g)].reduce(
@@ -102,7 +114,7 @@ faults('a log that is read again says how much is missing', async () => {
   await endsBySignal(gateway)
 })
 
-/** Ends of pipes that stay open, so that there is somebody who could read. */
+/** Pipe ends that stay open, so that the pipe has a reader. */
 const readers: number[] = []
 faults.after.each(() => {
   for (const reader of readers.splice(0)) closeSync(reader)
@@ -141,7 +153,7 @@ async function guarded(keys: KeyServer) {
   return stage.gateway(text)
 }
 
-faults('a wall clock that jumps ages tokens, and neither limits nor connections', async () => {
+faults('a wall clock that jumps expires tokens, but no limits or connections', async () => {
   const keys = stage.add(await KeyServer.start(signer))
   const gateway = await guarded(keys)
   const fields = tokenOf(signer, 600)
@@ -150,7 +162,7 @@ faults('a wall clock that jumps ages tokens, and neither limits nor connections'
   assert.is(await statusOf(), 200)
   ahead = HOUR
   assert.is(await statusOf(), 401)
-  // It was remembered as good, and is again.
+  // The cached verification is valid again.
   ahead = -HOUR
   assert.is(await statusOf(), 200)
   ahead = 48 * HOUR
@@ -158,20 +170,20 @@ faults('a wall clock that jumps ages tokens, and neither limits nor connections'
   const seen: number[] = []
   for (let left = 4; left > 0; left--)
     seen.push((await ask(stage, gateway, 'http/1.1', fresh)).status)
-  // One of five is refused, days later by the wall: the window has not turned.
+  // One of five is refused, although the wall clock is days later: the window has not ended.
   assert.equal(seen, [200, 200, 200, 429])
-  await leaves(gateway, { idle: 1 })
+  await assertNothingLeft(gateway, { idle: 1 })
   assert.is(keys.asked, 1)
   const ok = '200 complete'
-  await logs(gateway, ok, '401 complete', ok, ok, ok, ok, '429 complete')
+  await assertLogged(gateway, ok, '401 complete', ok, ok, ok, ok, '429 complete')
 })
 
-faults('a wall clock that goes back keeps nobody from fetching keys', async () => {
+faults('a wall clock that goes back does not stop the refresh of keys', async () => {
   const keys = stage.add(await KeyServer.start(signer))
   const gateway = await guarded(keys)
   const statusOf = async (by: Signer): Promise<number> =>
     (await ask(stage, gateway, 'http/1.1', { fields: tokenOf(by, 600) })).status
-  // A key that is missing makes it fetch again, but not at once.
+  // A missing key causes another fetch, but not at once.
   assert.equal([await statusOf(signer), await statusOf(other)], [200, 401])
   assert.is(keys.asked, 2)
   const monotonic = performance.now.bind(performance)

@@ -1,5 +1,5 @@
-// SIGTERM while requests stand in every phase: those that can finish do, all others are cut at the deadline, and the process
-// leaves nothing behind, neither a child nor a line.
+// SIGTERM with a request in every phase: requests that can finish do, all others are cut at the deadline, and no child
+// process remains.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,11 +14,11 @@ import { chatEventsOf, LlmBackend, LlmStream } from '../support/llm-backend.ts'
 import { CHAT, chatAsking } from '../support/llm/asking.ts'
 import { Program } from '../support/program.ts'
 import type { RawClient } from '../support/raw-client.ts'
-import { HEAD, OK, seenIn, textOf, until, leavesNoHandle } from './scene.ts'
+import { HEAD, OK, parseSeen, requestTextOf, until, assertNoHandleLeft } from './fault-support.ts'
 
 const faults = suite('SIGTERM in every phase')
 const stage = new Stage()
-leavesNoHandle(faults)
+assertNoHandleLeft(faults)
 faults.after.each(() => stage.clear())
 
 const UPLOAD = `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\npart`
@@ -37,7 +37,7 @@ const SCRIPTS: Record<string, Step[]> = {
   events: [{ wait: HEAD }, { send: EVENTS }, { hold: true }, { send: '0\r\n\r\n' }],
 }
 
-interface Crowd {
+interface RequestsInPhases {
   readonly program: Program
   readonly backends: Record<string, Backend>
   readonly clients: Record<string, RawClient>
@@ -46,7 +46,7 @@ interface Crowd {
   readonly child: number
 }
 
-async function started(
+async function startGateway(
   deadline: string,
   workers: number,
 ): Promise<[Program, number, Record<string, Backend>, LlmStream]> {
@@ -79,9 +79,9 @@ ${routes.join('\n')}
   return [program, port, backends, stream]
 }
 
-/** One request in each phase; each is known to be there. */
-async function gather(deadline: string, workers = 1): Promise<Crowd> {
-  const [program, port, backends, stream] = await started(deadline, workers)
+/** Starts one request for each phase, and waits until each has reached it. */
+async function startRequests(deadline: string, workers = 1): Promise<RequestsInPhases> {
+  const [program, port, backends, stream] = await startGateway(deadline, workers)
   const clients: Record<string, RawClient> = {}
   const send = async (name: string, text: string): Promise<RawClient> => {
     const client = await stage.client({ port, host: '127.0.0.1' })
@@ -94,10 +94,10 @@ async function gather(deadline: string, workers = 1): Promise<Crowd> {
   await send('silent', '')
   await send('head', 'GET /waiting HTTP/1.1\r\nho')
   await send('upload', UPLOAD)
-  await send('waiting', textOf({ path: '/waiting' }))
-  await (await send('answer', textOf({ path: '/answer' }))).until(/some\r\n$/)
-  await (await send('events', textOf({ path: '/events' }))).until(/data: 1/)
-  const llm = await send('llm', textOf({ path: CHAT, body: chatAsking({ stream: true }) }))
+  await send('waiting', requestTextOf({ path: '/waiting' }))
+  await (await send('answer', requestTextOf({ path: '/answer' }))).until(/some\r\n$/)
+  await (await send('events', requestTextOf({ path: '/events' }))).until(/data: 1/)
+  const llm = await send('llm', requestTextOf({ path: CHAT, body: chatAsking({ stream: true }) }))
   await stream.opened()
   await stream.send(chatEventsOf(30, 12)[1]!)
   await llm.until(/"content"/)
@@ -106,7 +106,7 @@ async function gather(deadline: string, workers = 1): Promise<Crowd> {
   return { program, backends, clients, stream, call, child }
 }
 
-/** Path, status and outcome of every request that was logged, in the order of their names. */
+/** Path, status and outcome of every logged request, sorted. */
 function logged({ stdout }: Program): string[] {
   const lines = stdout.split('\n').filter((line) => line.includes('\trequest '))
   const field = (line: string, name: string): string =>
@@ -118,26 +118,26 @@ function logged({ stdout }: Program): string[] {
     .sort()
 }
 
-/** Those that end at once: they have asked for nothing yet. */
-async function bareOnesEnd({ clients }: Crowd): Promise<void> {
+/** Connections without a request close at once. */
+async function bareConnectionsClose({ clients }: RequestsInPhases): Promise<void> {
   for (const name of ['silent', 'head']) assert.is(await clients[name]!.untilClosed(), '')
 }
 
 const MCP_LINES = ['/mcp 200 complete', '/mcp 200 complete', '/mcp 202 complete']
 
 for (const workers of [1, 2])
-  faults(`lets finish what can, with ${workers} at work`, async () => {
-    const crowd = await gather('20s', workers)
-    const { program, backends, clients, stream, call, child } = crowd
+  faults(`lets requests finish, with ${workers} workers`, async () => {
+    const inPhases = await startRequests('20s', workers)
+    const { program, backends, clients, stream, call, child } = inPhases
     program.signal('SIGTERM')
     await program.prints(/shutting down/)
-    await bareOnesEnd(crowd)
+    await bareConnectionsClose(inPhases)
     clients['upload']!.send('rest')
     for (const name of ['waiting', 'answer', 'events']) backends[name]!.release()
     for (const event of chatEventsOf(30, 12).slice(2)) await stream.send(event)
     stream.end()
     for (const name of ['upload', 'waiting', 'answer', 'events', 'llm']) {
-      const seen = seenIn(await clients[name]!.untilClosed())
+      const seen = parseSeen(await clients[name]!.untilClosed())
       assert.equal([name, seen.status, seen.end], [name, 200, 'whole'])
       clients[name]!.destroy()
     }
@@ -155,17 +155,17 @@ for (const workers of [1, 2])
     assert.is(program.stderr, '')
   })
 
-faults('cuts all the rest at the deadline', async () => {
-  const crowd = await gather('200ms')
-  const { program, backends, clients, stream, call, child } = crowd
+faults('cuts all other requests at the deadline', async () => {
+  const inPhases = await startRequests('200ms')
+  const { program, backends, clients, stream, call, child } = inPhases
   program.signal('SIGTERM')
-  await bareOnesEnd(crowd)
+  await bareConnectionsClose(inPhases)
   for (const name of ['upload', 'waiting', 'answer', 'events', 'llm'])
-    assert.is(seenIn(await clients[name]!.untilClosed()).end, 'cut', name)
+    assert.is(parseSeen(await clients[name]!.untilClosed()).end, 'cut', name)
   await call.raw.untilClosed()
   assert.is(await program.exit(), 0)
   for (const { connections } of Object.values(backends)) await connections[0]!.untilClosed()
-  await until(() => stream.state === 'left', 'the provider to be told')
+  await until(() => stream.state === 'left', 'the call to the provider to end')
   await until(() => !isRunning(child), 'the child to end')
   assert.equal(
     logged(program),
@@ -179,7 +179,7 @@ faults('cuts all the rest at the deadline', async () => {
       '/waiting - shutdown',
     ].sort(),
   )
-  // What it has cost is told all the same.
+  // The cost of a cut request is still logged.
   assert.match(program.stdout, /chat\/completions .* gen_ai\.usage\.estimated=\d+ .*=shutdown/)
   assert.match(program.stdout, /stopped\n$/)
 })

@@ -1,4 +1,4 @@
-// Configurations and expressions with slips in them: each is taken, or refused with a place, and soon.
+// Fuzzing of configurations and expressions: each is accepted, or refused with a position, in bounded time.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +19,8 @@ import { changed, changes } from './mutate.ts'
 import { target } from './target.ts'
 import type { Claims } from '../../lib/core/facts.ts'
 
-/** Far above what any of them takes, far below what a search without end does. */
-const MOST_MS = 10_000
+/** Far above the time of any input, far below that of an endless search. */
+const MAX_MS = 10_000
 
 const FOLDER = join(ROOT, 'examples')
 const TEXTS = readdirSync(FOLDER)
@@ -82,14 +82,14 @@ const PIECES = [
   ],
 ]
 
-function soon<T>(work: () => T): T {
+function inBoundedTime<T>(work: () => T): T {
   const start = cpuMs()
   const result = work()
-  assert.ok(cpuMs() - start < MOST_MS, 'took too long')
+  assert.ok(cpuMs() - start < MAX_MS, 'took too long')
   return result
 }
 
-/** Null when it was refused as it should be. */
+/** Null if the configuration was refused correctly. */
 function load(text: string): Config | null {
   try {
     return parseConfig(text, { file: join(FOLDER, 'c.yaml'), env: {}, unenforced: 'allowed' })
@@ -106,19 +106,19 @@ function load(text: string): Config | null {
 }
 
 const configs = target(
-  'takes a configuration or tells what is wrong with it, and where',
+  'accepts a configuration or reports the problem with its position',
   async () =>
     fc.asyncProperty(
       fc.constantFrom(RICH_CONFIG, ...TEXTS),
       changes(PIECES),
       async (text, made) => {
-        soon(() => load(changed(text, made)))
+        inBoundedTime(() => load(changed(text, made)))
       },
     ),
 )
 
-/** Lines where others belong, at other depths. */
-const moved = target('takes no harm from lines in the wrong place', async () => {
+/** Lines moved to other positions and indentations. */
+const moved = target('handles lines in the wrong place', async () => {
   const line = fc.record({ from: fc.nat(), to: fc.nat(), shift: fc.integer({ min: -6, max: 6 }) })
   const moves = fc.array(line, { minLength: 1, maxLength: 4 })
   return fc.asyncProperty(fc.constantFrom(RICH_CONFIG, ...TEXTS), moves, async (text, made) => {
@@ -128,7 +128,7 @@ const moved = target('takes no harm from lines in the wrong place', async () => 
       const indent = Math.max(0, found.search(/\S|$/) + shift)
       lines.splice(to % lines.length, 0, ' '.repeat(indent) + found.trim())
     }
-    soon(() => load(lines.join('\n')))
+    inBoundedTime(() => load(lines.join('\n')))
   })
 })
 
@@ -202,7 +202,7 @@ const rules = target(
     })
     const pieces = changes(CEL_PIECES, 6)
     return fc.asyncProperty(fc.constantFrom(...EXPRESSIONS, ''), pieces, async (text, made) => {
-      soon(() => {
+      inBoundedTime(() => {
         try {
           compileExpression(changed(text, made), 'log').evaluate(view)
         } catch (error) {

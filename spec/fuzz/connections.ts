@@ -1,9 +1,9 @@
-// A whole gateway with clients that send nearly the right bytes: every connection ends or is answered, the backend sees
-// nothing that was not sent, and nothing is left.
+// Fuzzing of a whole gateway with nearly valid client bytes: every connection ends or is answered, the backend gets only
+// what was sent, and nothing remains.
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { leaves } from '../faults/scene.ts'
+import { assertNothingLeft } from '../faults/fault-support.ts'
 import { routeTo } from '../support/gateway.ts'
 import type { RunningGateway, Stage } from '../support/gateway.ts'
 import {
@@ -22,7 +22,7 @@ import { target } from './target.ts'
 const WAIT_MS = 30_000
 const LIMITS =
   'headTimeout: 150ms, bodyIdleTimeout: 150ms, responseIdleTimeout: 150ms, http1IdleTimeout: 150ms'
-/** Connections at a time: most of them end by a time-out. */
+/** Parallel connections: most of them end by a timeout. */
 const AT_ONCE = 32
 
 const PIECES = [
@@ -68,7 +68,7 @@ async function open(stage: Stage): Promise<{ gateway: RunningGateway; backend: R
   return { gateway, backend }
 }
 
-/** One connection to its end; what came on it. */
+/** Sends the chunks on one connection; returns what was received until its end. */
 async function send(gateway: RunningGateway, chunks: readonly Buffer[]): Promise<string> {
   const client = await RawClient.connect(gateway.port)
   try {
@@ -79,31 +79,28 @@ async function send(gateway: RunningGateway, chunks: readonly Buffer[]): Promise
   }
 }
 
-const http1 = target(
-  'serves nothing but requests that were sent, whatever else comes',
-  async (stage) => {
-    const { gateway, backend } = await open(stage)
-    const one = fc.tuple(fc.constantFrom(...TEXTS), changes(PIECES, 3), CUTS)
-    const some = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })
-    return fc.asyncProperty(some, async (inputs) => {
-      const from = backend.seen.length
-      const answers = await Promise.all(
-        inputs.map(([text, made, cuts]) => send(gateway, cutAt(changed(text, made), cuts))),
-      )
-      const told = answers.flatMap((text) =>
-        [...text.matchAll(/^seen (\d+) /gm)].map(([, n]) => Number(n)),
-      )
-      const heads = backend.seen.slice(from).filter(({ head }) => !head.startsWith('HEAD'))
-      // An answer that is interim, cut or without content tells no number: but none is told twice.
-      assert.is(new Set(told).size, told.length)
-      assert.ok(told.every((number) => heads.some((seen) => seen.number === number)))
-      assert.equal(backend.dirty, [])
-      const sent = inputs.map(([text, made]) => changed(text, made)).join('\n')
-      for (const { target: path } of heads) assert.ok(sent.includes(path), `nobody sent ${path}`)
-      await leaves(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
-    })
-  },
-)
+const http1 = target('serves only requests that were sent, with any other bytes', async (stage) => {
+  const { gateway, backend } = await open(stage)
+  const one = fc.tuple(fc.constantFrom(...TEXTS), changes(PIECES, 3), CUTS)
+  const some = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })
+  return fc.asyncProperty(some, async (inputs) => {
+    const from = backend.seen.length
+    const answers = await Promise.all(
+      inputs.map(([text, made, cuts]) => send(gateway, cutAt(changed(text, made), cuts))),
+    )
+    const numbers = answers.flatMap((text) =>
+      [...text.matchAll(/^seen (\d+) /gm)].map(([, n]) => Number(n)),
+    )
+    const heads = backend.seen.slice(from).filter(({ head }) => !head.startsWith('HEAD'))
+    // An interim, cut or empty response contains no number, but no number appears twice.
+    assert.is(new Set(numbers).size, numbers.length)
+    assert.ok(numbers.every((number) => heads.some((seen) => seen.number === number)))
+    assert.equal(backend.dirty, [])
+    const sent = inputs.map(([text, made]) => changed(text, made)).join('\n')
+    for (const { target: path } of heads) assert.ok(sent.includes(path), `${path} was not sent`)
+    await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
+  })
+})
 
 const HEAD = fieldLines(
   [':method', 'POST'],
@@ -129,7 +126,7 @@ const FRAMES = [
 const FRAME_PIECES = FRAMES.slice(1).map((bytes) => bytes.toString('latin1'))
 const WIRE = Buffer.concat(FRAMES).toString('latin1')
 
-const http2 = target('ends every connection of HTTP/2, whatever its frames', async (stage) => {
+const http2 = target('ends every HTTP/2 connection with any frames', async (stage) => {
   const { gateway, backend } = await open(stage)
   const one = fc.tuple(changes(FRAME_PIECES, 4), CUTS)
   const some = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })
@@ -141,7 +138,7 @@ const http2 = target('ends every connection of HTTP/2, whatever its frames', asy
       }),
     )
     assert.equal(backend.dirty, [])
-    await leaves(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
+    await assertNothingLeft(gateway, { idle: gateway.live.pools[0]?.idle ?? 0 })
   })
 })
 

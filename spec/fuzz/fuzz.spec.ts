@@ -1,4 +1,4 @@
-// All targets for a moment each, from one seed. `npm run fuzz` does the same for as long as one likes.
+// Runs all fuzz targets for a short time with a fixed seed. `npm run fuzz` runs them for any time.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,4 @@
-// Inputs that are nearly right: something valid with a few changes, cut anywhere.
+// Nearly valid inputs: a valid text with a few changes, split anywhere.
 
 import fc from 'fast-check'
 
@@ -10,14 +10,14 @@ export interface Change {
 
 const BYTE = fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code))
 
-/** A few changes: these pieces, single bytes or nothing in place of some bytes. */
-export function changes(pieces: readonly string[], most = 4): fc.Arbitrary<Change[]> {
+/** A few changes, each replacing some bytes by one of these pieces, a single byte or nothing. */
+export function changes(pieces: readonly string[], maxChanges = 4): fc.Arbitrary<Change[]> {
   const piece = fc.oneof(fc.constantFrom(...pieces), BYTE, fc.constant(''))
   const change = fc.record({ at: fc.nat(), removed: fc.nat({ max: 6 }), piece })
-  return fc.array(change, { maxLength: most })
+  return fc.array(change, { maxLength: maxChanges })
 }
 
-/** One character is one byte. */
+/** The text with the changes applied; one character is one byte. */
 export function changed(text: string, made: readonly Change[]): string {
   let result = text
   for (const { at, removed, piece } of made) {

@@ -1,4 +1,4 @@
-// Messages to an MCP endpoint that are nearly right: each is answered, and the session goes on.
+// Fuzzing of an MCP endpoint with nearly valid messages: each is answered, and the session continues.
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
@@ -51,7 +51,7 @@ const PIECES = [
 const GOOD = [200, 202, 400, 404, 413]
 
 export const RPC = [
-  target('answers any message to an MCP endpoint, and goes on', async (stage) => {
+  target('answers any message to an MCP endpoint, and continues the session', async (stage) => {
     const gateway = await stage.gateway(mcpText())
     const client = await McpClient.open(stage, gateway)
     const texts = fc.constantFrom(...MESSAGES)

@@ -1,13 +1,13 @@
-// Tries all targets in turn for as long as one likes, from a seed that is told: what fails is had again by it.
+// Runs all fuzz targets in turn for the given time, and prints the seed, which repeats a failure.
 //   npm run fuzz -- [--minutes 5] [--seed 1] [--only part of a name]
 
 import { parseArgs } from 'node:util'
 import type { Target } from './target.ts'
 import { TARGETS } from './targets.ts'
 
-/** One turn of one target. */
+/** The time of one turn of one target. */
 const TURN_MS = 3_000
-/** Seeds of one turn are not those of another. */
+/** Keeps the seeds of two turns apart. */
 const SEEDS_PER_TURN = 100_000
 
 const { values } = parseArgs({

@@ -1,26 +1,26 @@
-// One thing that holds for any input, and how it is tried: batch after batch of inputs until the time is up, each batch
-// from a seed of its own, so that what fails can be had again.
+// A fuzz target: a property of all inputs, checked with batches of inputs until the time is over. Each batch has its own
+// seed, which repeats a failure.
 
 import fc from 'fast-check'
 import { Stage } from '../support/gateway.ts'
 
-/** Inputs between two looks at the clock. */
+/** Inputs between two checks of the time. */
 const BATCH = 10
 
 export interface Target {
-  /** What holds, as a sentence. */
+  /** The property, as a sentence. */
   readonly name: string
-  /** From this seed on, for so long, but one batch at least. */
+  /** Runs from this seed on for this time, and at least one batch. */
   run(seed: number, ms: number): Promise<Tried>
 }
 
 export interface Tried {
   readonly inputs: number
-  /** The seed to have it again, and the smallest input that was found; null when all was well. */
+  /** The seed that repeats the failure, and the smallest input that fails; null without a failure. */
   readonly failure: string | null
 }
 
-/** What a gateway of the stage notes as its own fault is a failure, too. */
+/** An internal error of a gateway on the stage is a failure, too. */
 export function target<T extends [unknown, ...unknown[]]>(
   name: string,
   open: (stage: Stage) => Promise<fc.IAsyncProperty<T>>,
@@ -34,7 +34,7 @@ export function target<T extends [unknown, ...unknown[]]>(
       for (let batch = seed; inputs === 0 || performance.now() < until; batch++) {
         const details = await fc.check(property, { seed: batch, numRuns: BATCH })
         inputs += details.numRuns
-        if (details.failed) return { inputs, failure: told(batch, details) }
+        if (details.failed) return { inputs, failure: formatFailure(batch, details) }
       }
       return { inputs, failure: null }
     } finally {
@@ -44,6 +44,6 @@ export function target<T extends [unknown, ...unknown[]]>(
   return { name, run }
 }
 
-function told<T>(seed: number, details: fc.RunDetails<T>): string {
+function formatFailure<T>(seed: number, details: fc.RunDetails<T>): string {
   return `seed ${seed}\n${fc.defaultReportMessage(details) ?? ''}`
 }

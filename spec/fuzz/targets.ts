@@ -1,4 +1,4 @@
-// Everything that is tried with inputs nobody thought of.
+// All fuzz targets.
 
 import { CONFIG } from './config.ts'
 import { CONNECTIONS } from './connections.ts'

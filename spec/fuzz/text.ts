@@ -1,4 +1,5 @@
-// JSON and event streams as bytes, also such as are no text at all: alike cut anywhere, and as others read them.
+// Fuzzing of the JSON and event stream readers with any bytes: the result is the same for every split, and the same as
+// that of other readers.
 
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
@@ -56,7 +57,7 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** Of a valid text. */
+/** The nesting depth of a valid JSON text. */
 function depthOf(bytes: Buffer): number {
   let depth = 0
   let most = 0
@@ -67,37 +68,37 @@ function depthOf(bytes: Buffer): number {
   return most
 }
 
-const scanned = target('takes for JSON what JSON.parse takes, of any bytes', async () =>
+const scanned = target('accepts exactly the bytes that JSON.parse accepts', async () =>
   fc.asyncProperty(fc.constantFrom(...JSON_TEXTS), changes(JSON_PIECES), async (text, made) => {
     const bytes = Buffer.from(changed(text, made), 'latin1')
     assert.is(findJsonValue(bytes) !== null, isJson(bytes))
   }),
 )
 
-function peeked(chunks: readonly Buffer[]): unknown[] {
-  const told: unknown[] = []
+function peekAll(chunks: readonly Buffer[]): unknown[] {
+  const reported: unknown[] = []
   const peek = new JsonPeek({
     begin: (name, from) => {
-      told.push([name, from])
+      reported.push([name, from])
       return name === 'model' ? 10 : 0
     },
-    member: (found) => told.push([found.name, found.from, found.to, String(found.value)]),
-    closed: (at) => told.push(at),
-    fault: (what, at) => told.push([what, at]),
+    member: (found) => reported.push([found.name, found.from, found.to, String(found.value)]),
+    closed: (at) => reported.push(at),
+    fault: (what, at) => reported.push([what, at]),
   })
   for (const chunk of chunks) peek.write(chunk, 0, chunk.length)
   peek.end()
-  return told
+  return reported
 }
 
-const peeking = target('peeks into JSON alike, cut anywhere', async () =>
+const peeking = target('peeks into JSON equally at every split', async () =>
   fc.asyncProperty(
     fc.constantFrom(...JSON_TEXTS),
     changes(JSON_PIECES),
     CUTS,
     async (text, made, cuts) => {
       const bytes = changed(text, made)
-      assert.equal(peeked(cutAt(bytes, cuts)), peeked(cutAt(bytes, [])))
+      assert.equal(peekAll(cutAt(bytes, cuts)), peekAll(cutAt(bytes, [])))
     },
   ),
 )
@@ -120,29 +121,29 @@ const EVENT_PIECES = [
   'event:',
 ]
 
-function heard(chunks: readonly Buffer[]): unknown[] {
-  const told: unknown[] = []
+function readEvents(chunks: readonly Buffer[]): unknown[] {
+  const reported: unknown[] = []
   const reader = new EventReader(
     {
-      event: (name, data, id) => told.push([name, data.toString('latin1'), id]),
-      retry: (ms) => told.push(ms),
-      tooLong: (name) => told.push(['too long', name]),
+      event: (name, data, id) => reported.push([name, data.toString('latin1'), id]),
+      retry: (ms) => reported.push(ms),
+      tooLong: (name) => reported.push(['too long', name]),
     },
     24,
     'skip',
   )
   for (const chunk of chunks) reader.write(chunk, 0, chunk.length)
-  return told
+  return reported
 }
 
-const events = target('hears an event stream alike, cut anywhere', async () =>
+const events = target('reads an event stream equally at every split', async () =>
   fc.asyncProperty(
     fc.constantFrom(...EVENTS),
     changes(EVENT_PIECES, 8),
     CUTS,
     async (text, made, cuts) => {
       const bytes = changed(text, made)
-      assert.equal(heard(cutAt(bytes, cuts)), heard(cutAt(bytes, [])))
+      assert.equal(readEvents(cutAt(bytes, cuts)), readEvents(cutAt(bytes, [])))
     },
   ),
 )

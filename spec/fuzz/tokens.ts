@@ -1,4 +1,4 @@
-// Tokens with changes in them: only what was signed is believed.
+// Fuzzing of token verification: only signed tokens are accepted.
 
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
@@ -33,7 +33,7 @@ const PIECES = [
     base64('{"sub":"root"}'),
   ],
 ]
-/** Headers and payloads that are signed, but odd. */
+/** Pieces for signed but unusual headers and payloads. */
 const JSON_PIECES = [
   '"',
   ',',
@@ -58,7 +58,7 @@ async function open() {
   return { signer, verify }
 }
 
-const unsigned = target('believes nothing of a token but what was signed', async () => {
+const unsigned = target('accepts only the signed claims of a token', async () => {
   const { signer, verify } = await open()
   const token = signer.token(claimsOf())
   return fc.asyncProperty(changes(PIECES), async (made) => {
@@ -67,7 +67,7 @@ const unsigned = target('believes nothing of a token but what was signed', async
   })
 })
 
-const odd = target('tells what is wrong with any header or payload, signed or not', async () => {
+const odd = target('reports the error of any header or payload, signed or not', async () => {
   const { signer, verify } = await open()
   const payload = JSON.stringify(claimsOf())
   const made = changes(JSON_PIECES)

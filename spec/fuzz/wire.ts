@@ -1,4 +1,5 @@
-// Heads and framing: what is read does not depend on how the bytes came, and what is let pass is what others read, too.
+// Fuzzing of heads and framing: the result does not depend on how bytes are split, and accepted messages are read equally
+// by other parsers.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -54,7 +55,7 @@ const CHUNKS = [
 
 type Read<T> = (bytes: Buffer, from: number, to: number, limits: typeof LIMITS) => T | null
 
-/** As a connection reads it: all that has come, again and again. What it says of it, and where it ends. */
+/** Parses like a connection, from the start with each new chunk; returns the result and where it ends. */
 function read(parse: Read<RequestHead | ResponseHead>, chunks: readonly Buffer[]): unknown {
   let come = Buffer.alloc(0)
   for (const chunk of chunks) {
@@ -79,7 +80,7 @@ function heads(name: string, valid: readonly string[], parse: Read<RequestHead |
   )
 }
 
-/** What node:http makes of it: the method and target of the first request, or a refusal. */
+/** The result of node:http: the method and target of the first request, or a refusal. */
 class NodeHttp {
   readonly #server = createServer({ requireHostHeader: false })
 
@@ -91,7 +92,7 @@ class NodeHttp {
       for (const event of ['request', 'upgrade', 'checkContinue', 'checkExpectation', 'connect'])
         this.#server.on(event, asked)
       this.#server.on('clientError', () => resolve('refused'))
-      // Without its own listener there is nobody to read.
+      // Without a listener of its own nothing reads the socket.
       const [attach] = createServer().listeners('connection') as ((socket: Duplex) => void)[]
       attach!.call(this.#server, socket)
       socket.push(Buffer.from(text, 'latin1'))
@@ -104,24 +105,27 @@ class NodeHttp {
   }
 }
 
-const agreed = target('takes no request that node:http refuses or reads as another', async () => {
-  const other = new NodeHttp()
-  return fc.asyncProperty(fc.constantFrom(...REQUESTS), changes(PIECES), async (text, made) => {
-    const bytes = Buffer.from(changed(text, made), 'latin1')
-    let head: RequestHead | null
-    try {
-      head = parseRequestHead(bytes, 0, bytes.length, LIMITS)
-    } catch {
-      return
-    }
-    if (head === null) return
-    const start = bytes.latin1Slice(0, head.end).replace(/^(\r\n)+/, '')
-    const [method, target = ''] = start.split(' ', 2)
-    assert.is(await other.verdictOn(start), `${method} ${target}`)
-  })
-})
+const agreed = target(
+  'accepts no request that node:http refuses or reads differently',
+  async () => {
+    const other = new NodeHttp()
+    return fc.asyncProperty(fc.constantFrom(...REQUESTS), changes(PIECES), async (text, made) => {
+      const bytes = Buffer.from(changed(text, made), 'latin1')
+      let head: RequestHead | null
+      try {
+        head = parseRequestHead(bytes, 0, bytes.length, LIMITS)
+      } catch {
+        return
+      }
+      if (head === null) return
+      const start = bytes.latin1Slice(0, head.end).replace(/^(\r\n)+/, '')
+      const [method, target = ''] = start.split(' ', 2)
+      assert.is(await other.verdictOn(start), `${method} ${target}`)
+    })
+  },
+)
 
-/** Content, trailers and the bytes behind it; or what is wrong with it. */
+/** The content, the trailers and the bytes after them; or the error. */
 function unchunked(chunks: readonly Buffer[]): unknown {
   const framer = new BodyFramer()
   framer.start('chunked', 0)
@@ -140,7 +144,7 @@ function unchunked(chunks: readonly Buffer[]): unknown {
   return framer.isOver ? [content, framer.trailerText, rest] : 'incomplete'
 }
 
-const framing = target('finds the same end of a chunked body, cut anywhere', async () =>
+const framing = target('finds the same end of a chunked body at every split', async () =>
   fc.asyncProperty(fc.constantFrom(...CHUNKS), changes(PIECES), CUTS, async (text, made, cuts) => {
     const bytes = `${changed(text, made)}GET / HTTP/1.1\r\n`
     assert.equal(unchunked(cutAt(bytes, cuts)), unchunked(cutAt(bytes, [])))

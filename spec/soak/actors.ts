@@ -1,4 +1,4 @@
-// What clients do during a soak: each actor does one thing again and again, with a pause, until it is told to rest.
+// The actors of a soak: each repeats one kind of request with a pause, until the soak rests.
 
 import { request } from 'node:http'
 import type { Agent, IncomingMessage } from 'node:http'
@@ -22,15 +22,15 @@ export interface Scene {
   readonly admin: string
   readonly ledger: Ledger
   readonly agent: Agent
-  /** A configuration that differs is put in place and the gateway told. */
+  /** Writes a changed configuration and signals the gateway. */
   readonly reload: () => void
-  /** Between 0 and 1, the same in every run with the same seed. */
+  /** A number between 0 and 1, the same in every run with the same seed. */
   readonly random: () => number
 }
 
 type Act = (scene: Scene) => Promise<void>
 
-/** Name, how many at once, and how long each rests between two acts. */
+/** The actor, how many run in parallel, and the pause between two requests. */
 export const CAST: readonly (readonly [Act, number, number])[] = [
   [echo, 4, PAUSE_MS],
   [limited, 2, PAUSE_MS],
@@ -71,7 +71,7 @@ async function stream({ port, ledger, agent }: Scene): Promise<void> {
   ledger.end(path, 'whole')
 }
 
-/** Goes in the middle of it. */
+/** Disconnects in the middle of a stream. */
 async function leaveStream({ port, ledger, random }: Scene): Promise<void> {
   const path = ledger.begin('stream')
   const answer = await head(port, path)
@@ -87,7 +87,7 @@ async function upload({ port, ledger, agent }: Scene): Promise<void> {
   ledger.end(path, 'whole')
 }
 
-/** Says more than it sends, and is gone by a reset. */
+/** Declares more bytes than it sends, and resets the connection. */
 async function leaveUpload({ port, ledger, random }: Scene): Promise<void> {
   const path = ledger.begin('upload')
   const bytes = Math.floor(random() * UPLOAD_BYTES)
@@ -96,12 +96,12 @@ async function leaveUpload({ port, ledger, random }: Scene): Promise<void> {
   ledger.end(path, 'broken')
 }
 
-/** Never tells what it wants: nothing is logged. */
+/** Disconnects before the head is complete: nothing is logged. */
 async function leaveHead({ port }: Scene): Promise<void> {
   await leave(port, 'GET /echo/never HTTP/1.1\r\nhost: so')
 }
 
-/** The backend breaks off: so must the answer. */
+/** The backend cuts its response, so the gateway must cut its own. */
 async function cutOff({ port, ledger }: Scene): Promise<void> {
   const path = ledger.begin('cut')
   const answer = await head(port, path)
@@ -141,7 +141,7 @@ async function session({ port, ledger }: Scene): Promise<void> {
   }
 }
 
-/** Does not say goodbye: the session ends by its time. */
+/** Does not delete its session: the session ends by its timeout. */
 async function dropSession({ port, ledger }: Scene): Promise<void> {
   const client = await connectV1(new URL(`http://127.0.0.1:${port}/mcp`), answersOf('soak'))
   await client.close()
@@ -151,7 +151,7 @@ async function dropSession({ port, ledger }: Scene): Promise<void> {
 async function trace(scene: Scene): Promise<void> {
   const { admin, ledger } = scene
   const answer = await head(admin, '/debug/trace')
-  // All others may rest already.
+  // All other actors may have stopped already.
   await echo(scene)
   const text = await deadline(textOf(answer), ANSWER_MS, 'a trace')
   if (answer.statusCode !== 200 || !text.includes('requestFinished'))
@@ -179,7 +179,7 @@ interface Answer {
   readonly text: string
 }
 
-/** `place`: a port of loopback, or a unix socket. */
+/** `place`: a port on loopback, or the path of a unix socket. */
 async function ask(place: number | string, path: string, asking: Asking): Promise<Answer> {
   const answer = await deadline(open(place, path, asking), ANSWER_MS, path)
   const text = await deadline(textOf(answer), ANSWER_MS, path)
@@ -192,7 +192,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return text
 }
 
-/** The head of an answer, on a connection of its own. */
+/** The head of a response on its own connection. */
 async function head(place: number | string, path: string): Promise<IncomingMessage> {
   return deadline(open(place, path, {}), ANSWER_MS, path)
 }

@@ -1,4 +1,4 @@
-// Asks the admin interface of a soaked gateway, over its unix socket.
+// Requests to the admin interface of a soaked gateway, over its unix socket.
 
 import { request } from 'node:http'
 import { deadline } from '../support/deadline.ts'

@@ -1,4 +1,4 @@
-// What stands behind the gateway during a soak: echoes, streams, takes uploads, answers chats, and breaks off on demand.
+// The backend of a soak: echoes, streams, accepts uploads, answers chats, and cuts responses on request.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 export const EVENTS = 10
 const EVENT_PAUSE_MS = 20
 
-/** What every whole chat costs. */
+/** The tokens of every complete chat. */
 export const CHAT_TOKENS = 15
 
 const CHAT = JSON.stringify({
@@ -23,7 +23,7 @@ const CHAT = JSON.stringify({
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void
 
-/** By the first part of the path. */
+/** Handlers by the first segment of the path. */
 const ANSWERS: Record<string, Answer> = {
   echo: (request, response) => void request.pipe(response),
   limited: (request, response) => void request.pipe(response),
@@ -40,7 +40,7 @@ const ANSWERS: Record<string, Answer> = {
     for await (const chunk of request) bytes += (chunk as Buffer).length
     response.end(JSON.stringify({ bytes }))
   },
-  /** Half of what it announces, and gone. */
+  /** Sends half of the declared bytes, then disconnects. */
   cut: (request, response) => {
     request.resume()
     response.writeHead(200, { 'content-length': 1000 })
@@ -73,7 +73,7 @@ export class SoakBackend {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const kind = request.url?.split('/')[1] ?? ''
-    // A client that leaves takes the gateway's call with it.
+    // When a client disconnects, the gateway cancels its call.
     response.on('error', () => {})
     try {
       await ANSWERS[kind]?.(request, response)

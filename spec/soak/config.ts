@@ -1,14 +1,14 @@
-// The configuration of a soak: everything that keeps something for a while, with times short enough to see it go.
+// The configuration of a soak: every feature that keeps state, with timeouts short enough to see it released.
 
 import { childFile } from '../support/children/child-file.ts'
 
-/** Of each window: some requests are refused. */
+/** Requests in each window, low enough that some are refused. */
 const LIMITED_REQUESTS = 20
 
-/** Never used up, so that what is left can be counted. */
+/** Never exhausted, so that the remaining tokens can be checked. */
 export const CHAT_BUDGET = 1_000_000_000
 
-/** JSON is YAML. `version` makes one differ from the last: a route more, which nobody asks for. */
+/** JSON is valid YAML. `version` makes each configuration differ by an unused route. */
 export function soakConfig(backendPort: number, port: number, version: number): string {
   const host = `127.0.0.1:${backendPort}`
   const at = (pathPrefix: string): unknown => [{ path: { pathPrefix } }]

@@ -1,4 +1,4 @@
-// Looks into a process through its inspector: the heap after a collection of garbage, and what keeps it alive.
+// Reads a process through its inspector: the heap after a garbage collection, and the active resources.
 
 import { WebSocket } from 'ws'
 import { deadline } from '../support/deadline.ts'
@@ -33,7 +33,7 @@ export class Inspector {
     return new Inspector(socket)
   }
 
-  /** Twice: what the first one lets go of may free more. */
+  /** Collects twice: the first collection may make more objects free. */
   async heapAfterGc(): Promise<number> {
     await this.#ask('HeapProfiler.collectGarbage')
     await this.#ask('HeapProfiler.collectGarbage')
@@ -41,7 +41,7 @@ export class Inspector {
     return Number(usedSize)
   }
 
-  /** How many there are of each kind: timers, sockets, servers, children. */
+  /** The number of resources of each kind: timers, sockets, servers, children. */
   async resources(): Promise<Record<string, number>> {
     const expression = 'JSON.stringify(process.getActiveResourcesInfo())'
     const { result } = await this.#ask('Runtime.evaluate', { expression, returnByValue: true })

@@ -1,9 +1,9 @@
-// Every request of a soak: who sent it, how it ended for its client, and what the access log says of it.
+// Records every request of a soak: its actor, how it ended for its client, and its line in the access log.
 
-/** How a client saw it end: as expected, refused by a limit, or broken off, by itself or by the backend. */
+/** How a request ended for its client: as expected, refused by a limit, or cut by the client or the backend. */
 export type End = 'whole' | 'refused' | 'broken'
 
-/** Of the complaints that are kept; more are only counted. */
+/** The most complaints that are kept; more are only counted. */
 const MAX_FAULTS = 20
 
 interface Entry {
@@ -15,7 +15,7 @@ interface Entry {
 export class Ledger {
   readonly faults: string[] = []
   readonly outcomes = new Map<string, number>()
-  /** Requests whose end or line is still to come, by their path. */
+  /** Requests without their end or their log line, by path. */
   readonly #open = new Map<string, Entry>()
   readonly #ends = new Map<string, number>()
   #last = 0
@@ -26,7 +26,7 @@ export class Ledger {
     return this.#sent
   }
 
-  /** So many complaints, of which `faults` has the first. */
+  /** The number of all complaints, of which `faults` has the first. */
   get faultCount(): number {
     return this.#faultCount
   }
@@ -39,7 +39,7 @@ export class Ledger {
     return path
   }
 
-  /** One that shares its path with others: its line is counted, not found. */
+  /** A request that shares its path with others: its line is only counted. */
   counted(kind: string, end: End): void {
     this.#sent++
     add(this.#ends, `${kind} ${end}`)
@@ -72,7 +72,7 @@ export class Ledger {
     return this.#ends.get(`${kind} ${end}`) ?? 0
   }
 
-  /** Those that lack their end, or their line. What broke off may never have reached the gateway whole. */
+  /** Requests without their end or their line, except cut ones, which may not have reached the gateway completely. */
   unaccounted(): string[] {
     return [...this.#open]
       .filter(([, { end }]) => end !== 'broken')

@@ -1,4 +1,4 @@
-// The gateway of a soak: a process of its own whose log is read as it comes, and which can be weighed.
+// The gateway process of a soak: reads its log while it runs, and measures its memory and resources.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -13,7 +13,7 @@ import { Inspector } from './inspector.ts'
 const START_MS = 30_000
 const STOP_MS = 60_000
 
-/** At a moment when nothing is asked of it. */
+/** The measurements of an idle gateway. */
 export interface Weight {
   readonly heap: number
   readonly rss: number
@@ -82,7 +82,7 @@ export class SoakedGateway {
     return this.#child.pid ?? 0
   }
 
-  /** Children of it, whoever they are. */
+  /** All child processes of the gateway. */
   children(): string[] {
     return readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'latin1')
       .split(' ')
@@ -104,7 +104,7 @@ export class SoakedGateway {
     this.#child.kill('SIGHUP')
   }
 
-  /** Its exit code. */
+  /** Stops the gateway and returns its exit code. */
   async stop(): Promise<number | null> {
     this.#inspector.close()
     if (this.#child.exitCode !== null) return this.#child.exitCode

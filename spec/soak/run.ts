@@ -1,4 +1,4 @@
-// `npm run soak -- --minutes 10`: mixed traffic for a while; says what it saw, and fails when something was lost or kept.
+// `npm run soak -- --minutes 10`: mixed traffic; prints a report, and fails if a request was lost or a resource was leaked.
 
 import { parseArgs } from 'node:util'
 import { soak } from './soak.ts'

@@ -1,4 +1,4 @@
-// A minute of mixed traffic. `npm run soak` is the long form; GATEWAY_SOAK=off skips this one.
+// A minute of mixed traffic. `npm run soak` runs longer; GATEWAY_SOAK=off skips this spec.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,7 +14,7 @@ if (process.env['GATEWAY_SOAK'] === 'off') {
 } else if (process.platform !== 'linux') {
   reportSkip('a minute of mixed traffic', 'it is measured through /proc, on Linux only')
 } else {
-  test('a minute of mixed traffic leaves nothing behind and loses nothing', async () => {
+  test('loses no request and leaks nothing in a minute of mixed traffic', async () => {
     const { complaints } = await soak({ seconds: SECONDS, seed: 1, tell: () => {} })
     assert.equal(complaints, [])
   })

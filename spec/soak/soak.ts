@@ -1,4 +1,4 @@
-// Mixed traffic against one gateway for a while, and then: is everything accounted for, and is nothing left?
+// A soak: mixed traffic against one gateway, then checks that every request is accounted for and nothing is leaked.
 
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,17 +13,17 @@ import { SoakedGateway } from './process.ts'
 import type { Line, Weight } from './process.ts'
 import { Folder } from '../support/folder.ts'
 
-/** Of the whole time: after this the heap has its shape, and is weighed for the first time. */
+/** The share of the time after which the heap is stable and is measured for the first time. */
 const SETTLED = 1 / 3
 
-/** What a heap may grow by when nothing leaks: code that runs for the first time, tables that were filled. */
+/** The heap growth without a leak: code that runs for the first time, tables that are filled. */
 const HEAP_SHARE = 0.1
 const HEAP_BYTES = 4 * 1024 * 1024
 
-/** Sockets of pools, the inspector's, a file that is being read: not what leaks. */
+/** Allowance for sockets of pools, the inspector and files being read. */
 const SPARE_DESCRIPTORS = 4
 
-/** Each of these must have been seen: a soak in which nobody drank tells nothing. */
+/** Each of these must occur: otherwise the soak did not test it. */
 const SEEN: readonly (readonly [kind: string, end: End])[] = [
   ['echo', 'whole'],
   ['limited', 'whole'],
@@ -47,7 +47,7 @@ export interface SoakReport {
   readonly outcomes: Record<string, number>
   readonly reloads: number
   readonly weights: readonly Weight[]
-  /** Everything that is not as it should be; empty when all is well. */
+  /** Everything that is wrong; empty if the soak passed. */
   readonly complaints: readonly string[]
 }
 
@@ -153,7 +153,7 @@ class Soak {
     await Promise.all(acting)
   }
 
-  /** When nothing is asked of it any more and what it kept for a while is gone. */
+  /** Measures the gateway when it is idle and its timeouts have released everything. */
   async #weigh(gateway: SoakedGateway, admin: string): Promise<void> {
     this.#agent.destroy()
     const began = performance.now()
@@ -172,7 +172,7 @@ class Soak {
     )
   }
 
-  /** What is left is what was given less what whole chats cost, to the token. */
+  /** The remaining budget must be the configured one minus the tokens of complete chats, exactly. */
   async #checkBudget(admin: string): Promise<void> {
     const dump = await askAdmin(admin, '/config_dump')
     const remaining = /"key": ?"soak",\s*"remaining": ?(\d+)/.exec(dump)?.[1]
@@ -196,15 +196,15 @@ class Soak {
       this.#complaints.push(`${chats} chats, and ${outcomes.get('v1 complete')} lines`)
     if (this.#reloaded === 0) this.#complaints.push('no reload was seen')
     for (const [kind, end] of SEEN)
-      if (this.#ledger.count(kind, end) === 0) this.#complaints.push(`no ${kind} was ${end}`)
+      if (this.#ledger.count(kind, end) === 0) this.#complaints.push(`no ${kind} ended as ${end}`)
     this.#checkWeights()
   }
 
   #checkWeights(): void {
     const [first, last] = [this.#weights[0], this.#weights.at(-1)]
     if (first === undefined || last === undefined || first === last) return
-    const most = first.heap * (1 + HEAP_SHARE) + HEAP_BYTES
-    if (last.heap > most)
+    const maxHeap = first.heap * (1 + HEAP_SHARE) + HEAP_BYTES
+    if (last.heap > maxHeap)
       this.#complaints.push(`the heap grew from ${mib(first.heap)} to ${mib(last.heap)} MiB`)
     if (last.descriptors > first.descriptors + SPARE_DESCRIPTORS)
       this.#complaints.push(`descriptors: ${first.descriptors}, then ${last.descriptors}`)
@@ -236,7 +236,7 @@ interface Counts {
   readonly pools: readonly { readonly open: number }[]
 }
 
-/** What the gateway says it still has, and the children it really has. */
+/** The resources that the gateway reports, and its real child processes. */
 async function leftOf(admin: string, gateway: SoakedGateway): Promise<string[]> {
   const { counts } = JSON.parse(await askAdmin(admin, '/memory')) as { counts: Counts }
   const sum = (all: Record<string, number>): number =>
@@ -261,7 +261,7 @@ function mib(bytes: number): string {
   return (bytes / 1024 / 1024).toFixed(1)
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32, a small generator with the same result on every machine. */
 function randomOf(seed: number): () => number {
   let state = seed | 0
   return () => {

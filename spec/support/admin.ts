@@ -1,4 +1,4 @@
-// An admin interface on a port of its own, with the endpoints a spec asks.
+// An admin interface on its own port, with the endpoints of a spec.
 
 import { freePort } from '../../conformance/gateway-process.ts'
 import { AdminServer } from '../../lib/admin/admin-server.ts'
@@ -14,14 +14,14 @@ export interface Answered {
   readonly text: string
 }
 
-/** Asks it: `GET /path`, or with another method in front; with headers, as a browser could send them. */
+/** Sends a request such as `GET /path`, with optional headers as a browser could send them. */
 export type Asking = (line: string, headers?: Record<string, string>) => Promise<Answered>
 
 export async function adminWith(stage: Stage, endpoints: EndpointTable): Promise<Asking> {
   return askingAt((await adminOn(stage, endpoints)).port)
 }
 
-/** The same for one that is asked by hand. */
+/** Like `adminWith`, for specs that send their own requests. */
 export async function adminOn(stage: Stage, endpoints: EndpointTable): Promise<{ port: number }> {
   const server = stage.add(new AdminServer(endpoints, () => {}))
   const port = await freePort()

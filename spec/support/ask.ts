@@ -1,10 +1,10 @@
-// One request to a gateway, on a connection of its own, and the answer taken apart.
+// One request to a gateway on its own connection, and the parsed response.
 
 import { RawClient } from './raw-client.ts'
 
 export interface Answer {
   readonly status: number
-  /** By name in lower case; several values are joined by a line's end. */
+  /** By name in lower case; several values are joined by a line feed. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }

@@ -1,10 +1,10 @@
-// A policy's word on a request, where it must come without a wait.
+// The verdict of a policy on a request, which must be synchronous.
 
 import * as assert from 'uvu/assert'
 import type { Exchange } from '../../lib/core/exchange.ts'
 import type { Policy, Reply } from '../../lib/core/types.ts'
 
-/** Undefined when it lets the request pass. */
+/** Undefined if the policy allows the request. */
 export function wordOf(policy: Policy, exchange: Exchange): Reply | undefined {
   const verdict = policy.request?.(exchange)
   assert.not.instance(verdict, Promise, `${policy.kind} must not wait here`)

@@ -1,4 +1,4 @@
-// A backend that follows a script and notes what it hears: raw bytes over TCP, no HTTP of its own.
+// A backend that follows a script and records what it receives: raw bytes over TCP, without an HTTP library.
 
 import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
@@ -8,21 +8,21 @@ import { deadline } from './deadline.ts'
 
 const WAIT_MS = 30_000
 
-/** A match, a count of bytes, or how much of the text is what was waited for (-1: not yet). */
+/** A match, a number of bytes, or a function that returns the length of the awaited text (-1: not yet). */
 export type Awaited = RegExp | number | ((text: string) => number)
 
 export type Step =
-  /** Until this arrived behind what earlier waits consumed. */
+  /** Waits until this is received after the bytes that earlier waits consumed. */
   | { wait: Awaited }
   | { send: Buffer | string }
-  /** Each in a turn of its own, so that each is likely to be read alone. */
+  /** Sends each chunk in its own turn of the event loop, so that each is likely to be read alone. */
   | { sendApart: readonly Buffer[] }
   | { sleep: number }
-  /** Until `release` is called. */
+  /** Waits until `release` is called. */
   | { hold: true }
   | { reset: true }
   | { close: true }
-  /** From the first step again. */
+  /** Starts again with the first step. */
   | { again: true }
 
 export class Connection {
@@ -45,7 +45,7 @@ export class Connection {
     socket.on('close', () => this.#ended('closed'))
   }
 
-  /** Moves behind the match; false when the connection ends before there is one. */
+  /** Consumes up to the end of the match; false if the connection ends before a match. */
   async hear(what: Awaited): Promise<boolean> {
     for (;;) {
       const rest = this.received.substring(this.#heard)
@@ -63,7 +63,7 @@ export class Connection {
     await new Promise<void>((resolve) => this.#wake.push(resolve))
   }
 
-  /** Waits for the other side to end the connection, one way or the other. */
+  /** Waits until the other side has closed or reset the connection. */
   async untilClosed(ms = WAIT_MS): Promise<void> {
     while (this.end === 'open') await deadline(this.change(), ms, 'a connection to end')
   }
@@ -80,7 +80,7 @@ export class Connection {
   }
 }
 
-/** A port of its own on loopback, unless `path` names a socket; plain unless `tls` is given. */
+/** A free port on loopback, unless `path` names a unix socket; plain TCP unless `tls` is given. */
 export interface Place {
   path?: string
   tls?: TlsOptions
@@ -89,11 +89,11 @@ export interface Place {
 export class Backend {
   readonly connections: Connection[] = []
   readonly #server: Server
-  /** Those of unfinished handshakes, too. */
+  /** Sockets, including those in a handshake. */
   readonly #sockets = new Set<Socket>()
   #scripts: Step[][]
   #holds: (() => void)[] = []
-  /** Releases that came before their hold. */
+  /** Calls of `release` before a `hold`. */
   #credit = 0
 
   private constructor(scripts: Step[][], { tls }: Place) {
@@ -114,7 +114,7 @@ export class Backend {
     this.#server.unref()
   }
 
-  /** One script per connection, in order; the last also serves all that follow. */
+  /** One script per connection, in order; the last script serves all later connections. */
   static async start(...scripts: Step[][]): Promise<Backend> {
     return Backend.startAt({}, ...scripts)
   }
@@ -138,7 +138,7 @@ export class Backend {
     return this.connections.map((connection) => connection.received).join('')
   }
 
-  /** Forgets all connections and plays other scripts on those to come. */
+  /** Forgets all connections, and uses other scripts for later ones. */
   async restart(...scripts: Step[][]): Promise<void> {
     this.#scripts = scripts
     this.#credit = 0
@@ -146,19 +146,19 @@ export class Backend {
     for (const held of this.#holds.splice(0)) held()
   }
 
-  /** Lets the connection that waits longest in a `hold` go on. */
+  /** Continues the connection that waits longest in a `hold`. */
   release(): void {
     const held = this.#holds.shift()
     if (held === undefined) this.#credit++
     else held()
   }
 
-  /** Waits until what all connections received fits. */
+  /** Waits until the received text of all connections fits. */
   async until(fits: (received: string) => boolean, ms = WAIT_MS): Promise<string> {
     const until = performance.now() + ms
     while (!fits(this.received)) {
       const left = until - performance.now()
-      if (left <= 0) throw new Error(`backend heard ${JSON.stringify(this.received)}`)
+      if (left <= 0) throw new Error(`backend received ${JSON.stringify(this.received)}`)
       await new Promise((resolve) => setTimeout(resolve, 2))
     }
     return this.received
@@ -190,7 +190,7 @@ export class Backend {
       else i = -1
       if (socket.destroyed) return
     }
-    // Nothing more to say: end when the other side does, so that nobody waits for us.
+    // The script is over: end when the other side ends, so that it does not wait.
     while (connection.end === 'open') await connection.change()
     connection.socket.end()
   }
@@ -208,7 +208,7 @@ async function sendApart(socket: Socket, chunks: readonly Buffer[]): Promise<voi
   }
 }
 
-/** Ends a connection and waits for the other side to notice, so that it is not used again. */
+/** Ends a connection and waits until the other side has closed it, so that it is not reused. */
 async function hangUp(connection: Connection): Promise<void> {
   connection.socket.end()
   const until = performance.now() + 500

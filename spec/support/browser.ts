@@ -1,5 +1,5 @@
-// A real browser for specs: a Chromium of this machine, driven by playwright-core, which brings none of its own. Where
-// there is none, the line to print says so and how to have one.
+// A real browser for specs: an installed Chromium, driven by playwright-core, which contains none. Without one, the
+// printed line says so and how to install it.
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -7,10 +7,10 @@ import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import { deadline } from './deadline.ts'
 
-/** `off` does without; a path takes that one. */
+/** `off` uses no browser; a path uses that browser. */
 const SWITCH = 'GATEWAY_CHROMIUM'
 
-/** Tried in this order: the one without a window is the smallest, and starts fastest. */
+/** Tried in this order: the headless one is the smallest, and starts fastest. */
 const NAMES = [
   'chromium-headless-shell',
   'chromium',
@@ -28,7 +28,7 @@ export type FoundChromium =
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Throws where one is named that does not run: whoever names one wants it. */
+/** Throws if the configured browser does not run. */
 export function findChromium(env: Environment = process.env): FoundChromium {
   const named = env[SWITCH] ?? ''
   if (named === 'off') return { kind: 'missing', why: `${SWITCH} is off` }
@@ -43,7 +43,7 @@ export function findChromium(env: Environment = process.env): FoundChromium {
   return { kind: 'missing', why: `no Chromium (${how})` }
 }
 
-/** Some systems have the name, and behind it only the word that it is to be installed. */
+/** Some systems have a command that only prints how to install the browser. */
 function runs(path: string): boolean {
   return spawnSync(path, ['--version'], { timeout: STEP_MS, stdio: 'ignore' }).status === 0
 }
@@ -58,14 +58,14 @@ export class Chromium {
   static async start(path: string, args: readonly string[] = []): Promise<Chromium> {
     const browser = chromium.launch({
       executablePath: path,
-      // It cannot make its sandbox as root, or in a container; all it visits here is ours.
+      // The sandbox does not work as root or in a container; all visited pages are those of the specs.
       args: ['--no-sandbox', ...args],
       timeout: START_MS,
     })
     return new Chromium(await deadline(browser, START_MS, `${path} to start`))
   }
 
-  /** A new one with nothing in it: no cookies, no cache, no storage. All it does has a deadline. */
+  /** A new page without cookies, cache and storage; every operation has a deadline. */
   async page(): Promise<Page> {
     const page = await deadline(this.#browser.newPage(), STEP_MS, 'a new page')
     page.setDefaultTimeout(STEP_MS)
@@ -73,7 +73,7 @@ export class Chromium {
     return page
   }
 
-  /** Ends it, with all its pages. */
+  /** Closes the browser with all its pages. */
   async close(): Promise<void> {
     await deadline(this.#browser.close(), STEP_MS, 'the browser to end')
   }

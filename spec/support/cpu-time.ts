@@ -1,7 +1,6 @@
-// What work takes of the processor. The clock would tell how long it waited for its turn, too, and on a busy machine that is
-// most of it.
+// CPU time of this process. Wall-clock time would include waiting for the CPU, which is most of it on a busy machine.
 
-/** Of all threads of this process so far, in milliseconds. */
+/** The CPU time of all threads so far, in milliseconds. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

@@ -1,5 +1,4 @@
-// uvu has no timeouts: every wait in a spec goes through here, so that a hang is an error that says what
-// it waited for.
+// Deadlines for every wait in a spec: uvu has no timeouts, and a hang must be an error that names what it waited for.
 
 export async function deadline<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined

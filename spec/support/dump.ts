@@ -1,4 +1,4 @@
-// What /config_dump shows of a configuration text.
+// The /config_dump of a configuration text.
 
 import { buildConfigDump } from '../../lib/admin/config-dump.ts'
 import type { ConfigDumpSource } from '../../lib/admin/config-dump.ts'
@@ -23,12 +23,12 @@ export function sourceOf(
   return { config, generation: 7, loadedAt, addresses: ADDRESSES, ...nothing }
 }
 
-/** As a client reads it. */
+/** The dump as a client parses it. */
 export function dumpOf(text: string): Shown {
   return JSON.parse(JSON.stringify(buildConfigDump(sourceOf(text)))) as Shown
 }
 
-/** By names and indexes. */
+/** The value at a path of names and indexes. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   return path.reduce<unknown>((part, key) => (part as Shown)[key], value)
 }

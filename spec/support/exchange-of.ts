@@ -1,4 +1,4 @@
-// An exchange around a request written as bytes, for policies that are asked alone.
+// An exchange for a request written as bytes, for policies that are tested alone.
 
 import { Exchange } from '../../lib/core/exchange.ts'
 import { BytesBody } from '../../lib/core/replies.ts'
@@ -8,7 +8,7 @@ import { parseRequestHead } from '../../lib/http/parse-head.ts'
 
 const LIMITS = { maxHeadBytes: 65_536, maxHeaders: 128 }
 
-/** Lines without their ends; the empty line behind them is added. */
+/** Lines without line ends; the empty line after them is added. */
 export function requestOf(...lines: string[]): RequestHead {
   const bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   const head = parseRequestHead(bytes, 0, bytes.length, LIMITS)
@@ -17,7 +17,7 @@ export function requestOf(...lines: string[]): RequestHead {
 }
 
 function never(): never {
-  throw new Error('a policy asked alone must not come here')
+  throw new Error('a policy that is tested alone must not call this')
 }
 
 /** A body that fails the spec when a policy reads it. */
@@ -39,7 +39,7 @@ export function exchangeOf(request: RequestHead, scheme: 'http' | 'https' = 'htt
   return new Exchange(source, request, new UnreadBody(), CLIENT, STEPS)
 }
 
-/** The bytes of a reply that is there already. */
+/** The content of a reply whose body is complete. */
 export function contentOf({ body }: Reply): string {
   let content = ''
   const sink: Sink = {

@@ -1,8 +1,8 @@
-// Faults that nothing in the gateway catches, as the process hears of them.
+// Uncaught exceptions, as the process receives them.
 
 import { deadline } from './deadline.ts'
 
-/** The messages of so many, thrown in the course of some work. */
+/** The messages of `count` uncaught exceptions that are thrown during `work`. */
 export async function faultsOf(count: number, work: () => unknown): Promise<string[]> {
   const faults: string[] = []
   let hear!: (error: Error) => void

@@ -1,4 +1,4 @@
-// A temporary folder, and the ways in which files are written by people and machines.
+// A temporary folder, and the ways in which editors and Kubernetes write files.
 
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,21 +12,21 @@ export class Folder {
     return join(this.path, name)
   }
 
-  /** In place, and tells where. */
+  /** Writes in place, and returns the path. */
   write(name: string, text: string): string {
     writeFileSync(this.at(name), text)
     return this.at(name)
   }
 
-  /** As editors do: a new file takes the place of the old one. */
+  /** Replaces the file by a new one, as editors do. */
   replace(name: string, text: string): string {
     renameSync(this.write(`.${name}.new`, text), this.at(name))
     return this.at(name)
   }
 
   /**
-   * As Kubernetes mounts a volume: files are links into `..data`, itself a link to a folder that is replaced as a whole.
-   * Each call is another version.
+   * Writes a volume as Kubernetes mounts it: files are links into `..data`, a link to a folder that is replaced as a
+   * whole. Each call is another version.
    */
   mount(version: string, files: Record<string, string>): void {
     mkdirSync(this.at(`..${version}`))
@@ -35,7 +35,7 @@ export class Folder {
     renameSync(this.at('..data.new'), this.at('..data'))
   }
 
-  /** The names that users see of a mounted volume. */
+  /** The visible names of a mounted volume. */
   link(...names: string[]): void {
     for (const name of names) symlinkSync(join('..data', name), this.at(name))
   }

@@ -1,4 +1,4 @@
-// A gateway in this process, from configuration text, and a stage that clears away all a spec set up on it.
+// A gateway in this process from a configuration text, and a stage that closes everything a spec has opened.
 
 import type { NetConnectOpts } from 'node:net'
 import { freePort } from '../../conformance/gateway-process.ts'
@@ -22,7 +22,7 @@ const WAIT_MS = 30_000
 /** One line of the log, with its level and message. */
 export type Line = Record<string, LogValue>
 
-/** Takes lines as they come, before they are gathered and written. */
+/** Receives log lines before they are buffered and written. */
 export class Ear extends Log {
   readonly #hear: (line: Line) => void
 
@@ -64,7 +64,7 @@ export class RunningGateway {
     this.#gateway = new Gateway(config, new Ear((line) => this.#hear(line)), timer)
   }
 
-  /** `${PORT}` in the text stands for a free port; without `gateways` there is a plain one there. */
+  /** `${PORT}` in the text becomes a free port; without `gateways` a plain one is added on that port. */
   static async start(text: string, timer?: StartInterval): Promise<RunningGateway> {
     const whole = /^gateways:/m.test(text) ? text : GATEWAYS + text
     for (let left = 5; ; left--) {
@@ -73,7 +73,7 @@ export class RunningGateway {
         await deadline(running.#gateway.start(), WAIT_MS, 'the gateway to listen')
         return running
       } catch (error) {
-        // Somebody else was faster to take the port.
+        // Another process has taken the port.
         if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || left === 0) throw error
       }
     }
@@ -91,7 +91,7 @@ export class RunningGateway {
     return this.#gateway.metricFamilies
   }
 
-  /** What the web UI is told; nothing is remembered before `start`. */
+  /** The facts for the web UI; nothing is recorded before `start`. */
   get readApi(): ReadApi {
     return this.#gateway.readApi
   }
@@ -100,7 +100,7 @@ export class RunningGateway {
     return this.#gateway.watchers
   }
 
-  /** Lines of the gateway's own faults, which the spec expects: they are taken off the list. */
+  /** Removes and returns the lines of internal errors that the spec expects. */
   faults(): Line[] {
     const faults = this.lines.filter(({ level }) => level === 'error')
     for (const fault of faults) this.lines.splice(this.lines.indexOf(fault), 1)
@@ -122,7 +122,7 @@ export class RunningGateway {
     return (await this.logged(count)).map(({ outcome }) => outcome)
   }
 
-  /** Begins to stop, or tells when it has. */
+  /** Starts to stop, or returns the running stop. */
   async stop(): Promise<void> {
     this.#stopped ??= this.#gateway.stop()
     await deadline(this.#stopped, WAIT_MS, 'the gateway to stop')
@@ -147,7 +147,7 @@ interface Closable {
   close(): unknown
 }
 
-/** Who plays in a spec; `clear` belongs into `after.each`. */
+/** The gateways, backends and clients of a spec; call `clear` in `after.each`. */
 export class Stage {
   #clients: RawClient[] = []
   #gateways: RunningGateway[] = []
@@ -169,18 +169,18 @@ export class Stage {
     return client
   }
 
-  /** Anything else to close at the end, the last one first. */
+  /** Registers something else to close at the end, in reverse order. */
   add<T extends Closable>(closable: T): T {
     this.#others.unshift(closable)
     return closable
   }
 
-  /** Takes everything down; a fault of the gateway's own that nobody expected fails the spec. */
+  /** Closes everything; an unexpected internal error of the gateway fails the spec. */
   async clear(): Promise<void> {
     const gateways = this.#gateways.splice(0)
     for (const client of this.#clients.splice(0)) client.destroy()
     for (const other of this.#others.splice(0))
-      await deadline(Promise.resolve(other.close()), WAIT_MS, 'somebody to close')
+      await deadline(Promise.resolve(other.close()), WAIT_MS, 'a resource of the stage to close')
     for (const gateway of gateways) await gateway.stop()
     const faults = gateways.flatMap(({ lines }) => lines.filter(({ level }) => level === 'error'))
     if (faults.length > 0) throw new Error(String(faults[0]?.['cause']))

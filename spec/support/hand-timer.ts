@@ -1,4 +1,4 @@
-// A timer that is turned by hand, for what is done every second.
+// A timer that a spec advances, for work that is done every second.
 
 import type { StartInterval } from '../../lib/core/scheduling.ts'
 
@@ -10,7 +10,7 @@ export class HandTimer {
     return () => this.#acts.delete(act)
   }
 
-  /** How much is to be done. */
+  /** The number of started timers. */
   get size(): number {
     return this.#acts.size
   }

@@ -1,4 +1,4 @@
-// A backend that speaks HTTP/2 only, by node:http2 over TLS.
+// A backend that speaks only HTTP/2, by node:http2 over TLS.
 
 import { once } from 'node:events'
 import { createSecureServer } from 'node:http2'

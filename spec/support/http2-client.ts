@@ -26,7 +26,7 @@ export class Http2Client {
     return new Http2Request(this.session.request(headers, options))
   }
 
-  /** One whole exchange. */
+  /** Sends a request and waits for its end. */
   async get(path: string): Promise<Http2Request> {
     const request = this.request({ ':path': path })
     await request.closed()
@@ -44,7 +44,7 @@ export class Http2Client {
   }
 }
 
-/** A stream and what came on it. */
+/** A stream and what was received on it. */
 export class Http2Request {
   readonly stream: ClientHttp2Stream
   head: IncomingHttpHeaders = {}
@@ -68,7 +68,7 @@ export class Http2Request {
     return Number(this.head[':status'] ?? 0)
   }
 
-  /** Waits until it holds; fails when the stream is over before. */
+  /** Waits until the condition is true; fails if the stream ends before. */
   async until(holds: () => boolean): Promise<this> {
     while (!holds()) {
       if (this.stream.destroyed) throw new Error(`stream over with ${JSON.stringify(this.body)}`)
@@ -78,7 +78,7 @@ export class Http2Request {
     return this
   }
 
-  /** Waits for the end; the code tells a clean one (0) from a reset. */
+  /** Waits for the end; returns 0 for a clean end, or the reset code. */
   async closed(): Promise<number> {
     while (!this.stream.destroyed || !this.stream.closed) {
       const change = new Promise<void>((resolve) => this.#wake.push(resolve))

@@ -1,4 +1,4 @@
-// HTTP/2 as bytes, for what node:http2 would not send.
+// HTTP/2 frames as bytes, for frames that node:http2 would not send.
 
 import type { Socket } from 'node:net'
 import { deadline } from './deadline.ts'
@@ -46,7 +46,7 @@ export function fieldLines(...fields: readonly (readonly [string, string])[]): B
   return Buffer.from(text.join(''), 'latin1')
 }
 
-/** What came, frame by frame: type and stream. */
+/** The type and stream of each received frame. */
 export function framesOf(text: string): { type: keyof typeof TYPES | ''; stream: number }[] {
   const bytes = Buffer.from(text, 'latin1')
   const found: ReturnType<typeof framesOf> = []
@@ -57,7 +57,7 @@ export function framesOf(text: string): { type: keyof typeof TYPES | ''; stream:
   return found
 }
 
-/** Waits until a peer that has shut its side is gone: only what it is sent tells. */
+/** Waits until a half-closed peer has closed completely; only a failing write shows that. */
 export async function untilGone(socket: Socket): Promise<void> {
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const pings = setInterval(() => socket.write(frame('ping', 0, 0, Buffer.alloc(8))), 50)

@@ -1,4 +1,4 @@
-// A provider's key set behind HTTP, which answers as a spec tells it to and counts how often it was asked.
+// An HTTP server for the key set of an identity provider, which a spec controls and which counts its requests.
 
 import { createServer } from 'node:http'
 import type { Server, ServerResponse } from 'node:http'
@@ -12,9 +12,9 @@ export class KeyServer {
   text = ''
   headers: Record<string, string> = { 'content-type': 'application/json' }
   asked = 0
-  /** Packs its answers, asked to or not. */
+  /** Compresses responses, requested or not. */
   packs = false
-  /** While true, answers wait for `release`. */
+  /** While true, responses wait for `release`. */
   isHolding = false
   readonly #server: Server
   #held: ServerResponse[] = []
@@ -44,7 +44,7 @@ export class KeyServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/keys`
   }
 
-  /** The set is these keys from now on. */
+  /** Replaces the keys of the set. */
   offer(...signers: Signer[]): void {
     this.text = JSON.stringify({ keys: signers.map(({ jwk }) => jwk) })
   }

@@ -1,11 +1,11 @@
-// Two ends of a link in one process, each message through JSON as on a channel of Node.
+// Two ends of a process link in one process; each message passes through JSON as on an IPC channel.
 
 import { ProcessLink } from '../../lib/core/process-link.ts'
 
 export interface LinkPair {
   readonly here: ProcessLink
   readonly there: ProcessLink
-  /** What `here` has said so far. */
+  /** The messages that `here` has sent so far. */
   readonly said: readonly unknown[]
 }
 

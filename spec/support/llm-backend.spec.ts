@@ -1,4 +1,4 @@
-// The scripted provider is what specs of LLM traffic trust, so it is tried itself.
+// Tests of the scripted LLM provider that the specs of LLM traffic use.
 
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
@@ -26,13 +26,13 @@ async function soon<T>(promise: Promise<T>): Promise<T> {
   return deadline(promise, WAIT_MS, 'an answer')
 }
 
-/** By fetch, which decodes and is strict about ends. */
+/** Uses fetch, which decodes bodies and rejects truncated ones. */
 async function post({ port }: LlmBackend, content: unknown): Promise<Response> {
   const body = JSON.stringify(content)
   return soon(fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: 'POST', body }))
 }
 
-double('keeps requests and answers in order, the last one for good', async () => {
+double('answers requests in order, and repeats the last answer', async () => {
   const failing = answers.fails(429, { 'retry-after': '7' })
   const backend = await start(failing, answers.json(chatOf(3, 4)))
   const limited = await post(backend, { model: 'a' })
@@ -48,7 +48,7 @@ double('keeps requests and answers in order, the last one for good', async () =>
   assert.is(heard.text, '{"model":"c"}')
 })
 
-double('sees a request before it is whole', async () => {
+double('records a request before it is complete', async () => {
   const backend = await start(answers.json({}))
   const client = httpRequest({ port: backend.port, host: '127.0.0.1', method: 'POST' })
   client.on('error', () => {})
@@ -62,7 +62,7 @@ double('sees a request before it is whole', async () => {
   assert.is(request.state, 'gone')
 })
 
-double('sends a stream piece by piece', async () => {
+double('sends a stream in pieces', async () => {
   for (const encoding of ['identity', 'gzip'] as const) {
     const stream = new LlmStream({ 'x-a': 'b' }, encoding)
     const backend = await start(stream.answer)
@@ -80,7 +80,7 @@ double('sends a stream piece by piece', async () => {
   }
 })
 
-double('cuts a stream, and notices who leaves one', async () => {
+double('cuts a stream, and detects a client that disconnects', async () => {
   const [cut, left] = [new LlmStream(), new LlmStream()]
   const backend = await start(cut.answer, left.answer)
   const answer = await post(backend, {})
@@ -88,7 +88,7 @@ double('cuts a stream, and notices who leaves one', async () => {
   cut.cut()
   try {
     await soon(answer.text())
-    assert.unreachable('it ended well')
+    assert.unreachable('the stream ended cleanly')
   } catch (error) {
     assert.instance(error, TypeError)
   }
@@ -98,7 +98,7 @@ double('cuts a stream, and notices who leaves one', async () => {
   await left.left()
 })
 
-double('refuses stream_options, and only those', async () => {
+double('refuses only requests with stream_options', async () => {
   const events = answers.events(chatEventsOf(1, 2))
   const backend = await start(answers.refusesUsage(events))
   const refused = await post(backend, { stream_options: {} })
@@ -108,7 +108,7 @@ double('refuses stream_options, and only those', async () => {
   assert.is(content, chatEventsOf(1, 2).join(''))
 })
 
-double('answers when it is let, with gzip where told to', async () => {
+double('answers after a promise resolves, with gzip if requested', async () => {
   let release = (): void => {}
   const until = new Promise<void>((resolve) => (release = resolve))
   const held = answers.held(until, answers.json(chatOf(1, 1), {}, 'gzip'))
@@ -120,7 +120,7 @@ double('answers when it is let, with gzip where told to', async () => {
   assert.equal(await soon((await answer).json()), chatOf(1, 1))
 })
 
-double('hangs up when told to', async () => {
+double('closes the connection on request', async () => {
   const backend = await start(answers.hangsUp())
   const client = httpRequest({ port: backend.port, host: '127.0.0.1' }).end()
   const [error] = (await soon(once(client, 'error'))) as [NodeJS.ErrnoException]

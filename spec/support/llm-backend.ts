@@ -1,5 +1,5 @@
-// A provider over real sockets that keeps every request as it came and answers by a queue, or piece by piece as the spec
-// tells it. `Backend` follows one script per connection; this follows one answer per request, whichever connection it uses.
+// An LLM provider over real sockets that records every request and answers from a queue, or piece by piece.
+// `Backend` has one script per connection; this has one answer per request, on any connection.
 
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ export type LlmAnswer = (request: LlmRequest, response: ServerResponse) => void
 type Fields = Record<string, string>
 type Encoding = 'identity' | 'gzip'
 
-/** Lets waits in this file go on when something happened. */
+/** Wakes the waits in this file after an event. */
 class Bell {
   #wake: (() => void)[] = []
 
@@ -34,7 +34,7 @@ export class LlmRequest {
   readonly method: string
   readonly target: string
   readonly headers: IncomingHttpHeaders
-  /** Name and value of each field, as they were written. */
+  /** Name and value of each field, unchanged. */
   readonly rawHeaders: readonly string[]
   state: 'coming' | 'whole' | 'gone' = 'coming'
   readonly #chunks: Buffer[] = []
@@ -55,7 +55,7 @@ export class LlmRequest {
     message.on('error', () => this.#move('gone'))
   }
 
-  /** What has come of it, without its framing. */
+  /** The received part of the body, without its framing. */
   get body(): Buffer {
     return Buffer.concat(this.#chunks)
   }
@@ -68,7 +68,7 @@ export class LlmRequest {
     return JSON.parse(this.text) as Record<string, unknown>
   }
 
-  /** Until so many bytes of its body are here. */
+  /** Waits until this many bytes of the body are received. */
   async received(bytes: number): Promise<void> {
     const isSo = (): boolean => this.body.length >= bytes
     await this.#bell.until(isSo, `${bytes} bytes of a request`)
@@ -84,7 +84,7 @@ export class LlmRequest {
   }
 }
 
-/** An answer that the spec sends piece by piece; its head leaves when the request is whole. */
+/** A response that the spec sends piece by piece; the head is sent when the request is complete. */
 export class LlmStream {
   state: 'unasked' | 'open' | 'left' | 'over' = 'unasked'
   readonly #bell = new Bell()
@@ -112,12 +112,12 @@ export class LlmStream {
     this.#bell.ring()
   }
 
-  /** Somebody asked, and has been sent the head. */
+  /** Waits until a request has arrived and the head was sent. */
   async opened(): Promise<void> {
     await this.#bell.until(() => this.#response !== null, 'a request for the stream')
   }
 
-  /** Until it is with the kernel; what is sent in one call leaves in one write. */
+  /** Waits until the kernel has the bytes; one call is one write. */
   async send(piece: Buffer | string): Promise<void> {
     const response = this.#open()
     const written = new Promise<void>((resolve) => {
@@ -135,14 +135,14 @@ export class LlmStream {
     else this.#gzip.end()
   }
 
-  /** Dies in the middle: no last chunk. */
+  /** Cuts the stream before its last chunk. */
   cut(): void {
     const response = this.#open()
     this.state = 'over'
     response.destroy()
   }
 
-  /** Until the other side has closed it. */
+  /** Waits until the other side has closed the stream. */
   async left(): Promise<void> {
     await this.#bell.until(() => this.state === 'left', 'the reader to leave')
   }
@@ -154,7 +154,7 @@ export class LlmStream {
 }
 
 export class LlmBackend {
-  /** From the moment their heads are here. */
+  /** All requests whose heads were received. */
   readonly requests: LlmRequest[] = []
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -165,7 +165,7 @@ export class LlmBackend {
     this.#answers = answers
     this.#server = createServer((message, response) => {
       const request = new LlmRequest(message, this.#bell)
-      // Those who leave are no fault of the spec's.
+      // A client that disconnects is not an error of the spec.
       response.on('error', () => {})
       message.on('end', () => this.#answer(request, response))
       this.requests.push(request)
@@ -179,7 +179,7 @@ export class LlmBackend {
     this.#server.unref()
   }
 
-  /** One answer per request, in order; the last also serves all that follow. */
+  /** One answer per request, in order; the last answer serves all later requests. */
   static async start(...answers: LlmAnswer[]): Promise<LlmBackend> {
     const backend = new LlmBackend(answers)
     const listening = new Promise<void>((resolve, reject) => {
@@ -194,23 +194,23 @@ export class LlmBackend {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Open connections to it. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#sockets.size
   }
 
-  /** From the next request on, instead of what was left. */
+  /** Replaces the queue, from the next request on. */
   answer(...answers: LlmAnswer[]): void {
     this.#answers = answers
   }
 
-  /** The request of this number, from 1, once its head is here. */
+  /** The request of this number, from 1, once its head is received. */
   async asked(count: number): Promise<LlmRequest> {
     await this.#bell.until(() => this.requests.length >= count, `request ${count}`)
     return this.requests[count - 1]!
   }
 
-  /** The same, once all of it is here. */
+  /** The request of this number, once it is complete. */
   async heard(count: number): Promise<LlmRequest> {
     const request = await this.asked(count)
     await request.whole()
@@ -233,9 +233,9 @@ function scriptEnds(response: ServerResponse): void {
   response.writeHead(599).end('the script of the spec ends here')
 }
 
-/** Answers to put into the queue. */
+/** Answers for the queue. */
 export const answers = {
-  /** One piece of JSON. */
+  /** A JSON response. */
   json(content: unknown, fields: Fields = {}, encoding: Encoding = 'identity'): LlmAnswer {
     const plain = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
     const encoded: Fields = encoding === 'gzip' ? { 'content-encoding': 'gzip' } : {}
@@ -247,7 +247,7 @@ export const answers = {
         .end(bytes)
   },
 
-  /** A whole event stream, each piece in a turn of its own, so that each is likely to be read alone. */
+  /** A complete event stream, each piece in its own turn of the event loop, so that each is likely to be read alone. */
   events(pieces: readonly (Buffer | string)[], fields: Fields = {}): LlmAnswer {
     return (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream', ...fields })
@@ -261,13 +261,13 @@ export const answers = {
     }
   },
 
-  /** 429 or 5xx, with what else the head says: `retry-after`. */
+  /** 429 or 5xx, with further header fields such as `retry-after`. */
   fails(status: number, fields: Fields = {}): LlmAnswer {
     const type = status === 429 ? 'rate_limit_error' : 'server_error'
     return errorAnswer(status, { message: `the spec says ${status}`, type, code: null }, fields)
   },
 
-  /** 400 for requests with `stream_options`, as from providers that do not know them. */
+  /** 400 for requests with `stream_options`, as from providers that do not support them. */
   refusesUsage(others: LlmAnswer): LlmAnswer {
     const message = 'Unrecognized request argument supplied: stream_options'
     const refuse = errorAnswer(400, { message, type: 'invalid_request_error', code: null })
@@ -277,12 +277,12 @@ export const answers = {
     }
   },
 
-  /** Hangs up instead of an answer. */
+  /** Closes the connection without a response. */
   hangsUp(): LlmAnswer {
     return (_request, response) => void response.destroy()
   },
 
-  /** Waits for the promise that the spec keeps or does not keep. */
+  /** Answers after a promise that the spec resolves or rejects. */
   held(until: Promise<unknown>, then: LlmAnswer): LlmAnswer {
     return (request, response) => void until.then(() => then(request, response))
   },
@@ -296,7 +296,7 @@ function errorAnswer(status: number, error: unknown, fields: Fields = {}): LlmAn
     void response.writeHead(status, { ...JSON_TYPE, ...fields }).end(text)
 }
 
-/** A chat completion that says so many tokens were used. */
+/** A chat completion with this token usage. */
 export function chatOf(input: number, output: number): Record<string, unknown> {
   const message = { role: 'assistant', content: 'ok' }
   return {
@@ -309,7 +309,7 @@ export function chatOf(input: number, output: number): Record<string, unknown> {
   }
 }
 
-/** The same as the events of a stream: two words, the finish, and usage as a chunk of its own. */
+/** The events of a chat stream: two content chunks, the finish, and a chunk with the usage. */
 export function chatEventsOf(input: number, output: number): string[] {
   const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-x' }
   const chunk = (delta: unknown, finish_reason: string | null): unknown => ({

@@ -1,4 +1,4 @@
-// The certificates of tls-pair.ts as files, for configurations to name.
+// The certificates of tls-pair.ts as files, for configurations.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

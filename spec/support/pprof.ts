@@ -1,10 +1,10 @@
-// What a profile says: by our own reading of it, and by Go's where Go is.
+// Reads a pprof profile with a parser for the specs, and with Go if it is installed.
 
 import { spawnSync } from 'node:child_process'
 import { gunzipSync } from 'node:zlib'
 import { Profile } from 'pprof-format'
 
-/** Where its installer puts it, and where a shell finds it. */
+/** The path of Go's installer, and the name on the PATH. */
 const PLACES = ['go', '/usr/local/go/bin/go']
 
 export interface Read {
@@ -38,7 +38,7 @@ export function readProfile(bytes: Uint8Array): Read {
   }
 }
 
-/** What `go tool pprof` prints; null where there is no Go. */
+/** The output of `go tool pprof`; null without Go. */
 export function goPprof(file: string, ...flags: string[]): string | null {
   for (const go of PLACES) {
     const { status, stdout, stderr } = spawnSync(go, ['tool', 'pprof', ...flags, file], {

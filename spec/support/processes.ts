@@ -1,4 +1,4 @@
-// Processes that a spec did not start itself: which they are, by what the log says, and that they are gone.
+// Processes that a spec did not start itself: finds them by the log, and waits for their end.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -14,7 +14,7 @@ export function workersOf({ stdout }: Program): Map<number, number> {
   return new Map([...found].map(([, slot, pid]) => [Number(slot), Number(pid)]))
 }
 
-/** Also those that do not serve yet. */
+/** Includes workers that do not serve yet. */
 export async function untilForked(pid: number, count: number): Promise<number[]> {
   const until = performance.now() + WAIT_MS
   for (;;) {
@@ -26,7 +26,7 @@ export async function untilForked(pid: number, count: number): Promise<number[]>
   }
 }
 
-/** Before it is one, its parent waits for it: it may not be stopped. */
+/** Before exec the parent waits for the process, so it must not be stopped. */
 function isWorker(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1').includes('GATEWAY_WORKER=')
@@ -35,12 +35,12 @@ function isWorker(pid: number): boolean {
   }
 }
 
-/** Those to whom it handed over, one after the other. */
+/** The successors of restarts, in order. */
 export function successorsOf({ stdout }: Program): number[] {
   return [...stdout.matchAll(/handed over pid=(\d+)/g)].map(([, pid]) => Number(pid))
 }
 
-/** One that nobody has asked about yet is as good as gone. */
+/** A zombie process counts as ended. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
@@ -53,7 +53,7 @@ export async function untilGone(pids: Iterable<number>): Promise<void> {
   const until = performance.now() + WAIT_MS
   for (const pid of pids)
     while (isAlive(pid)) {
-      if (performance.now() > until) throw new Error(`process ${pid} is still there`)
+      if (performance.now() > until) throw new Error(`process ${pid} still runs`)
       await wait(LOOK_MS)
     }
 }

@@ -1,4 +1,4 @@
-// One run of a built program as a child process: what it prints, when, and how it ends.
+// One run of a built program as a child process: its output and its exit.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -8,10 +8,10 @@ import { ROOT } from './root.ts'
 
 const WAIT_MS = 30_000
 
-/** Programs run beside each other, and beside whatever else has the default ports. */
+/** Programs run in parallel, and other processes may use the default ports. */
 const OFF = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }
 
-/** One that may have only so many files open. */
+/** A program with a limit of open files. */
 export interface Limited {
   readonly name: string
   readonly descriptors: number
@@ -25,7 +25,7 @@ export class Program {
   #wake: (() => void)[] = []
   #state: 'running' | 'over' = 'running'
 
-  /** As in dist/bin/. A variable set to undefined is taken out of the environment. */
+  /** A name in dist/bin/. A variable set to undefined is removed from the environment. */
   constructor(
     program: string | Limited,
     args: readonly string[],
@@ -37,7 +37,7 @@ export class Program {
       env: { ...process.env, ...OFF, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    // A program that does not read it may be gone before.
+    // A program that does not read its input may have ended before.
     this.#child.stdin?.on('error', () => {}).end(input)
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text
@@ -77,7 +77,7 @@ export class Program {
     this.#child.kill(name)
   }
 
-  /** Its exit code; null when a signal ended it. */
+  /** The exit code; null if a signal ended the program. */
   async exit(): Promise<number | null> {
     return deadline(this.#ended, WAIT_MS, `the end of a program that said:\n${this.stdout}`)
   }

@@ -1,4 +1,4 @@
-// The text that Prometheus reads, read by its grammar; and by promtool, where that is.
+// Parses Prometheus text strictly, and checks it with promtool if that is installed.
 
 import { spawnSync } from 'node:child_process'
 
@@ -13,7 +13,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** Throws for the first thing that is not right. */
+/** Throws at the first error. */
 export function readMetrics(text: string): Sample[] {
   const samples: Sample[] = []
   const types = new Map<string, string>()
@@ -66,7 +66,7 @@ export function valueOf(
   return found[0]?.value
 }
 
-/** What promtool complains of; '' where it is content, or not there. */
+/** The complaints of promtool; '' if there are none, or without promtool. */
 export function promtoolComplaints(text: string): string {
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
     input: text,

@@ -1,4 +1,4 @@
-// A TCP client that speaks bytes. Its socket never keeps the process alive: only the deadlines do.
+// A TCP client for raw bytes. Its socket does not keep the process alive: only the deadlines do.
 
 import { connect } from 'node:net'
 import type { NetConnectOpts, Socket } from 'node:net'
@@ -14,7 +14,7 @@ export interface Arrival {
 export class RawClient {
   readonly socket: Socket
   readonly arrivals: Arrival[] = []
-  /** How the connection ended, once it did. */
+  /** How the connection ended; `open` before. */
   end: 'open' | 'closed' | 'reset' = 'open'
   #text = ''
   #wake: (() => void)[] = []
@@ -48,7 +48,7 @@ export class RawClient {
     return this.#text
   }
 
-  /** Takes `count` characters off the front of what was received. */
+  /** Removes the first `count` received characters and returns them. */
   take(count: number): string {
     const taken = this.#text.substring(0, count)
     this.#text = this.#text.substring(count)
@@ -59,7 +59,7 @@ export class RawClient {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   }
 
-  /** Sends the chunks in turns of their own, so that each is likely to be read alone. */
+  /** Sends each chunk in its own turn of the event loop, so that each is likely to be read alone. */
   async sendApart(chunks: Iterable<Buffer>): Promise<void> {
     for (const chunk of chunks) {
       if (this.socket.destroyed) return
@@ -83,19 +83,19 @@ export class RawClient {
     return this.until((text) => text.length >= count, ms)
   }
 
-  /** Waits for the other side to end the connection, one way or the other. */
+  /** Waits until the other side has closed or reset the connection. */
   async untilClosed(ms = WAIT_MS): Promise<string> {
     await this.settled(() => false, ms, `the end of the connection`)
     return this.#text
   }
 
-  /** Waits until `done`, or until nothing more can come. */
+  /** Waits until `done`, or until the connection has ended. */
   async settled(done: () => boolean, ms: number, what: string): Promise<void> {
     while (!done() && this.end === 'open')
       await deadline(new Promise<void>((resolve) => this.#wake.push(resolve)), ms, what)
   }
 
-  /** Will send no more, but still reads. */
+  /** Ends the writing half; still reads. */
   halfClose(): void {
     this.socket.end()
   }

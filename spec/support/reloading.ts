@@ -1,4 +1,4 @@
-// A gateway in this process that follows its configuration file.
+// A gateway in this process that reloads its configuration file.
 
 import { freePort } from '../../conformance/gateway-process.ts'
 import { loadConfig } from '../../lib/config/load.ts'
@@ -18,15 +18,15 @@ const FILE = 'config.yaml'
 const OFF = { kind: 'off' } as const
 const NOWHERE = { admin: OFF, stats: OFF, readiness: OFF }
 
-/** How an attempt ended, by the line it leaves. */
+/** The result of a reload, by its log line. */
 const ENDS = { reloaded: 'reloaded config', refused: 'Failed to reload config' }
 
 export class Reloading {
   readonly lines: Line[] = []
   readonly folder = new Folder()
-  /** Run in the middle of a load, behind reading. */
+  /** Called during a load, after the file is read. */
   whileLoading: () => void = () => {}
-  /** Told of every line as it comes. */
+  /** Receives every log line. */
   heard: (line: Line) => void = () => {}
   readonly port: number
   readonly gateway: Gateway
@@ -48,7 +48,7 @@ export class Reloading {
     this.gateway.readApi.start({ addresses: NOWHERE, refusal })
   }
 
-  /** `${PORT}` in a text stands for `port`; without `gateways` there is a plain one there. */
+  /** `${PORT}` in a text becomes `port`; without `gateways` a plain one is added on that port. */
   static async start(text: string): Promise<Reloading> {
     const reloading = new Reloading(withGateway(text), await freePort())
     await deadline(reloading.gateway.start(), WAIT_MS, 'the gateway to listen')
@@ -60,19 +60,19 @@ export class Reloading {
     return this.gateway.plan.generation
   }
 
-  /** Changes the file, and waits until it is taken. */
+  /** Changes the file, and waits until it is applied. */
   async change(text: string): Promise<void> {
     await this.#attempt(text, 'reloaded')
   }
 
-  /** Changes the file, and tells why it is refused. */
+  /** Changes the file, and returns why it is refused. */
   async refusal(text: string): Promise<unknown[]> {
     const from = this.lines.length
     await this.#attempt(text, 'refused')
     return this.lines.slice(from).flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
   }
 
-  /** Lines with this message, once there are as many. */
+  /** Lines with this message, once there are `count` of them. */
   async logged(message: string, count = 1): Promise<Line[]> {
     const found = (): Line[] => this.lines.filter((line) => line.message === message)
     while (found().length < count) {

@@ -1,6 +1,6 @@
-// Says that a spec did not run, and why; the runner repeats these lines at its end.
+// Reports that a spec did not run, and why; the runner repeats these lines at its end.
 
-/** `what` is the suite or the tool that was to be tried. */
+/** `what` is the suite or the tool that was skipped. */
 export function reportSkip(what: string, why: string): void {
   process.stderr.write(`skipped ${what}: ${why}\n`)
 }

@@ -1,4 +1,4 @@
-// One configuration that uses nearly every field there is, for specs that take it apart.
+// A configuration that uses nearly every field.
 
 export const RICH_CONFIG = `config:
   adminAddr: localhost:15000

@@ -1,4 +1,4 @@
-// The folder of package.json, seen from dist/spec/support/.
+// The folder of package.json, relative to dist/spec/support/.
 
 import { fileURLToPath } from 'node:url'
 

@@ -1,4 +1,4 @@
-// Somebody with a private key: signs tokens, good ones and such as no library would make.
+// A signer with a private key: signs valid tokens, and tokens that no library would make.
 
 import { createSign, KeyObject, sign } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
@@ -9,7 +9,7 @@ type Json = Record<string, unknown>
 export class Signer {
   readonly kid: string
   readonly alg: string
-  /** The public part, as a provider lists it. */
+  /** The public key, as an identity provider lists it. */
   readonly jwk: JWK & { kid: string }
   readonly #key: KeyObject
 
@@ -25,12 +25,12 @@ export class Signer {
     return new Signer(alg, { ...(await exportJWK(publicKey)), kid }, privateKey)
   }
 
-  /** A token; the header's `alg` and `kid` are this signer's unless they are given. */
+  /** A token; `alg` and `kid` in the header are those of this signer unless given. */
   token(claims: Json, header: Json = {}): string {
     return this.signed({ alg: this.alg, kid: this.kid, ...header }, JSON.stringify(claims))
   }
 
-  /** The same of any texts. */
+  /** A token of any header and payload text. */
   signed(header: Json | string, payload: string): string {
     const text = typeof header === 'string' ? header : JSON.stringify(header)
     const input = `${base64(text)}.${base64(payload)}`

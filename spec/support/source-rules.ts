@@ -1,5 +1,5 @@
-// The rules of the house, as functions over source text: who may import whom, no cycles, short files and functions.
-// `import type` counts for layers, as it ties two places together; for cycles it does not: it is gone after the build.
+// Rules for source files as functions of their text: allowed imports, no cycles, short files and functions.
+// `import type` counts for layers, as it couples two folders, but not for cycles: the build removes it.
 
 import { dirname, posix } from 'node:path'
 
@@ -37,7 +37,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['bin'],
 ]
 
-/** What runs in a browser imports only this, and types of the page's API. */
+/** The only folders that browser code may import, in addition to types of the page API. */
 const PAGE_API_TYPES = 'lib/admin/page-api/page-api-types.ts'
 
 const STATEMENT = /^(?:import|export)\s+(type\s)?(?:[\w\s{},*$]*\sfrom\s+)?['"](\.[^'"]+)['"]/gm
@@ -84,7 +84,7 @@ function mayImport(from: string, path: string): boolean {
   return level >= 0 && level < levelOf(from)
 }
 
-/** Every cycle found, as `a → b → a`. */
+/** Every cycle, as `a → b → a`. */
 export function cycleProblems(files: readonly SourceFile[]): string[] {
   const targets = new Map(
     files.map((file) => [
@@ -154,7 +154,7 @@ export function lengthProblems(files: readonly SourceFile[]): string[] {
   return problems
 }
 
-/** The first line, behind a shebang, says what a file is for. */
+/** The first line, after a shebang, must be a comment that says what the file holds. */
 export function openingProblems(files: readonly SourceFile[]): string[] {
   const isOpened = ({ text }: SourceFile): boolean => /^(?:#!.*\n)?\/\/ \S/.test(text)
   return files
@@ -164,7 +164,7 @@ export function openingProblems(files: readonly SourceFile[]): string[] {
 
 const OPENS = /^( *)(?!.*\b(?:if|for|while|switch|catch)\b \().*(?:\)(?:: .+)?|=>) \{$/
 
-/** By indentation, which prettier keeps: from the line that opens a function to the brace below its first letter. */
+/** Found by indentation, which prettier ensures: from the first line of a function to the brace in the same column. */
 export function functionProblems(files: readonly SourceFile[]): string[] {
   const problems: string[] = []
   for (const { path, text } of files) {

@@ -1,7 +1,7 @@
-// The same bytes in every way they can arrive: whole, byte by byte, and cut in two at every place.
+// The ways in which bytes can arrive: whole, byte by byte, and split in two at every position.
 
-/** Fixtures longer than this are cut at a selection of places, about as many. */
-const EVERY_PLACE = 600
+/** Longer fixtures are split at about this many selected positions. */
+const MAX_POSITIONS = 600
 
 /** Chunk lists that each join to `bytes`; no chunk is empty. */
 export function* splits(bytes: Buffer): Generator<Buffer[]> {
@@ -11,11 +11,11 @@ export function* splits(bytes: Buffer): Generator<Buffer[]> {
   for (const at of places(bytes.length)) yield [bytes.subarray(0, at), bytes.subarray(at)]
 }
 
-/** Where to cut: everywhere, or in a long fixture near both ends and evenly in between. */
-export function places(length: number, most = EVERY_PLACE): number[] {
-  if (length - 1 <= most) return Array.from({ length: Math.max(0, length - 1) }, (_x, i) => i + 1)
+/** Split positions: all, or in a long fixture near both ends and evenly in between. */
+export function places(length: number, max = MAX_POSITIONS): number[] {
+  if (length - 1 <= max) return Array.from({ length: Math.max(0, length - 1) }, (_x, i) => i + 1)
   const chosen = new Set<number>()
-  const third = Math.floor(most / 3)
+  const third = Math.floor(max / 3)
   for (let i = 1; i <= third; i++) {
     chosen.add(i)
     chosen.add(length - i)

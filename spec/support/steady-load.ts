@@ -1,5 +1,5 @@
-// Clients that ask and ask, some on connections they keep and some on a new one each time, and note every answer that is
-// not the one they want.
+// Clients that send requests without pause, some on kept connections and some on new ones, and record every unexpected
+// response.
 
 import { Agent, request } from 'node:http'
 import { Agent as TlsAgent, request as secureRequest } from 'node:https'
@@ -7,7 +7,7 @@ import { deadline } from './deadline.ts'
 
 const WAIT_MS = 30_000
 const KEEPING = 2
-/** Each client stops here at the latest. */
+/** The deadline of each client. */
 const MOST_REQUESTS = 20_000
 
 interface Target {
@@ -30,7 +30,7 @@ export class SteadyLoad {
     this.#over = Promise.all(clients)
   }
 
-  /** Waits for so many more answers. */
+  /** Waits for this many more responses. */
   async more(count: number): Promise<void> {
     const until = performance.now() + WAIT_MS
     const wanted = this.answers + count
@@ -61,7 +61,7 @@ export class SteadyLoad {
   }
 }
 
-/** When all of the answer is there. */
+/** The status, once the response is complete. */
 function statusOf({ isSecure, ...options }: Target & { agent: Agent }): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = (isSecure ? secureRequest : request)(options, (response) => {

@@ -1,4 +1,4 @@
-// A reader of an event stream that takes nothing until it is told to.
+// A reader of an event stream that reads nothing until `drain`.
 
 import { EventEmitter } from 'node:events'
 import type { EventWriter } from '../../lib/text/sse-output.ts'
@@ -29,7 +29,7 @@ export class StuckOut extends EventEmitter implements EventWriter {
     this.emit('close')
   }
 
-  /** It reads on. */
+  /** Starts to read. */
   drain(): void {
     this.isFull = false
     this.emit('room')

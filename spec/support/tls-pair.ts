@@ -20,7 +20,7 @@ J5nDPNDdg4abNBhFmyLiIlnP7K7W3QVq+Q3DsX/83hYQrlSMQZcgD4PB
 -----END PRIVATE KEY-----
 `
 
-/** Another one, for example.test and *.example.test. */
+/** Another certificate, for example.test and *.example.test. */
 export const OTHER_CERT = `-----BEGIN CERTIFICATE-----
 MIIBrjCCAVSgAwIBAgIUYTWL5B5TD1Q1zx/WlacjKLkaD2swCgYIKoZIzj0EAwIw
 FzEVMBMGA1UEAwwMZXhhbXBsZS50ZXN0MCAXDTI2MTExNTAzNTU1NFoYDzIxMjYx
@@ -42,7 +42,7 @@ abq6XZXQcf3GmrxVYCAVvA6MloyKPF8WDT/nwX+APDFUNY8FchtY47Mv
 -----END PRIVATE KEY-----
 `
 
-/** One for localhost and 127.0.0.1 that was good for a month, years ago. */
+/** A certificate for localhost and 127.0.0.1 that expired years ago. */
 export const EXPIRED_CERT = `-----BEGIN CERTIFICATE-----
 MIIBZTCCAQugAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwHhcNMjQwMTAxMDAwMDAwWhcNMjQwMjAxMDAwMDAwWjAUMRIwEAYDVQQDDAls

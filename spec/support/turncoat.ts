@@ -1,5 +1,5 @@
-// A server as the browser sees one whose name is pointed elsewhere behind its back: first it hands out pages of its own,
-// then all goes to another port of this machine. What was asked there is kept, and how it was answered.
+// A server for DNS rebinding: first it serves its own pages, then it forwards all connections to another port of this
+// machine, and records the forwarded requests and responses.
 
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -8,14 +8,14 @@ import { deadline } from './deadline.ts'
 
 const WAIT_MS = 30_000
 
-/** A whole response for a path, as bytes on the wire; the connection is closed behind it. */
+/** A complete response for a path, as bytes; the connection is closed after it. */
 export type Page = (path: string) => string
 
 export class Turncoat {
   readonly #server = createServer((socket) => this.#accept(socket))
   readonly #sockets = new Set<Socket>()
   readonly #page: Page
-  /** What came and went on each connection that was passed on. */
+  /** The bytes in both directions on each forwarded connection. */
   readonly #taps: { came: string; went: string }[] = []
   #port = 0
 
@@ -34,18 +34,18 @@ export class Turncoat {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** From the next connection on. */
+  /** Forwards from the next connection on. */
   turnTo(port: number): void {
     this.#port = port
   }
 
-  /** `GET /path`, of all that was passed on. A body before it need not end its line. */
+  /** The request lines that were forwarded, as `GET /path`; a body before one need not end its line. */
   get asked(): string[] {
     const line = /(?:GET|HEAD|POST|OPTIONS) \S+(?= HTTP\/1\.1\r\n)/g
     return this.#taps.flatMap(({ came }) => came.match(line) ?? [])
   }
 
-  /** The statuses of all answers. */
+  /** The statuses of all responses. */
   get statuses(): number[] {
     const lines = this.#taps.flatMap(({ went }) => went.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [])
     return lines.map(Number)
@@ -59,7 +59,7 @@ export class Turncoat {
 
   #accept(socket: Socket): void {
     this.#keep(socket)
-    // Not before it asks: browsers open connections to have them at hand.
+    // Only after a request: browsers open spare connections.
     socket.once('data', (first: Buffer) => {
       if (this.#port !== 0) return this.#pass(socket, first)
       const path = /^GET (\S+)/.exec(first.toString('latin1'))?.[1] ?? ''

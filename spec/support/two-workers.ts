@@ -1,5 +1,5 @@
-// The built gateway with two worker processes in front of one MCP server, its log as data, and a client of the SDK that opens
-// a connection for every request, so that they come to either worker.
+// The built gateway with two workers and one MCP server, its parsed log, and an SDK client that opens a connection for
+// every request, so that requests reach both workers.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
@@ -25,7 +25,7 @@ export class TwoWorkers {
   readonly #folder = mkdtempSync(join(tmpdir(), 'gateway-two-'))
   readonly #stats = join(this.#folder, 'stats')
 
-  /** `tls`: of its one listener, in YAML; '' for none. */
+  /** `tls` of the only listener, in YAML; '' for none. */
   constructor(tls = '') {
     const args = JSON.stringify([childFile('mcp-server')])
     const stdio = `{ cmd: ${JSON.stringify(process.execPath)}, args: ${args} }`
@@ -37,7 +37,7 @@ routes: [{ name: mcp, backends: [{ mcp: { targets: [{ name: one, stdio: ${stdio}
     this.program = new Program('gateway', ['-c', text], { STATS_ADDR: `unix:${this.#stats}` })
   }
 
-  /** What all workers counted. */
+  /** The sum over all workers. */
   metrics(): Promise<string> {
     return new Promise((resolve, reject) => {
       get({ socketPath: this.#stats, path: '/metrics' }, (answer) => {
@@ -55,13 +55,13 @@ routes: [{ name: mcp, backends: [{ mcp: { targets: [{ name: one, stdio: ${stdio}
     return this
   }
 
-  /** Lines about requests so far that fit. */
+  /** The request lines so far that fit. */
   logged(fits: (line: Logged) => boolean = () => true): Logged[] {
     const lines = this.program.stdout.split('\n').filter((line) => line.includes('"http.status"'))
     return lines.flatMap((line) => (isWhole(line) ? [JSON.parse(line) as Logged] : [])).filter(fits)
   }
 
-  /** Waits for so many of them. */
+  /** Waits for this many of them. */
   async lines(count: number, fits: (line: Logged) => boolean): Promise<Logged[]> {
     await this.program.prints(() => this.logged(fits).length >= count)
     return this.logged(fits)
@@ -82,7 +82,7 @@ function isWhole(line: string): boolean {
   return line.endsWith('}')
 }
 
-/** One that never uses a connection twice, and remembers where they came from. */
+/** A client that uses every connection once, and records their local addresses. */
 export class FreshClient {
   readonly client = new Client({ name: 'fresh', version: '1' })
   readonly requests: string[] = []

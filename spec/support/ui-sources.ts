@@ -1,4 +1,4 @@
-// Sources of the page's server that say where they were asked, and streams that a spec speaks on.
+// Sources for the page server that echo their requests, and event streams that a spec writes to.
 
 import type { EventWriter } from '../../lib/text/sse-output.ts'
 import { decideWatch, TraceWatchers } from '../../lib/trace/trace-watchers.ts'
@@ -8,7 +8,7 @@ import type { UiRequest } from '../../lib/admin/page-api/page-request.ts'
 import type { UiSources } from '../../lib/admin/page-api/page-service.ts'
 import { createTraceResponse } from '../../lib/admin/page-api/read-api.ts'
 
-/** Everybody who reads /api/live. */
+/** All readers of /api/live. */
 export class Readers {
   readonly open: EventWriter[] = []
   left = 0
@@ -39,7 +39,7 @@ export class Readers {
   }
 }
 
-/** Each part says what it was asked; the shapes are none of the server's business. */
+/** Each part echoes its request; the server does not depend on the shapes. */
 function parts(): Omit<UiSources, 'trace' | 'live'> {
   const part = (name: string) => (ask: UiRequest, place: UiPlace) =>
     ({ part: name, place, query: ask.query.toString() }) as never
@@ -51,7 +51,7 @@ function parts(): Omit<UiSources, 'trace' | 'live'> {
     logs: part('logs'),
     mcp: part('mcp'),
     config: part('config'),
-    // Each question finds another configuration.
+    // Each request finds another configuration.
     generation: () => generation++,
   }
 }

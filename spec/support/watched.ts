@@ -1,4 +1,4 @@
-// Somebody who watches a request: its events as a reader of the stream sees them, and the end.
+// A watcher of one request: its trace events as a reader of the stream sees them, and the end.
 
 import type { Expression } from '../../lib/expressions/compile.ts'
 import { formatTraceEvent } from '../../lib/core/trace-events.ts'
@@ -9,7 +9,7 @@ import { deadline } from './deadline.ts'
 
 const WAIT_MS = 30_000
 
-/** What JSON makes of an event. */
+/** An event as parsed JSON. */
 export interface Read {
   readonly eventStart: number | null
   readonly eventEnd: number
@@ -29,7 +29,7 @@ export class Watched implements TraceReader {
     this.#over = new Promise((resolve) => (this.#end = resolve))
   }
 
-  /** Waits for the next request there. */
+  /** Watches the next request. */
   static at({ watchers }: { watchers: TraceWatchers }, wanted: Expression | null = null): Watched {
     const watched = new Watched()
     if (watchers.add(watched, wanted) === null) throw new Error('too many watchers')
@@ -47,12 +47,12 @@ export class Watched implements TraceReader {
   async all(): Promise<Read[]> {
     const seen = (): string => this.list().join(', ')
     await deadline(this.#over, WAIT_MS, 'the end of a trace').catch((error: Error) => {
-      throw new Error(`${error.message} behind ${seen()}`)
+      throw new Error(`${error.message} after ${seen()}`)
     })
     return this.events
   }
 
-  /** All there was, a word or two each: the type, and its stage, phase or kind. */
+  /** All events in short form: the type, and the stage, phase or kind. */
   async told(): Promise<string[]> {
     await this.all()
     return this.list()
@@ -73,7 +73,7 @@ export class Watched implements TraceReader {
     return this.events[at]!.message
   }
 
-  /** The request, the response or another part of a snapshot's state. */
+  /** The request, the response or another part of the state in a snapshot. */
   state(words: string, part: string): Fields {
     return (this.the(words)['requestState'] as Record<string, Fields>)[part]!
   }

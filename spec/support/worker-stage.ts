@@ -45,7 +45,7 @@ export class WorkerStage {
   readonly #text: string
   readonly #count: number
 
-  /** `text` without `gateways`, or with `${PORT}` in them. */
+  /** `text` is without `gateways`, or contains `${PORT}`. */
   constructor(stage: Stage, text: string, count = 2) {
     this.#stage = stage
     this.#folder = stage.add(new Folder())

@@ -1,4 +1,4 @@
-// Who is called for each backend of a plan, and how they are, for whoever looks at it.
+// The health of each backend of a plan, for the page and the admin API: its pools and the providers in cooldown.
 
 import type { BackendHealthView } from '../../core/runtime-views.ts'
 import type { ConnectionPool } from '../../forward/http/pool.ts'
@@ -25,8 +25,8 @@ export class BackendHealth {
 
   describe(backend: string): BackendHealthView {
     const pools = [...(this.#pools.get(backend) ?? [])]
-    const resting = (this.#candidates.get(backend) ?? []).flatMap(cooldownProblemsOf)
-    const problems = [...pools.flatMap(poolProblemsOf), ...new Set(resting)]
+    const cooldowns = (this.#candidates.get(backend) ?? []).flatMap(cooldownProblemsOf)
+    const problems = [...pools.flatMap(poolProblemsOf), ...new Set(cooldowns)]
     return { pool: sumPools(pools), problems }
   }
 }
@@ -52,5 +52,5 @@ function cooldownProblemsOf({
   health: { cooldownLeft },
 }: ProviderCandidate): string[] {
   if (cooldownLeft === 0) return []
-  return [`provider '${name}' failed, and is left alone for ${Math.ceil(cooldownLeft / 1000)} s`]
+  return [`provider '${name}' failed: cooldown, ${Math.ceil(cooldownLeft / 1000)} s left`]
 }

@@ -1,5 +1,5 @@
-// Request headers that policies of a configuration set, change, take off or read credentials from. A backend that merges
-// trailers into the head must not get them that way, past the policies.
+// Collects the request headers that policies set, change, remove or read credentials from. They are forbidden as trailers:
+// a backend that merges trailers into the head would get them without the policies.
 
 import type { CredentialLocation } from '../policy-types.ts'
 import type {
@@ -14,7 +14,7 @@ import type { TransformationConfig } from '../../expressions/computed-headers.ts
 
 type AnyPolicies = Partial<GatewayPolicies & RoutePolicies & BackendPolicies>
 
-/** In lower case. */
+/** The guarded header names, in lower case. */
 export function collectGuardedNames({ gateways, ui }: Config): ReadonlySet<string> {
   const names = new Set<string>()
   if (ui !== null) addNames(names, ui.policies)
@@ -32,7 +32,7 @@ export function collectGuardedNames({ gateways, ui }: Config): ReadonlySet<strin
   return names
 }
 
-/** What LLM providers and models have of their own. */
+/** The policies of single LLM providers and models. */
 function providerPoliciesOf(backend: BackendConfig): AnyPolicies[] {
   if (backend.kind === 'ai')
     return backend.ai.groups.flat().map(({ auth }) => ({ backendAuth: auth }))
@@ -47,8 +47,8 @@ function addNames(names: Set<string>, policies: AnyPolicies): void {
   const { jwtAuth, basicAuth, apiKey, mcpAuthentication } = policies
   const { transformations, requestHeaderModifier: modifier, backendAuth } = policies
   const found = [
-    ...[jwtAuth, basicAuth, apiKey, mcpAuthentication].flatMap((one) =>
-      headersReadBy(one?.location),
+    ...[jwtAuth, basicAuth, apiKey, mcpAuthentication].flatMap((policy) =>
+      headersReadBy(policy?.location),
     ),
     ...headersComputedBy(transformations?.request),
     ...(modifier == null ? [] : [...modifier.add, ...modifier.set].map(([name]) => name)),
@@ -59,12 +59,14 @@ function addNames(names: Set<string>, policies: AnyPolicies): void {
 }
 
 /** `headers.name` or `headers["name"]`. */
-const READ = /\bheaders\s*(?:\.\s*(\w+)|\[\s*r?["']([^"']+)["']\s*\])/g
+const HEADER_READ = /\bheaders\s*(?:\.\s*(\w+)|\[\s*r?["']([^"']+)["']\s*\])/g
 
 function headersReadBy(location: CredentialLocation | undefined): string[] {
   if (location?.kind === 'header') return [location.name]
   if (location?.kind !== 'expression') return []
-  return [...location.expression.source.matchAll(READ)].map(([, name, quoted]) => name ?? quoted!)
+  return [...location.expression.source.matchAll(HEADER_READ)].map(
+    ([, name, quoted]) => name ?? quoted!,
+  )
 }
 
 function headersComputedBy(transformation: TransformationConfig | null | undefined): string[] {

@@ -1,5 +1,4 @@
-// Clients look for the documents of a protected route not where the route is, but at well-known paths of its host. These
-// lead to it as well; those that others could have too only where the configuration gives them to nobody else.
+// Paths that the gateway adds to the configured routes: well-known OAuth metadata of protected MCP routes, and the web UI.
 
 import type { UiAccess } from '../../admin/page-api/page-backend.ts'
 import type { ListenerTable } from '../../choose/host-table.ts'
@@ -37,19 +36,22 @@ import type {
 import type { McpAuthenticationConfig } from '../policy-types.ts'
 import { ANY_REQUEST } from '../shape/document-shapes.ts'
 
-type SameMetadata = (one: McpAuthenticationConfig, other: McpAuthenticationConfig) => boolean
+type SameMetadata = (a: McpAuthenticationConfig, b: McpAuthenticationConfig) => boolean
 
-/** Of one listener. */
+/**
+ * The well-known metadata paths of the protected routes of one listener. A root path, which several routes could claim,
+ * is added only if it is unambiguous.
+ */
 export class MetadataRoutes {
   readonly #resources: readonly McpAuthenticationConfig[]
-  readonly #written: RouteTable<RouteConfig>
+  readonly #configured: RouteTable<RouteConfig>
 
   constructor(routes: readonly RouteConfig[]) {
     this.#resources = routes.flatMap(({ policies }) => policies.mcpAuthentication ?? [])
-    this.#written = new RouteTable(routes.map((route) => ({ ...route, value: route })))
+    this.#configured = new RouteTable(routes.map((route) => ({ ...route, value: route })))
   }
 
-  /** Paths that lead to the route beside those it names. */
+  /** The metadata paths that lead to the route in addition to its own matches. */
   extraMatchesFor(route: RouteConfig): RouteMatch[] {
     const { mcpAuthentication: config } = route.policies
     if (config === null) return []
@@ -68,22 +70,19 @@ export class MetadataRoutes {
     }
   }
 
-  /** All protected resources of the host would say the same there, and no other route is asked instead. */
+  /** All protected resources of the host have the same metadata at the path, and no other route matches it. */
   #isOwn(path: string, config: McpAuthenticationConfig, areSame: SameMetadata): boolean {
-    const beside = this.#resources.filter((one) => haveSameHost(one, config))
-    if (!beside.every((one) => areSame(one, config))) return false
-    const asked = new RequestHead('', [], 0)
-    asked.target = path
-    asked.authority = new URL(config.resourceMetadata.resource).host
-    const found = this.#written.find(asked)?.value
+    const sameHost = this.#resources.filter((resource) => haveSameHost(resource, config))
+    if (!sameHost.every((resource) => areSame(resource, config))) return false
+    const request = new RequestHead('', [], 0)
+    request.target = path
+    request.authority = new URL(config.resourceMetadata.resource).host
+    const found = this.#configured.find(request)?.value
     if (found === undefined) return true
     const owner = found.policies.mcpAuthentication
     return owner !== null && haveSameHost(owner, config) && areSame(owner, config)
   }
 }
-
-// Which requests of a gateway's listener are for the web UI: its page, and what that reads, each by name. Nothing else of
-// the admin interface can be reached from there.
 
 type KeyedListener = Pick<ListenerConfig, 'key'>
 
@@ -91,10 +90,11 @@ export function uiRouteKeyOf({ key }: KeyedListener): string {
   return `${key}/ui`
 }
 
+/** The page and the parts of its API, each by name: nothing else of the admin interface is reachable on a listener. */
 export function buildUiRoute<T>(listener: ListenerConfig, value: T): RouteEntry<T> {
   const paths: PathMatch[] = [
     { kind: 'prefix', value: UI_PATH },
-    ...UI_API_NAMES.map((part): PathMatch => ({ kind: 'exact', value: uiApiPath(part) })),
+    ...UI_API_NAMES.map((name): PathMatch => ({ kind: 'exact', value: uiApiPath(name) })),
   ]
   // A route of the configuration at one of these paths, for one host or for all, goes first.
   for (const value of ['/', FAVICON_PATH])
@@ -108,7 +108,7 @@ interface RoutedListener extends KeyedListener {
   readonly routes: RouteTable<{ readonly key: string }>
 }
 
-/** Whether the web UI is what a request would reach on a port. */
+/** Whether a request on a port is routed to the web UI. */
 export function isForUi(
   request: RequestHead,
   port: ListenerTable<RoutedListener> | undefined,
@@ -124,23 +124,21 @@ export function isForUi(
 }
 
 /**
- * Where everybody on this machine may see it, so may every page that a browser here shows, by a name that is pointed
- * there: only names that mean this machine are answered. Rules alone do not change that, as a page here may well be what they
- * let in. Origins are let in by its own `cors` only: that of the listener
- * was written for other traffic.
+ * Without credentials on a loopback address, only loopback host names are answered (DNS rebinding). Authorization rules
+ * alone do not lift that. Only the `cors` policy of the UI allows origins: that of the listener is for other traffic.
  */
 export function buildUiAccess(
   policies: UiPolicies,
   listener: ListenerConfig,
   { address }: GatewayConfig,
 ): UiAccess {
-  const isKnown =
+  const isRebindingSafe =
     listener.hostname !== '' ||
     requiresCredential(policies) ||
     requiresCredential(listener.policies)
   const origins = new AllowedOrigins(policies.cors?.allowOrigins ?? [])
   return {
-    hosts: isLoopback(address) && !isKnown ? 'loopback' : 'any',
+    hosts: isLoopback(address) && !isRebindingSafe ? 'loopback' : 'any',
     allowsOrigin: (origin) => origins.allows(origin),
   }
 }

@@ -1,4 +1,4 @@
-// Limits made live: those of a route and of the gateway around it, counted here or by a service.
+// Plans the rate limits of a route and of its gateway, which are counted by this gateway or by a rate limit service.
 
 import type { LimitConfig, RemoteDescriptor, RemoteLimitConfig } from '../policy-types.ts'
 import type { RouteConfig } from '../config-types.ts'
@@ -21,7 +21,7 @@ import {
 import type { RateLimitService, RateLimitServices } from '../../enforce/limit/rate-limit-service.ts'
 import type { TokenLimiting } from './plan-llm.ts'
 
-/** A gateway whose limits are over all its routes together. */
+/** A gateway with limits that count the requests of all its routes together. */
 interface GatewayLimitScope {
   readonly name: string
   readonly limits: readonly LimitConfig[]
@@ -37,12 +37,12 @@ export class LimitPlanner {
   readonly rules = new Set<RateLimitRule>()
   readonly services = new Set<RateLimitService>()
   readonly #limits: LimitRegistry
-  readonly #known: RateLimitServices
+  readonly #knownServices: RateLimitServices
   readonly #log: Log
 
-  constructor(limits: LimitRegistry, known: RateLimitServices, log: Log) {
+  constructor(limits: LimitRegistry, knownServices: RateLimitServices, log: Log) {
     this.#limits = limits
-    this.#known = known
+    this.#knownServices = knownServices
     this.#log = log
   }
 
@@ -50,53 +50,56 @@ export class LimitPlanner {
     { name, limits, policies: { remoteRateLimit } }: RouteConfig,
     gateway: GatewayLimitScope,
   ): RouteLimits {
-    const around = gateway.limits.map((limit) => this.#rule(`gateway/${gateway.name}`, limit))
-    const own = limits.map((limit) => this.#rule(`route/${name}`, limit))
-    const rules = [...around, ...own]
+    const gatewayRules = gateway.limits.map((limit) =>
+      this.#ruleFor(`gateway/${gateway.name}`, limit),
+    )
+    const routeRules = limits.map((limit) => this.#ruleFor(`route/${name}`, limit))
+    const rules = [...gatewayRules, ...routeRules]
     const tokens = rules.filter(({ config }) => config.counts === 'tokens')
     const policies: Policy[] = []
-    if (rules.length > 0) policies.push(this.#policyOf(rules))
-    if (tokens.length > 0) policies.push(this.#tokenPolicyOf(tokens))
-    if (remoteRateLimit !== null) policies.push(...this.#remote(remoteRateLimit))
-    const isRemote = remoteRateLimit?.descriptors.some(({ counts }) => counts === 'tokens') === true
-    const byModel =
+    if (rules.length > 0) policies.push(this.#createRatePolicy(rules))
+    if (tokens.length > 0) policies.push(this.#createTokenPolicy(tokens))
+    if (remoteRateLimit !== null) policies.push(...this.#createRemotePolicies(remoteRateLimit))
+    const hasRemoteTokens =
+      remoteRateLimit?.descriptors.some(({ counts }) => counts === 'tokens') === true
+    const needsModel =
       tokens.some(({ config }) => config.key?.reads('llm') === true) ||
       remoteRateLimit?.descriptors.some(readsModel) === true
-    const isOwn = isRemote || tokens.some((rule) => own.includes(rule))
+    const isRouteLimit = hasRemoteTokens || tokens.some((rule) => routeRules.includes(rule))
     return {
       policies,
       tokens: {
-        isLimited: isRemote || tokens.length > 0,
-        needs: byModel ? 'model' : 'nothing',
-        scope: isOwn ? 'route' : 'gateway',
+        isLimited: hasRemoteTokens || tokens.length > 0,
+        needs: needsModel ? 'model' : 'nothing',
+        scope: isRouteLimit ? 'route' : 'gateway',
       },
     }
   }
 
-  #policyOf(rules: readonly RateLimitRule[]): Policy {
+  #createRatePolicy(rules: readonly RateLimitRule[]): Policy {
     const { ownerClient } = this.#limits
     return ownerClient === null
       ? createLocalRateLimitPolicy(rules)
       : createSharedRateLimitPolicy(rules, ownerClient)
   }
 
-  #tokenPolicyOf(rules: readonly RateLimitRule[]): Policy {
+  #createTokenPolicy(rules: readonly RateLimitRule[]): Policy {
     const { ownerClient } = this.#limits
     return ownerClient === null
       ? createTokenLimitPolicy(rules)
       : createSharedTokenLimitPolicy(rules, ownerClient)
   }
 
-  #rule(owner: string, config: LimitConfig): RateLimitRule {
-    // Whatever is written in front of its route or of itself must not give it another bucket.
+  #ruleFor(owner: string, config: LimitConfig): RateLimitRule {
+    // List indices are removed: a route or a limit that is inserted earlier must not change the bucket.
     const name = config.name.replace(/^routes\[\d+\]\./, '').replace(/\[\d+\]$/, '')
     const rule = this.#limits.ruleFor(owner, { ...config, name })
     this.rules.add(rule)
     return rule
   }
 
-  #remote(config: RemoteLimitConfig): Policy[] {
-    const service = this.#known.serviceFor(config.endpoint)
+  #createRemotePolicies(config: RemoteLimitConfig): Policy[] {
+    const service = this.#knownServices.serviceFor(config.endpoint)
     this.services.add(service)
     // Also needed if only tokens are limited: it adds the headers of the service to the response.
     const policies: Policy[] = [createRemoteRateLimitPolicy(config, service, this.#log)]
@@ -106,8 +109,8 @@ export class LimitPlanner {
   }
 }
 
-/** What it costs is asked when all is known. */
+/** Whether a token descriptor reads the model; its cost is an expression that is evaluated after the response. */
 function readsModel({ counts, entries, limitOverride }: RemoteDescriptor): boolean {
-  const asked = [...entries.map(({ value }) => value), limitOverride]
-  return counts === 'tokens' && asked.some((expression) => expression?.reads('llm') === true)
+  const expressions = [...entries.map(({ value }) => value), limitOverride]
+  return counts === 'tokens' && expressions.some((expression) => expression?.reads('llm') === true)
 }

@@ -1,4 +1,4 @@
-// LLM backends made live: for each provider a way through the pools, for each model the providers that have it.
+// Plans LLM backends: the connection pool of each provider, and the providers of each model.
 
 import type { ByteBudget } from '../../core/byte-budgets.ts'
 import { MAX_LLM_REPLAY_BYTES } from '../../core/bounds.ts'
@@ -59,7 +59,7 @@ export interface LlmPlanResources {
   readonly limits: LlmLimits
   readonly log: Log
   readonly health: BackendHealth
-  /** For a backend, by its key. */
+  /** The pool of an endpoint, for the backend of a key. */
   pool(backend: string, endpoint: EndpointAddress, tls: BackendTlsConfig | null): ConnectionPool
 }
 
@@ -81,14 +81,14 @@ const NO_POLICY: AiPolicyConfig = {
   usage: 'inject',
 }
 
-/** Of one route. */
+/** Plans the LLM backends of one route. */
 export class LlmPlanner {
-  readonly #ways: LlmPlanResources
+  readonly #resources: LlmPlanResources
   readonly #route: RouteConfig
   readonly #tokens: TokenLimiting
 
-  constructor(ways: LlmPlanResources, route: RouteConfig, tokens: TokenLimiting) {
-    this.#ways = ways
+  constructor(resources: LlmPlanResources, route: RouteConfig, tokens: TokenLimiting) {
+    this.#resources = resources
     this.#route = route
     this.#tokens = tokens
   }
@@ -96,25 +96,29 @@ export class LlmPlanner {
   /** An `ai` backend. */
   planProviders(backend: AiBackendConfig): Backend {
     const policy = this.#policyOf(backend)
-    const dress = { policy, requestHeaders: null, responseHeaders: null }
+    const policies = { policy, requestHeaders: null, responseHeaders: null }
     const levels = backend.ai.groups.map((entries) =>
-      entries.map((entry) => ({ candidate: this.#candidate(backend, entry, dress), weight: 1 })),
+      entries.map((entry) => ({
+        candidate: this.#planCandidate(backend, entry, policies),
+        weight: 1,
+      })),
     )
     const catalogue = new AnyModelCatalogue(levels, policy.modelAliases)
-    return this.#backend(backend, policy, catalogue, editedMembersOf([policy]))
+    return this.#createBackend(backend, policy, catalogue, editedMembersOf([policy]))
   }
 
-  /** The `llm` section. */
+  /** The backend of the `llm` section. */
   planModels(backend: LlmBackendConfig): Backend {
     const policy = this.#policyOf(backend)
-    const listed = backend.llm.models.map((model) => this.#listed(backend, model, policy))
+    const listed = backend.llm.models.map((model) => this.#planModel(backend, model, policy))
     const byName = new Map(listed.map((model) => [model.name, model]))
-    const mixed = backend.llm.virtualModels.map((model) => planVirtualModel(model, byName))
-    const names = editedMembersOf([policy, ...backend.llm.models])
-    return this.#backend(backend, policy, new ListedModelCatalogue(listed, mixed), names)
+    const virtual = backend.llm.virtualModels.map((model) => planVirtualModel(model, byName))
+    const editedMembers = editedMembersOf([policy, ...backend.llm.models])
+    const catalogue = new ListedModelCatalogue(listed, virtual)
+    return this.#createBackend(backend, policy, catalogue, editedMembers)
   }
 
-  /** A plain backend, where tokens are limited. */
+  /** A plain backend; its LLM requests are metered if tokens are limited. */
   planMetered(backend: HostBackendConfig, plain: Backend): Backend {
     const { isLimited, scope } = this.#tokens
     if (!isLimited) return plain
@@ -128,10 +132,10 @@ export class LlmPlanner {
       auth: null,
       tls: null,
     }
-    const candidate = this.#candidateOf(entry, plain, policy)
-    this.#ways.health.addCandidate(backend.key, candidate)
+    const candidate = this.#createCandidate(entry, plain, policy)
+    this.#resources.health.addCandidate(backend.key, candidate)
     const catalogue = new AnyModelCatalogue([[{ candidate, weight: 1 }]], {})
-    const llm = this.#backend(backend, policy, catalogue, editedMembersOf([policy]))
+    const llm = this.#createBackend(backend, policy, catalogue, editedMembersOf([policy]))
     return new MeteredBackend(
       plain,
       llm,
@@ -143,17 +147,16 @@ export class LlmPlanner {
     return backend.policies.ai ?? this.#route.policies.ai ?? NO_POLICY
   }
 
-  /** `names` are the members of a body that may be edited. */
-  #backend(
+  #createBackend(
     { kind }: BackendConfig,
     policy: AiPolicyConfig,
     catalogue: ProviderCatalogue,
-    names: readonly string[],
+    editedMembers: readonly string[],
   ): LlmBackend {
     const { isLimited, needs } = this.#tokens
-    const { held, limits } = this.#ways
+    const { held, limits } = this.#resources
     const holdFor = needs === 'model' ? 'model' : catalogue.needs
-    const isEdited = names.length > 1 || catalogue.edits === 'model'
+    const isEdited = editedMembers.length > 1 || catalogue.edits === 'model'
     const settings: LlmSettings = {
       formats: new FormatTable(policy.routes),
       catalogue,
@@ -163,7 +166,7 @@ export class LlmPlanner {
         sharedBudget: held,
         maxHeldBytes: limits.maxHeldBytes,
         maxKeptBytes: MAX_LLM_REPLAY_BYTES,
-        watchedMembers: createWatchedMembers(names),
+        watchedMembers: createWatchedMembers(editedMembers),
       },
       host: kind === 'host' ? 'plain' : 'provider',
       edits: isEdited ? 'members' : 'nothing',
@@ -172,35 +175,41 @@ export class LlmPlanner {
     return new LlmBackend(settings)
   }
 
-  #listed(backend: LlmBackendConfig, model: LlmModel, policy: AiPolicyConfig): ListedModelEntry {
+  #planModel(backend: LlmBackendConfig, model: LlmModel, policy: AiPolicyConfig): ListedModelEntry {
     const { name, visibility, authorization, entry, requestHeaders, responseHeaders } = model
     const merged = {
       ...policy,
       defaults: { ...policy.defaults, ...model.defaults },
       overrides: { ...policy.overrides, ...model.overrides },
     }
-    const dress = { policy: merged, requestHeaders, responseHeaders }
-    return { name, visibility, authorization, candidate: this.#candidate(backend, entry, dress) }
+    const policies = { policy: merged, requestHeaders, responseHeaders }
+    const candidate = this.#planCandidate(backend, entry, policies)
+    return { name, visibility, authorization, candidate }
   }
 
-  #candidate(
+  #planCandidate(
     backend: AiBackendConfig | LlmBackendConfig,
     entry: AiEntry,
-    dress: CandidatePolicies,
+    candidatePolicies: CandidatePolicies,
   ): ProviderCandidate {
     const route = this.#route.policies
     const auth = entry.auth ?? backend.policies.backendAuth ?? route.backendAuth
-    const way = new ProviderBackend(this.#way(backend, entry), entry.provider, auth)
-    const policies = this.#ways.policies.createForProvider({ auth: entry.auth, ...dress })
-    const policed = policies.length === 0 ? way : new BackendWithPolicies(way, policies, enforce)
-    const candidate = this.#candidateOf(entry, policed, dress.policy)
-    return this.#ways.health.addCandidate(backend.key, candidate)
+    const endpoint = this.#createEndpointBackend(backend, entry)
+    const provider = new ProviderBackend(endpoint, entry.provider, auth)
+    const policies = this.#resources.policies.createForProvider({
+      auth: entry.auth,
+      ...candidatePolicies,
+    })
+    const target =
+      policies.length === 0 ? provider : new BackendWithPolicies(provider, policies, enforce)
+    const candidate = this.#createCandidate(entry, target, candidatePolicies.policy)
+    return this.#resources.health.addCandidate(backend.key, candidate)
   }
 
-  #candidateOf(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): ProviderCandidate {
-    const { log } = this.#ways
-    const tell = (model: string): void =>
-      log.write('info', 'llm', 'a model does not know include_usage: it is not asked to count', [
+  #createCandidate(entry: AiEntry, backend: Backend, policy: AiPolicyConfig): ProviderCandidate {
+    const { log } = this.#resources
+    const logRefusal = (model: string): void =>
+      log.write('info', 'llm', 'model does not support include_usage', [
         'provider',
         entry.name,
         'model',
@@ -212,31 +221,33 @@ export class LlmPlanner {
       overrides: serializeMembers(policy.overrides),
       defaults: serializeMembers(policy.defaults),
       health: new ProviderHealth(),
-      usageRefusals: new UsageOptionRefusals(tell),
+      usageRefusals: new UsageOptionRefusals(logRefusal),
     }
   }
 
-  #way(
+  #createEndpointBackend(
     { key, policies }: AiBackendConfig | LlmBackendConfig,
     { provider, endpoint, tls }: AiEntry,
   ): Backend {
     const route = this.#route.policies
-    const where = endpoint ?? providerEndpointOf(provider)
-    if (where === null) {
+    const address = endpoint ?? providerEndpointOf(provider)
+    if (address === null) {
       const formats = new FormatTable((policies.ai ?? route.ai)?.routes)
       return new MockProvider((path) => formats.formatOf(path))
     }
-    const secured = tls ?? policies.backendTLS ?? route.backendTLS
-    // Real providers speak TLS only; whoever names a host says so himself.
-    const pool = this.#ways.pool(key, where, secured ?? (endpoint === null ? SYSTEM_TLS : null))
+    const configuredTls = tls ?? policies.backendTLS ?? route.backendTLS
+    // Public providers accept only TLS; for a configured host the operator configures TLS.
+    const defaultTls = endpoint === null ? SYSTEM_TLS : null
+    const pool = this.#resources.pool(key, address, configuredTls ?? defaultTls)
     return new HttpBackend(pool, route.timeout?.backendRequestTimeout ?? 0)
   }
 }
 
 type DefaultsAndOverrides = Pick<AiPolicyConfig, 'defaults' | 'overrides'>
 
-function editedMembersOf(all: readonly DefaultsAndOverrides[]): string[] {
-  const names = all.flatMap(({ defaults, overrides }) => [
+/** The members of a request body that the gateway may edit. */
+function editedMembersOf(policies: readonly DefaultsAndOverrides[]): string[] {
+  const names = policies.flatMap(({ defaults, overrides }) => [
     ...Object.keys(defaults),
     ...Object.keys(overrides),
   ])
@@ -251,7 +262,7 @@ function planVirtualModel(
   { name, routing }: VirtualModel,
   listed: ReadonlyMap<string, ListedModelEntry>,
 ): VirtualModelEntry {
-  // The check of the configuration has found each of them.
+  // The configuration check has verified that each model exists.
   const find = (model: string): ListedModelEntry => listed.get(model)!
   switch (routing.kind) {
     case 'conditional': {

@@ -1,4 +1,4 @@
-// A checked configuration made live: route tables, compiled policies, pools. Built whole, then never changed.
+// Builds the plan of a checked configuration: route tables, compiled policies and pools. A plan never changes.
 
 import type { ByteBudget } from '../../core/byte-budgets.ts'
 import type { PortLimits } from '../../core/bounds.ts'
@@ -49,21 +49,21 @@ import type { LlmPlanResources } from './plan-llm.ts'
 export interface PlannedRoute {
   readonly key: string
   readonly policies: readonly Policy[]
-  /** Those of its listener and its own: all that have a say in the answer. */
+  /** The policies of the listener and of the route: all that process the response. */
   readonly allPolicies: readonly Policy[]
   readonly backends: WeightedPicker<PlannedBackend>
-  /** Its policies as people read them. */
+  /** The configured policies, for traces. */
   readonly describePolicies: () => object
-  /** What its clients understand when the gateway itself has something to say. */
+  /** The format of errors that the gateway itself sends. */
   readonly errorFormat: ErrorFormat
-  /** Milliseconds to the answer's head, or 0. */
+  /** Milliseconds until the response head must arrive; 0 for no timeout. */
   readonly timeout: number
   readonly retry: RetryConfig | null
 }
 
 export interface PlannedBackend {
   readonly backend: Backend
-  /** As expressions and traces name it: the same object for every request. */
+  /** The backend in expressions and traces: the same object for every request. */
   readonly facts: BackendFacts
   readonly describePolicies: () => object
 }
@@ -71,7 +71,7 @@ export interface PlannedBackend {
 export interface PlannedListener {
   readonly key: string
   readonly hostname: string
-  /** Decided before a route is chosen. */
+  /** Enforced before a route is chosen. */
   readonly policies: readonly Policy[]
   readonly describePolicies: () => object
   readonly routes: RouteTable<PlannedRoute>
@@ -79,76 +79,72 @@ export interface PlannedListener {
 
 export interface Plan {
   readonly config: Config
-  /** Counts from 1 with every plan that came into force. */
+  /** 1 for the first plan, plus 1 for each reload that was applied. */
   readonly generation: number
   readonly loadedAt: Date
-  /** Of every port. */
+  /** The limits of all ports. */
   readonly limits: PortLimits
-  /** Who answers on which port. */
+  /** The listeners of each port. */
   readonly ports: ReadonlyMap<number, ListenerTable<PlannedListener>>
-  /** The origins it may call, by key. */
+  /** Keys of the origins that requests can be forwarded to. */
   readonly origins: ReadonlySet<string>
-  /** The MCP backends it serves. */
   readonly groups: ReadonlySet<McpGroup>
-  /** The limits it counts, and the services it asks. */
   readonly rules: ReadonlySet<RateLimitRule>
   readonly services: ReadonlySet<RateLimitService>
   readonly health: BackendHealth
-  /** Keys of its routes and listeners, and of its backends, by which is counted. */
+  /** Keys of routes and listeners with counters. */
   readonly metricKeys: ReadonlySet<string>
+  /** Keys of backends with counters. */
   readonly backends: ReadonlySet<string>
 }
 
-/** What lives beside the plans, and outlasts them. */
+/** What the plans of a gateway share, and what remains after a reload. */
 export interface SharedResources {
   readonly pools: ConnectionPools
   readonly groups: McpGroups
   readonly identity: IdentityStore
   readonly limits: LimitRegistry
   readonly services: RateLimitServices
-  /** Bytes of LLM requests that are kept for a while. */
+  /** The budget for bytes of LLM requests that are held in memory. */
   readonly held: ByteBudget
   readonly log: Log
-  /** The server of the web UI, made when it is first asked. */
+  /** The server of the web UI, created on first use. */
   readonly ui: () => UiServer
 }
 
-export function buildPlan(config: Config, standing: SharedResources, generation: number): Plan {
-  const planner = new Planner(standing, config)
+export function buildPlan(config: Config, shared: SharedResources, generation: number): Plan {
+  const planner = new Planner(shared, config)
   const ports = new Map(
-    config.gateways.map((gateway) => [gateway.port, planner.listeners(gateway)]),
+    config.gateways.map((gateway) => [gateway.port, planner.planListeners(gateway)]),
   )
   const { origins, groups, health } = planner
   const { rules, services } = planner.limits
-  const limits = { ...config.wire, guardedNames: collectGuardedNames(config) }
-  const loadedAt = new Date()
-  const counted = { metricKeys: collectMetricKeys(config), backends: collectBackendKeys(config) }
-  const called = { origins, groups, rules, services, health, ...counted }
-  return { config, generation, loadedAt, limits, ports, ...called }
-}
-
-function collectMetricKeys(config: Config): ReadonlySet<string> {
   const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-  const places = listeners.flatMap(({ key, routes }) => [key, ...routes.map((route) => route.key)])
-  return new Set([...places, ...collectUiKeys(config)])
+  const routes = listeners.flatMap((listener) => listener.routes)
+  const backends = routes.flatMap((route) => route.backends)
+  // The web UI on a listener is a route and a backend with the same key.
+  const uiKeys = (config.ui?.listeners ?? []).map((key) => uiRouteKeyOf({ key }))
+  return {
+    config,
+    generation,
+    loadedAt: new Date(),
+    limits: { ...config.wire, guardedNames: collectGuardedNames(config) },
+    ports,
+    origins,
+    groups,
+    rules,
+    services,
+    health,
+    metricKeys: new Set([...[...listeners, ...routes].map(({ key }) => key), ...uiKeys]),
+    backends: new Set([...backends.map(({ key }) => key), ...uiKeys]),
+  }
 }
 
-function collectBackendKeys(config: Config): ReadonlySet<string> {
-  const listeners = config.gateways.flatMap((gateway) => gateway.listeners)
-  const backends = listeners.flatMap(({ routes }) => routes.flatMap((route) => route.backends))
-  return new Set([...backends.map(({ key }) => key), ...collectUiKeys(config)])
-}
-
-/** The web UI on a listener is a route and its backend, by one key. */
-function collectUiKeys({ ui }: Config): string[] {
-  return (ui?.listeners ?? []).map((key) => uiRouteKeyOf({ key }))
-}
-
-/** What a listener has for its routes. */
+/** What the routes of a listener share. */
 interface ListenerContext {
   readonly gateway: GatewayConfig
   readonly policies: readonly Policy[]
-  readonly documents: MetadataRoutes
+  readonly metadataRoutes: MetadataRoutes
 }
 
 class Planner {
@@ -156,122 +152,123 @@ class Planner {
   readonly groups = new Set<McpGroup>()
   readonly health = new BackendHealth()
   readonly limits: LimitPlanner
-  readonly #standing: SharedResources
+  readonly #shared: SharedResources
   readonly #policies: PolicyFactory
-  readonly #ways: LlmPlanResources
-  readonly #showing: ConfigFormatter
+  readonly #llmResources: LlmPlanResources
+  readonly #formatter: ConfigFormatter
   readonly #ui: UiConfig | null
 
-  constructor(standing: SharedResources, config: Config) {
-    const { identity, limits, services, held, log } = standing
-    this.#standing = standing
+  constructor(shared: SharedResources, config: Config) {
+    const { identity, limits, services, held, log } = shared
+    this.#shared = shared
     this.#ui = config.ui
-    this.#showing = new ConfigFormatter(config.process.sensitiveHeaders)
+    this.#formatter = new ConfigFormatter(config.process.sensitiveHeaders)
     this.#policies = new PolicyFactory(identity)
     this.limits = new LimitPlanner(limits, services, log)
-    this.#ways = {
+    this.#llmResources = {
       policies: this.#policies,
       held,
       limits: config.llm,
       log,
       health: this.health,
-      pool: (key, endpoint, tls) => this.#pool(key, endpoint, tls),
+      pool: (key, endpoint, tls) => this.#poolFor(key, endpoint, tls),
     }
   }
 
-  listeners(gateway: GatewayConfig): ListenerTable<PlannedListener> {
-    return new ListenerTable(gateway.listeners.map((listener) => this.#listener(listener, gateway)))
+  planListeners(gateway: GatewayConfig): ListenerTable<PlannedListener> {
+    return new ListenerTable(
+      gateway.listeners.map((listener) => this.#planListener(listener, gateway)),
+    )
   }
 
-  #listener(listener: ListenerConfig, gateway: GatewayConfig): PlannedListener {
+  #planListener(listener: ListenerConfig, gateway: GatewayConfig): PlannedListener {
     const { key, hostname } = listener
     const policies = this.#policies.createForListener(listener.policies)
-    const documents = new MetadataRoutes(listener.routes)
-    const around = { gateway, policies, documents }
+    const metadataRoutes = new MetadataRoutes(listener.routes)
+    const context = { gateway, policies, metadataRoutes }
     const entries: RouteEntry<PlannedRoute>[] = listener.routes.map((route) => ({
       ...route,
-      matches: [...route.matches, ...documents.extraMatchesFor(route)],
-      value: this.#route(route, around),
+      matches: [...route.matches, ...metadataRoutes.extraMatchesFor(route)],
+      value: this.#planRoute(route, context),
     }))
     if (this.#ui?.listeners.includes(key))
-      entries.push(buildUiRoute(listener, this.#page(this.#ui, listener, around)))
+      entries.push(buildUiRoute(listener, this.#planUi(this.#ui, listener, context)))
     const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
-    const shown = (): object => this.#showing.formatFields({ ...listener.policies })
     return {
       key,
       hostname,
       policies,
-      describePolicies: shown,
+      describePolicies: () => this.#formatter.formatFields({ ...listener.policies }),
       routes: new RouteTable(entries, scheme),
     }
   }
 
-  #route(
+  #planRoute(
     route: RouteConfig,
-    { gateway, policies: outer, documents }: ListenerContext,
+    { gateway, policies: listenerPolicies, metadataRoutes }: ListenerContext,
   ): PlannedRoute {
     const { key, backends } = route
     const { timeout, retry } = route.policies
     const isMcp = backends.some(({ kind }) => kind === 'mcp')
-    const written = isMcp ? exposeMcpHeaders(route.policies) : route.policies
+    const routePolicies = isMcp ? exposeMcpHeaders(route.policies) : route.policies
     const limits = this.limits.planRoute(route, gateway)
     const localRateLimit = route.limits.length === 0 ? null : route.limits
     const policies = this.#policies.createForRoute(
-      written,
-      documents.rootFormsFor(route),
+      routePolicies,
+      metadataRoutes.rootFormsFor(route),
       limits.policies,
     )
-    const llm = new LlmPlanner(this.#ways, route, limits.tokens)
-    const plainOf = (backend: BackendConfig): Backend => {
+    const llm = new LlmPlanner(this.#llmResources, route, limits.tokens)
+    const planBackend = (backend: BackendConfig): Backend => {
       switch (backend.kind) {
         case 'mcp':
-          return this.#mcp(backend, route, gateway.address)
+          return this.#planMcp(backend, route, gateway.address)
         case 'host':
-          return llm.planMetered(backend, this.#host(backend, route))
+          return llm.planMetered(backend, this.#planHost(backend, route))
         case 'ai':
           return llm.planProviders(backend)
         case 'llm':
           return llm.planModels(backend)
       }
     }
-    const made = backends.map((backend) => ({
+    const planned = backends.map((backend) => ({
       weight: backend.weight,
       value: {
-        backend: this.#policed(backend, route, plainOf(backend)),
+        backend: this.#addPolicies(backend, route, planBackend(backend)),
         facts: backendFactsOf(backend),
-        describePolicies: () => this.#showing.formatFields({ ...backend.policies }),
+        describePolicies: () => this.#formatter.formatFields({ ...backend.policies }),
       },
     }))
     return {
       key,
       policies,
-      describePolicies: () => this.#showing.formatFields({ ...route.policies, localRateLimit }),
-      allPolicies: [...outer, ...policies],
+      describePolicies: () => this.#formatter.formatFields({ ...route.policies, localRateLimit }),
+      allPolicies: [...listenerPolicies, ...policies],
       errorFormat: isMcp ? 'jsonrpc' : 'text',
       timeout: timeout?.requestTimeout ?? 0,
       retry,
-      backends: new WeightedPicker(made),
+      backends: new WeightedPicker(planned),
     }
   }
 
-  /** The web UI is a route like others, and answered here. */
-  #page(
-    { policies: own }: UiConfig,
+  /** The route of the web UI on a listener; the gateway itself is its backend. */
+  #planUi(
+    { policies: uiPolicies }: UiConfig,
     listener: ListenerConfig,
-    around: ListenerContext,
+    context: ListenerContext,
   ): PlannedRoute {
-    const policies = this.#policies.createForListener({ ...own, transformations: null })
+    const policies = this.#policies.createForListener({ ...uiPolicies, transformations: null })
     const key = uiRouteKeyOf(listener)
     const value: PlannedBackend = {
-      backend: new UiBackend(this.#standing.ui, buildUiAccess(own, listener, around.gateway)),
+      backend: new UiBackend(this.#shared.ui, buildUiAccess(uiPolicies, listener, context.gateway)),
       facts: { name: key, type: 'static', protocol: 'http' },
       describePolicies: () => ({}),
     }
     return {
       key,
       policies,
-      describePolicies: () => this.#showing.formatFields({ ...own }),
-      allPolicies: [...around.policies, ...policies],
+      describePolicies: () => this.#formatter.formatFields({ ...uiPolicies }),
+      allPolicies: [...context.policies, ...policies],
       errorFormat: 'text',
       timeout: 0,
       retry: null,
@@ -279,53 +276,60 @@ class Planner {
     }
   }
 
-  #policed(backend: BackendConfig, route: RouteConfig, plain: Backend): Backend {
+  #addPolicies(backend: BackendConfig, route: RouteConfig, plain: Backend): Backend {
     const policies = this.#policies.createForBackend(backend.policies, route.policies)
     return policies.length === 0 ? plain : new BackendWithPolicies(plain, policies, enforce)
   }
 
-  #host(backend: Extract<BackendConfig, { kind: 'host' }>, { policies }: RouteConfig): HttpBackend {
+  #planHost(
+    backend: Extract<BackendConfig, { kind: 'host' }>,
+    { policies }: RouteConfig,
+  ): HttpBackend {
     const tls = backend.policies.backendTLS ?? policies.backendTLS
-    const pool = this.#pool(backend.key, backend.endpoint, tls)
+    const pool = this.#poolFor(backend.key, backend.endpoint, tls)
     return new HttpBackend(pool, policies.timeout?.backendRequestTimeout ?? 0)
   }
 
-  #mcp(
+  #planMcp(
     { key, mcp, policies }: Extract<BackendConfig, { kind: 'mcp' }>,
     route: RouteConfig,
     address: string,
   ): McpBackend {
-    const group = this.#standing.groups.groupFor(key, mcp)
+    const group = this.#shared.groups.groupFor(key, mcp)
     this.groups.add(group)
     const remotes = mcp.targets.flatMap((target) => {
       if (target.kind === 'stdio') return []
       const { host, port, tls } = target
-      return [this.#pool(key, { kind: 'tcp', host, port }, tls)]
+      return [this.#poolFor(key, { kind: 'tcp', host, port }, tls)]
     })
     const [pool] = remotes
     const auth = policies.backendAuth ?? route.policies.backendAuth
     const isProtected = route.policies.mcpAuthentication !== null
-    // One target, and nobody here who reads them.
-    const isOpen = !isProtected && mcp.targets.length === 1
+    // With one target and no authentication here, client credentials can only be for the target.
+    const isPassthrough = !isProtected && mcp.targets.length === 1
     return new McpBackend(group, {
       rules: [route.policies.mcpAuthorization, policies.mcpAuthorization].flatMap(
-        (one) => one?.rules ?? [],
+        (policy) => policy?.rules ?? [],
       ),
       protection: selectProtection(mcp.dnsRebindingProtection, address),
       credentials: {
-        // Behind `backendAuth` the header is what the operator put there.
-        authorization: isOpen || auth !== null ? 'all' : 'passthrough',
-        // Those of a page that talks to the gateway are nobody else's.
-        cookie: isOpen ? 'all' : isProtected ? 'none' : 'passthrough',
+        // After `backendAuth` the header contains the credential of the operator.
+        authorization: isPassthrough || auth !== null ? 'all' : 'passthrough',
+        // Cookies of a page that authenticates to the gateway are not for the target.
+        cookie: isPassthrough ? 'all' : isProtected ? 'none' : 'passthrough',
       },
-      documents: isOpen && pool !== undefined ? new HttpBackend(pool, 0) : null,
+      documents: isPassthrough && pool !== undefined ? new HttpBackend(pool, 0) : null,
     })
   }
 
-  #pool(backend: string, endpoint: EndpointAddress, tls: BackendTlsConfig | null): ConnectionPool {
+  #poolFor(
+    backend: string,
+    endpoint: EndpointAddress,
+    tls: BackendTlsConfig | null,
+  ): ConnectionPool {
     const origin = createOrigin(endpoint, tls)
     this.origins.add(origin.key)
-    return this.health.addPool(backend, this.#standing.pools.poolFor(origin))
+    return this.health.addPool(backend, this.#shared.pools.poolFor(origin))
   }
 }
 
@@ -341,18 +345,18 @@ function backendFactsOf({ key: name, kind }: BackendConfig): BackendFacts {
   }
 }
 
-/** Pages need these of an MCP answer, whatever else is exposed. */
-const MCP_EXPOSED = ['mcp-session-id', 'www-authenticate']
+/** Response headers that MCP clients in a browser need, added to the configured ones. */
+const MCP_EXPOSED_HEADERS = ['mcp-session-id', 'www-authenticate']
 
 function exposeMcpHeaders(policies: RoutePolicies): RoutePolicies {
   const { cors } = policies
   if (cors === null || cors.exposeHeaders.includes('*')) return policies
-  const named = new Set(cors.exposeHeaders.map((name) => name.toLowerCase()))
-  const exposeHeaders = [...cors.exposeHeaders, ...MCP_EXPOSED.filter((name) => !named.has(name))]
-  return { ...policies, cors: { ...cors, exposeHeaders } }
+  const exposed = new Set(cors.exposeHeaders.map((name) => name.toLowerCase()))
+  const missing = MCP_EXPOSED_HEADERS.filter((name) => !exposed.has(name))
+  return { ...policies, cors: { ...cors, exposeHeaders: [...cors.exposeHeaders, ...missing] } }
 }
 
-function selectProtection(written: boolean | null, address: string): RebindingProtection {
-  if (written !== null) return written ? 'strict' : 'off'
+function selectProtection(configured: boolean | null, address: string): RebindingProtection {
+  if (configured !== null) return configured ? 'strict' : 'off'
   return isLoopback(address) ? 'strict' : 'pages'
 }

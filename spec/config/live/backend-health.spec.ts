@@ -1,4 +1,4 @@
-// How backends are, as those who call them have seen it last.
+// The health of backends: the last connection error, cooldowns of providers, and faults of MCP targets.
 
 import { unlinkSync } from 'node:fs'
 import { suite } from 'uvu'
@@ -16,7 +16,7 @@ import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import { chatAsking, post } from '../../support/llm/asking.ts'
 import { CERT, KEY } from '../../support/tls-pair.ts'
 
-const health = suite('plan/backend-health')
+const health = suite('config/backend health')
 const stage = new Stage()
 health.after.each(() => stage.clear())
 
@@ -38,7 +38,7 @@ async function ask(gateway: RunningGateway): Promise<string> {
   return client.until(/\r\n\r\n[^]+$/)
 }
 
-health('a host that cannot be connected to is told of until it can be', async () => {
+health('reports a host that refuses connections until it accepts one', async () => {
   const folder = stage.add(new Folder())
   const path = `${folder.path}/s`
   const gateway = await stage.gateway(toHost(`unix:${path}`))
@@ -50,7 +50,7 @@ health('a host that cannot be connected to is told of until it can be', async ()
   assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
 })
 
-health('a host that answers on a connection it has is not told of any more', async () => {
+health('stops reporting a host that answers on a kept connection', async () => {
   const folder = stage.add(new Folder())
   const path = `${folder.path}/s`
   const held: Step[] = [{ wait: /\r\n\r\n/ }, { hold: true }, { send: OK }]
@@ -67,11 +67,11 @@ health('a host that answers on a connection it has is not told of any more', asy
   assert.equal(viewOf(gateway), { pool: { open: 1, idle: 1, waiting: 0 }, problems: [] })
 })
 
-health('nor is one that answers on a session of HTTP/2', async () => {
+health('stops reporting a host that answers on an HTTP/2 session', async () => {
   const { port } = await http2Backend(stage, answerOk)
   const gateway = await stage.gateway(toHost(`127.0.0.1:${port}`, 'backendTLS: { insecure: true }'))
   assert.match(await ask(gateway), '200')
-  // It has nobody for what only HTTP/1 can do.
+  // The backend does not serve HTTP/1, which an upgrade needs.
   const client = await stage.client(gateway)
   client.send('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: chat\r\n\r\n')
   assert.match(await client.until(/\r\n\r\n[^]+$/), '503')
@@ -80,7 +80,7 @@ health('nor is one that answers on a session of HTTP/2', async () => {
   assert.equal(viewOf(gateway).problems, [])
 })
 
-health('a host whose certificate nobody vouches for is told of', async () => {
+health('reports a host whose certificate is not trusted', async () => {
   const backend = stage.add(await Backend.startAt({ tls: { cert: CERT, key: KEY } }, SERVE))
   const host = `127.0.0.1:${backend.port}`
   const gateway = await stage.gateway(toHost(host, 'backendTLS: {}'))
@@ -91,7 +91,7 @@ health('a host whose certificate nobody vouches for is told of', async () => {
   assert.equal(viewOf(other).problems, [])
 })
 
-health('a provider that failed is told of while it is left alone', async () => {
+health('reports a provider that failed while it is in cooldown', async () => {
   const down = stage.add(await LlmBackend.start(answers.fails(500)))
   const up = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const group = (name: string, { port }: LlmBackend) =>
@@ -104,10 +104,10 @@ health('a provider that failed is told of while it is left alone', async () => {
   const { pool, problems } = viewOf(gateway)
   assert.ok(pool!.open >= 1)
   assert.is(problems.length, 1)
-  assert.match(problems[0]!, /^provider 'one' failed, and is left alone for \d+ s$/)
+  assert.match(problems[0]!, /^provider 'one' failed: cooldown, \d+ s left$/)
 })
 
-health('MCP targets that did not come up are told of until they do', async () => {
+health('reports MCP targets that did not start until they do', async () => {
   const dead = '{ name: dead, stdio: { cmd: no-such-program-here } }'
   const gateway = await stage.gateway(mcpText({ targets: [server('one'), dead] }))
   const client = await McpClient.open(stage, gateway)
@@ -119,7 +119,7 @@ health('MCP targets that did not come up are told of until they do', async () =>
   assert.is(gateway.live.groups[0]!.faults.length, 1)
 })
 
-health('a target that came back is forgiven', async () => {
+health('stops reporting a target that works again', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
   const client = await McpClient.open(stage, gateway)
   assert.equal(gateway.live.groups[0]!.faults, [])
@@ -129,7 +129,7 @@ health('a target that came back is forgiven', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-health('a target is forgiven when it answers anybody anything', async () => {
+health('stops reporting a target after any response to any client', async () => {
   const gateway = await stage.gateway(mcpText({ targets: [puppet('doll')] }))
   const steady = await McpClient.open(stage, gateway)
   const other = await McpClient.open(stage, gateway)
@@ -139,7 +139,7 @@ health('a target is forgiven when it answers anybody anything', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-health('a target that turns a client away is not down for that', async () => {
+health('does not report a target that refuses a client', async () => {
   const refusal = 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno'
   const refusing: Step[] = [{ wait: /\r\n\r\n[^]+/ }, { send: refusal }, { again: true }]
   const remote = stage.add(await Backend.start(refusing))
@@ -152,7 +152,7 @@ health('a target that turns a client away is not down for that', async () => {
   assert.equal(gateway.live.groups[0]!.faults, [])
 })
 
-health('a target that fails by itself is, until it turns somebody away', async () => {
+health('reports a target that fails by itself, until it refuses a client', async () => {
   const failure = 'HTTP/1.1 500 Oh\r\ncontent-length: 2\r\n\r\nno'
   const refusal = failure.replace('500', '403')
   const ask: Step = { wait: /\r\n\r\n[^]+/ }

@@ -1,4 +1,4 @@
-// Which route answers at the well-known paths of a host, with one protected resource, several, and others beside them.
+// Routing of the well-known metadata paths of a host, with one protected resource, with several, and with other routes.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,36 +7,41 @@ import { ProviderServer } from '../../enforce/oauth/provider-server.ts'
 import { Stage } from '../../support/gateway.ts'
 import type { RunningGateway } from '../../support/gateway.ts'
 
-const routes = suite('routes to documents')
+const routes = suite('config/metadata routes')
 const stage = new Stage()
 routes.after.each(() => stage.clear())
 
 const HOST = 'http://g.example'
 
-interface Written {
+interface ProtectedRoute {
   readonly at: string
   readonly issuer: string
   readonly resource?: string
   readonly more?: string
 }
 
-/** A protected route in front of nothing, on one path. */
-function guarded({ at, issuer, resource = `${HOST}${at}`, more = '' }: Written): string {
+/** A protected route on one path with a direct response. */
+function protectedRoute({
+  at,
+  issuer,
+  resource = `${HOST}${at}`,
+  more = '',
+}: ProtectedRoute): string {
   const auth = `issuer: "${issuer}", audiences: [a], provider: { idp_realm: {} }`
   const metadata = `resourceMetadata: { resource: "${resource}" }`
   return `{ name: "${at.replaceAll('/', '_')}", matches: [{ path: { pathPrefix: ${at} } }], ${more}
     policies: { directResponse: { status: 200 }, mcpAuthentication: { ${auth}, ${metadata} } } }`
 }
 
-function open(match: string, body: string): string {
+function openRoute(match: string, body: string): string {
   return `{ name: ${body}, matches: [{ path: { ${match} } }], policies: { directResponse: { status: 200, body: ${body} } } }`
 }
 
-async function start(...written: string[]): Promise<RunningGateway> {
-  return stage.gateway(`routes:\n${written.map((one) => `- ${one}\n`).join('')}`)
+async function start(...routeTexts: string[]): Promise<RunningGateway> {
+  return stage.gateway(`routes:\n${routeTexts.map((text) => `- ${text}\n`).join('')}`)
 }
 
-async function realm(): Promise<ProviderServer> {
+async function startRealm(): Promise<ProviderServer> {
   const provider = stage.add(await ProviderServer.start())
   provider.offer(`/realms/r${OPENID}`, { issuer: `${provider.origin}/realms/r` })
   return provider
@@ -48,9 +53,9 @@ async function statusOf(gateway: RunningGateway, path: string): Promise<number> 
 
 const ISSUER = 'http://idp.example/realms/r'
 
-routes('lead to a protected route that is on one path only', async () => {
-  const { origin } = await realm()
-  const gateway = await start(guarded({ at: '/mcp', issuer: `${origin}/realms/r` }))
+routes('serves the metadata of a protected route on one path', async () => {
+  const { origin } = await startRealm()
+  const gateway = await start(protectedRoute({ at: '/mcp', issuer: `${origin}/realms/r` }))
   const { headers } = await ask(gateway, 'POST /mcp')
   const [, url = ''] = /resource_metadata="([^"]+)"/.exec(headers['www-authenticate'] ?? '') ?? []
   const { authorization_servers: servers } = await read(gateway, new URL(url).pathname)
@@ -66,10 +71,13 @@ routes('lead to a protected route that is on one path only', async () => {
   assert.is(await statusOf(gateway, '/else'), 404)
 })
 
-routes('tell resources of one host apart, and share the server they have in common', async () => {
-  const { origin } = await realm()
+routes('separates resources of one host, which share their authorization server', async () => {
+  const { origin } = await startRealm()
   const issuer = `${origin}/realms/r`
-  const gateway = await start(guarded({ at: '/a', issuer }), guarded({ at: '/b', issuer }))
+  const gateway = await start(
+    protectedRoute({ at: '/a', issuer }),
+    protectedRoute({ at: '/b', issuer }),
+  )
   for (const at of ['/a', '/b']) {
     assert.is((await read(gateway, `${RESOURCE}${at}`))['resource'], `${HOST}${at}`)
     const { issuer: named, registration_endpoint: url } = await read(gateway, `${SERVER}${at}`)
@@ -80,11 +88,13 @@ routes('tell resources of one host apart, and share the server they have in comm
   assert.is((await read(gateway, SERVER))['issuer'], HOST)
 })
 
-routes('keep servers of one host apart, down to where clients are registered', async () => {
-  const providers = [await realm(), await realm()]
+routes('separates authorization servers of one host, including client registration', async () => {
+  const providers = [await startRealm(), await startRealm()]
   const paths = ['/a', '/b']
   const gateway = await start(
-    ...providers.map(({ origin }, i) => guarded({ at: paths[i]!, issuer: `${origin}/realms/r` })),
+    ...providers.map(({ origin }, i) =>
+      protectedRoute({ at: paths[i]!, issuer: `${origin}/realms/r` }),
+    ),
   )
   for (const [i, provider] of providers.entries()) {
     const post = 'POST /realms/r/clients-registrations/openid-connect'
@@ -99,12 +109,12 @@ routes('keep servers of one host apart, down to where clients are registered', a
     assert.is(await statusOf(gateway, path), 404, path)
 })
 
-routes('leave to others what they were given', async () => {
-  const { origin } = await realm()
+routes('leaves configured paths to their routes', async () => {
+  const { origin } = await startRealm()
   const gateway = await start(
-    guarded({ at: '/mcp', issuer: `${origin}/realms/r` }),
-    open('pathPrefix: /', 'rest'),
-    open(`exact: ${OPENID}/mcp`, 'exact'),
+    protectedRoute({ at: '/mcp', issuer: `${origin}/realms/r` }),
+    openRoute('pathPrefix: /', 'rest'),
+    openRoute(`exact: ${OPENID}/mcp`, 'exact'),
   )
   for (const path of [RESOURCE, SERVER, OPENID, `${SERVER}/other`])
     assert.is((await ask(gateway, `GET ${path}`)).body, 'rest', path)
@@ -115,9 +125,9 @@ routes('leave to others what they were given', async () => {
   assert.is(await statusOf(gateway, `${RESOURCE}/mcp`), 200)
 })
 
-routes('go by the host where resources have hosts of their own', async () => {
+routes('selects the metadata by host if resources have different hosts', async () => {
   const hosted = (host: string): string =>
-    guarded({
+    protectedRoute({
       at: '/mcp',
       issuer: ISSUER,
       resource: `https://${host}/mcp`,
@@ -131,9 +141,9 @@ routes('go by the host where resources have hosts of their own', async () => {
     }
 })
 
-routes('give the root to the resource that is there', async () => {
-  const root = guarded({ at: '/', issuer: ISSUER })
-  const gateway = await start(root, guarded({ at: '/mcp', issuer: `${ISSUER}2` }))
+routes('serves the resource at the root from the root path', async () => {
+  const root = protectedRoute({ at: '/', issuer: ISSUER })
+  const gateway = await start(root, protectedRoute({ at: '/mcp', issuer: `${ISSUER}2` }))
   assert.is((await read(gateway, RESOURCE))['resource'], `${HOST}/`)
   assert.is((await read(gateway, `${RESOURCE}/mcp`))['resource'], `${HOST}/mcp`)
   assert.is(await statusOf(gateway, `${RESOURCE}/other`), 404)

@@ -7,7 +7,7 @@ import { RateLimitServices } from '../../../lib/enforce/limit/rate-limit-service
 import { LimitPlanner } from '../../../lib/config/live/plan-limits.ts'
 import { configOf } from '../../support/config.ts'
 
-const planning = suite('plan/limits')
+const planning = suite('config/plan limits')
 
 const TOKENS = '{ tokens: 5, unit: Hours }'
 const REQUESTS = '{ requests: 9, unit: Hours }'
@@ -17,7 +17,7 @@ function routeWith(name: string, ...entries: string[]): string {
   return `- { name: ${name}, ${limits}, backends: [{ host: "a:1" }] }\n`
 }
 
-/** The rules of all routes, by the route. */
+/** The rules of each route. */
 function rulesOf(limits: LimitRegistry, routes: string) {
   const [gateway] = configOf(`gateways: { default: { port: 1 } }\nroutes:\n${routes}`).gateways
   const log = new Log({ level: 'error', format: 'text', write: (_text, done) => done() })
@@ -29,16 +29,16 @@ function rulesOf(limits: LimitRegistry, routes: string) {
   return new Map(gateway!.listeners[0]!.routes.map((route) => [route.name, of(route)]))
 }
 
-planning('an entry keeps its bucket whatever is written in front of it', () => {
+planning('keeps the bucket of an entry when others are inserted before it', () => {
   const limits = new LimitRegistry()
   const [kept] = rulesOf(limits, routeWith('r', TOKENS)).get('r')!
-  const [, behind] = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
-  assert.is(behind, kept)
+  const [, afterInsert] = rulesOf(limits, routeWith('r', REQUESTS, TOKENS)).get('r')!
+  assert.is(afterInsert, kept)
   const later = rulesOf(limits, routeWith('q', REQUESTS) + routeWith('r', TOKENS))
   assert.is(later.get('r')![0], kept)
 })
 
-planning('routes do not share what each of them has', () => {
+planning('gives each route its own buckets', () => {
   const rules = rulesOf(new LimitRegistry(), routeWith('q', TOKENS) + routeWith('r', TOKENS))
   assert.is.not(rules.get('q')![0], rules.get('r')![0])
 })

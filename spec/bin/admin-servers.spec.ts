@@ -1,4 +1,4 @@
-// Statistics, readiness and shutdown of the built gateway: where they open, and what happens when they cannot.
+// The statistics, readiness and shutdown servers of the built gateway: their addresses, and ports in use.
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -13,16 +13,16 @@ import { readMetrics, valueOf } from '../support/prometheus.ts'
 
 const WAIT_MS = 30_000
 
-const beside = suite('gateway process, beside the traffic')
+const servers = suite('gateway process, admin servers')
 const stage = new Stage()
-beside.after.each(() => stage.clear())
+servers.after.each(() => stage.clear())
 
 interface Started {
   readonly program: Program
   readonly port: number
 }
 
-/** `config` as in the file; variables that are undefined leave it to that. */
+/** `config` is in the file; an undefined variable uses the file. */
 async function start(config: string, env: Record<string, string | undefined>): Promise<Started> {
   const port = await freePort()
   const text = `config: { ${config} }
@@ -37,20 +37,23 @@ routes:
   return { program, port }
 }
 
-beside('statistics and readiness are where the file says, or the environment', async () => {
-  const [stats, readiness] = [await freePort(), await freePort()]
-  const { program, port } = await start(`statsAddr: '127.0.0.1:${stats}'`, {
-    STATS_ADDR: undefined,
-    READINESS_ADDR: `127.0.0.1:${readiness}`,
-  })
-  await program.prints(/serving statistics .*\n[^]*serving readiness .*\n[^]*started bind/)
-  await askingAt(port)('GET /direct')
-  const { text } = await askingAt(stats)('GET /metrics')
-  assert.is(valueOf(readMetrics(text), 'gateway_requests_total', { status: '200' }), 1)
-  assert.is((await askingAt(readiness)('GET /healthz/ready')).text, 'ready\n')
-})
+servers(
+  'statistics and readiness listen on the addresses of the file or the environment',
+  async () => {
+    const [stats, readiness] = [await freePort(), await freePort()]
+    const { program, port } = await start(`statsAddr: '127.0.0.1:${stats}'`, {
+      STATS_ADDR: undefined,
+      READINESS_ADDR: `127.0.0.1:${readiness}`,
+    })
+    await program.prints(/serving statistics .*\n[^]*serving readiness .*\n[^]*started bind/)
+    await askingAt(port)('GET /direct')
+    const { text } = await askingAt(stats)('GET /metrics')
+    assert.is(valueOf(readMetrics(text), 'gateway_requests_total', { status: '200' }), 1)
+    assert.is((await askingAt(readiness)('GET /healthz/ready')).text, 'ready\n')
+  },
+)
 
-beside('a port that somebody wrote must be had; one that nobody did is done without', async () => {
+servers('a configured port in use is an error; a default port in use is a warning', async () => {
   const holder = stage.add(createServer())
   holder.listen(0, '127.0.0.1')
   await deadline(once(holder, 'listening'), WAIT_MS, 'a port to hold')
@@ -67,7 +70,7 @@ beside('a port that somebody wrote must be had; one that nobody did is done with
   }
 })
 
-beside('two gateways that say nothing of it: the second goes on, and says so', async () => {
+servers('a second gateway with default ports starts, and logs a warning', async () => {
   const env = { STATS_ADDR: undefined, READINESS_ADDR: undefined }
   const first = await start('', env)
   await first.program.prints(/started bind/)
@@ -78,29 +81,34 @@ beside('two gateways that say nothing of it: the second goes on, and says so', a
   assert.is((await askingAt(second.port)('GET /direct')).text, 'hi')
 })
 
-beside('POST /quitquitquit stops as SIGTERM does; not ready while requests finish', async () => {
-  const [admin, readiness] = [await freePort(), await freePort()]
-  const { program, port } = await start('connectionTerminationDeadline: 60s', {
-    ADMIN_ADDR: `127.0.0.1:${admin}`,
-    READINESS_ADDR: `127.0.0.1:${readiness}`,
-  })
-  await program.prints(/started bind/)
-  const client = await stage.client({ port, host: '127.0.0.1' })
-  client.send('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n')
-  await until(async () => /"path": "\/slow"/.test((await askingAt(admin)('GET /debug/tasks')).text))
-  const quit = await askingAt(admin)('POST /quitquitquit')
-  assert.is(quit.status, 200)
-  assert.is(quit.text, 'shutdown now\n')
-  await program.prints(/shutting down signal=\/quitquitquit/)
-  const ready = await askingAt(readiness)('GET /healthz/ready')
-  assert.is(ready.status, 503)
-  assert.is(ready.text, 'not ready: draining\n')
-  client.destroy()
-  assert.is(await program.exit(), 0)
-  assert.match(program.stdout, /\tstopped\n$/)
-})
+servers(
+  'POST /quitquitquit stops like SIGTERM; the gateway is not ready while requests finish',
+  async () => {
+    const [admin, readiness] = [await freePort(), await freePort()]
+    const { program, port } = await start('connectionTerminationDeadline: 60s', {
+      ADMIN_ADDR: `127.0.0.1:${admin}`,
+      READINESS_ADDR: `127.0.0.1:${readiness}`,
+    })
+    await program.prints(/started bind/)
+    const client = await stage.client({ port, host: '127.0.0.1' })
+    client.send('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n')
+    await until(async () =>
+      /"path": "\/slow"/.test((await askingAt(admin)('GET /debug/tasks')).text),
+    )
+    const quit = await askingAt(admin)('POST /quitquitquit')
+    assert.is(quit.status, 200)
+    assert.is(quit.text, 'shutdown now\n')
+    await program.prints(/shutting down signal=\/quitquitquit/)
+    const ready = await askingAt(readiness)('GET /healthz/ready')
+    assert.is(ready.status, 503)
+    assert.is(ready.text, 'not ready: draining\n')
+    client.destroy()
+    assert.is(await program.exit(), 0)
+    assert.match(program.stdout, /\tstopped\n$/)
+  },
+)
 
-beside('the log says more from the next line on', async () => {
+servers('a new log level applies from the next line', async () => {
   const admin = await freePort()
   const { program, port } = await start('', { ADMIN_ADDR: `127.0.0.1:${admin}` })
   await program.prints(/started bind/)
@@ -118,9 +126,10 @@ beside('the log says more from the next line on', async () => {
   assert.is(program.stdout.split('http.path=/direct').length, 2)
 })
 
-async function until(holds: () => Promise<boolean>): Promise<void> {
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const latest = performance.now() + WAIT_MS
-  while (!(await holds())) if (performance.now() > latest) throw new Error('waited in vain')
+  while (!(await isTrue()))
+    if (performance.now() > latest) throw new Error('the condition did not become true in time')
 }
 
-beside.run()
+servers.run()

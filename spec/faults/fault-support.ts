@@ -1,4 +1,4 @@
-// What the fault specs share: one request over either protocol as its client sees it, and what it leaves behind.
+// Helpers of the fault specs: a request over either protocol as its client sees it, and checks that nothing remains.
 
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -19,10 +19,10 @@ export const HEAD = /\r\n\r\n/
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 export interface Seen {
-  /** 0: nothing came. */
+  /** 0 if no response was received. */
   readonly status: number
   readonly body: string
-  /** `cut`: it ended before the answer did. */
+  /** `cut`: the connection ended before the response. */
   readonly end: 'whole' | 'cut'
 }
 
@@ -33,26 +33,26 @@ export interface Sent {
   readonly body?: string
 }
 
-/** One request on a connection of its own, which is closed behind the answer. */
+/** Sends one request on its own connection, which is closed after the response. */
 export async function ask(
   stage: Stage,
   { port }: { port: number },
   protocol: Protocol,
   sent: Sent = {},
 ): Promise<Seen> {
-  return protocol === 'h2' ? overHttp2(port, sent) : overHttp1(stage, port, sent)
+  return protocol === 'h2' ? requestOverHttp2(port, sent) : requestOverHttp1(stage, port, sent)
 }
 
-async function overHttp1(stage: Stage, port: number, sent: Sent): Promise<Seen> {
+async function requestOverHttp1(stage: Stage, port: number, sent: Sent): Promise<Seen> {
   const client = await stage.client({ port, host: '127.0.0.1' })
-  client.send(textOf(sent))
-  await client.settled(() => seenIn(client.text).end === 'whole', WAIT_MS, 'an answer')
+  client.send(requestTextOf(sent))
+  await client.settled(() => parseSeen(client.text).end === 'whole', WAIT_MS, 'an answer')
   client.destroy()
-  return seenIn(client.text)
+  return parseSeen(client.text)
 }
 
-/** With its length, if there is a body. */
-export function textOf({ method, path = '/', fields = {}, body = '' }: Sent = {}): string {
+/** The text of a request, with content-length if there is a body. */
+export function requestTextOf({ method, path = '/', fields = {}, body = '' }: Sent = {}): string {
   const verb = method ?? (body === '' ? 'GET' : 'POST')
   const length = verb === 'GET' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const all = Object.entries({ host: 'a', ...length, ...fields })
@@ -60,8 +60,8 @@ export function textOf({ method, path = '/', fields = {}, body = '' }: Sent = {}
   return `${verb} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
 
-/** What a client has understood so far. */
-export function seenIn(text: string): Seen {
+/** Parses what a client has received so far. */
+export function parseSeen(text: string): Seen {
   const at = text.indexOf('\r\n\r\n')
   if (at < 0) return { status: 0, body: '', end: 'cut' }
   const head = text.slice(0, at)
@@ -84,7 +84,7 @@ function contentOf(chunks: string): string {
   }
 }
 
-async function overHttp2(port: number, sent: Sent): Promise<Seen> {
+async function requestOverHttp2(port: number, sent: Sent): Promise<Seen> {
   const { path = '/', fields = {}, body = '' } = sent
   const client = new Http2Client(`http://127.0.0.1:${port}`)
   try {
@@ -99,17 +99,17 @@ async function overHttp2(port: number, sent: Sent): Promise<Seen> {
   }
 }
 
-/** What a gateway holds: nothing but idle connections to backends, once all is over. */
+/** What a gateway holds at the end: nothing except idle connections to backends. */
 export interface Leftovers {
   readonly clients: number
   readonly requests: number
-  /** Connections to backends that carry something, idle ones, and requests without one. */
+  /** Busy connections to backends, idle ones, and requests that wait for a connection. */
   readonly busy: number
   readonly idle: number
   readonly waiting: number
   readonly sessions: number
   readonly children: number
-  /** Bytes of bodies; and all that the process has read, and not sent yet. */
+  /** Bytes of held bodies, and all bytes that the process has read and not written. */
   readonly held: number
   readonly inFlight: number
 }
@@ -142,34 +142,34 @@ function leftovers({ live }: { live: LiveSnapshot }): Leftovers {
   }
 }
 
-/** Waits until nothing is left but this, and holds the gateway to it. */
-export async function leaves(
+/** Waits until nothing except `kept` remains, and asserts that. */
+export async function assertNothingLeft(
   gateway: { live: LiveSnapshot },
   kept: Partial<Leftovers> = {},
 ): Promise<void> {
   const wanted = { ...NOTHING, ...kept }
   const until = performance.now() + WAIT_MS
-  const isThere = (): boolean => JSON.stringify(leftovers(gateway)) === JSON.stringify(wanted)
-  while (!isThere() && performance.now() < until) await aMoment()
+  const isReached = (): boolean => JSON.stringify(leftovers(gateway)) === JSON.stringify(wanted)
+  while (!isReached() && performance.now() < until) await pause()
   assert.equal(leftovers(gateway), wanted)
 }
 
-/** Until it holds; a fault says what was waited for. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
+/** Waits until the condition is true; the error names what was waited for. */
+export async function until(isTrue: () => boolean, what: string): Promise<void> {
   const last = performance.now() + WAIT_MS
-  while (!holds()) {
-    if (performance.now() > last) throw new Error(`waited ${WAIT_MS} ms in vain for ${what}`)
-    await aMoment()
+  while (!isTrue()) {
+    if (performance.now() > last) throw new Error(`${what} did not happen in ${WAIT_MS} ms`)
+    await pause()
   }
 }
 
-async function aMoment(): Promise<void> {
+async function pause(): Promise<void> {
   const moment = new Promise((resolve) => setTimeout(resolve, LOOK_MS))
-  await deadline(moment, WAIT_MS, 'a moment')
+  await deadline(moment, WAIT_MS, 'a pause')
 }
 
-/** All requests that were logged, as status and outcome: no fewer than these, and none twice. */
-export async function logs(gateway: RunningGateway, ...wanted: string[]): Promise<Line[]> {
+/** Asserts the status and outcome of all logged requests. */
+export async function assertLogged(gateway: RunningGateway, ...wanted: string[]): Promise<Line[]> {
   const lines = await gateway.logged(wanted.length)
   assert.equal(
     lines.map((line) => `${String(line['http.status'])} ${String(line['outcome'])}`),
@@ -178,11 +178,11 @@ export async function logs(gateway: RunningGateway, ...wanted: string[]): Promis
   return lines
 }
 
-/** What keeps a process alive; what the runner itself has is there before. */
+/** Resources that keep a process alive; those of the runner are counted before the suite. */
 const HANDLES = ['TCPSocketWrap', 'TCPServerWrap', 'TLSWrap', 'PipeWrap', 'ProcessWrap', 'Timeout']
 
-/** Holds a suite to that no socket, child or timer outlives it. */
-export function leavesNoHandle(faults: Test): void {
+/** Asserts that no socket, child or timer remains after the suite. */
+export function assertNoHandleLeft(faults: Test): void {
   const countOf = (kind: string): number =>
     process.getActiveResourcesInfo().filter((name) => name === kind).length
   const before = new Map<string, number>()
