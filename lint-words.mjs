@@ -7,7 +7,10 @@ import { join } from 'node:path'
 const WORDS = [
   [/\bwho(?:m?ever)\b/gi, 'name the role: the client, the caller, the operator'],
   [/\b(?:no|some|any|every)body\b/gi, 'name the role: no client, a caller, every user'],
-  [/(?<!\b(?:users?|people|operators?|engineers?|readers?|those) )\bwho\b/gi, 'name the role'],
+  [
+    /(?<![-\/]|\b(?:users?|people|operators?|engineers?|readers?|those) )\bwho\b(?!-)/gi,
+    'name the role',
+  ],
   [/\bbehind\b/gi, '"after" in time or order; "next to", "at the end of" in space'],
   [/\bbeside\b/gi, '"next to" or "in parallel with"'],
   [/\bstands?\b(?!-)/gi, '"is", "is set", "is configured"'],
@@ -24,7 +27,7 @@ const ALLOWED = [
   /\bbehind (?:an?|the|another|its|your) (?:[\w-]+ )?(?:prox(?:y|ies)|balancer|firewall|NAT|token|login)\b/gi,
   /\bbehind (?:prox(?:y|ies)|NAT|TLS)\b/gi,
   /\bstands? for\b/gi,
-  /\bwho am i\b/gi,
+  /\bwho (?:may|can)\b/gi,
 ]
 
 const ROOTS = ['bin', 'lib', 'spec', 'conformance', 'perf', 'schema', 'docs', 'examples', '.ci']
