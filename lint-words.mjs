@@ -26,6 +26,7 @@ const WORDS = [
 const ALLOWED = [
   /\bbehind (?:an?|the|another|its|your) (?:[\w-]+ )?(?:prox(?:y|ies)|balancer|firewall|NAT|token|login)\b/gi,
   /\bbehind (?:prox(?:y|ies)|NAT|TLS)\b/gi,
+  /\b(?:left|leaves?|leaving) (?:\w+ ){0,3}behind\b/gi,
   /\bstands? for\b/gi,
   /\bwho (?:may|can)\b/gi,
 ]

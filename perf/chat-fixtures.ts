@@ -78,7 +78,7 @@ function framed(event: string): string {
   return `${event.length.toString(16)}\r\n${event}\r\n`
 }
 
-/** What others would send; whoever checks tokens needs a real one. */
+/** An opaque token; peers that verify tokens get a real one. */
 const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
 
 /** The text of one request. `more` are header lines, with their ends. */

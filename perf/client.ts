@@ -5,7 +5,7 @@ import { REQUEST_BODY, eachStamp } from './fixtures.ts'
 import { dial } from './socket.ts'
 import type { StreamEvents } from './stream-crowd.ts'
 
-/** What others would send; whoever checks tokens needs a real one. */
+/** An opaque token; peers that verify tokens get a real one. */
 const PLAIN_TOKEN = '0123456789abcdef0123456789abcdef'
 
 /** The small POST. */

@@ -6,7 +6,7 @@ import { Pacer } from './pacer.ts'
 /** Below this the sleeping thread would mostly be waking. Several streams then share a tick. */
 const SHORTEST_TICK_MICROS = 100
 
-/** What is sent next, with so many events left behind it. */
+/** The next text to send, given how many events follow it. */
 export type Script = (left: number) => string
 
 type Stream = { socket: Socket; script: Script; left: number; gone: () => void }

@@ -28,15 +28,15 @@ const COST = { input: 480, output: 100, basis: 'counted' } as const
 
 /** As many as a rule has room for. */
 export const KEYS = MAX_LIMIT_KEYS
-/** Who asks in turn: a thousand, or more than any cache holds. */
-const PEOPLE: Readonly<Record<LimitCase, number>> = {
+/** How many keys take turns: a thousand, or more than any cache holds. */
+const KEY_COUNTS: Readonly<Record<LimitCase, number>> = {
   requests: 1,
   headers: 1,
   tokens: 1,
   keyed: 1_024,
   cold: KEYS,
 }
-/** In an order that nobody foresees: it has no factor in common with the numbers above, so that everybody has a turn. */
+/** Keys are used in an order that caches cannot predict. The step shares no factor with the counts above, so every key is used. */
 const STEP = 40_503
 
 export class LimitWork {
@@ -54,7 +54,7 @@ export class LimitWork {
     this.rule = ruleOf(ENTRIES[name])
     this.#policy = createLocalRateLimitPolicy([this.rule])
     this.#meter = createTokenMeter([this.rule])
-    this.#people = Array.from({ length: PEOPLE[name] }, (_, at) => factsOf(at))
+    this.#people = Array.from({ length: KEY_COUNTS[name] }, (_, at) => factsOf(at))
   }
 
   /** One request: asked for, and settled where that is needed. */

@@ -1,5 +1,5 @@
-// The gateway four times: a plain route, an LLM route, one with limits, and one with a token, a rule and limits; beside it
-// nginx and another LLM gateway.
+// The gateway four times: a plain route, an LLM route, one with limits, and one with a token, a rule and limits; next to it
+// nginx, haproxy and another LLM gateway.
 import { join } from 'node:path'
 import { MODEL, MODEL_ALIAS } from './chat-fixtures.ts'
 import { installed, type Package } from './npm-package.ts'
@@ -30,7 +30,7 @@ const GUARDS = {
   authorization: { rules: ['"mcp-user" in jwt.realm_access.roles'] },
 }
 
-/** Beside others; portkey comes from npm. */
+/** All LLM peers; portkey is installed from npm. */
 export function findLlmPeers(options: Options, folder: string): Found {
   const plain = findHttpPeers(options, join(folder, 'llm'))
   const others = plain.peers.filter(({ name }) => name !== 'relay' && name !== 'gateway')

@@ -1,4 +1,4 @@
-// What a checked token and a rule cost: the same requests, all with a token, with and without somebody who looks at it.
+// What a checked token and a rule cost: the same requests, all with a token, with and without policies that check it.
 import { postText } from './client.ts'
 import { fullSpeed } from './load.ts'
 import { openHttp } from './mcp-http.ts'

@@ -23,15 +23,15 @@ function measure(streams: number): Measure {
   return {
     title:
       `${streams.toLocaleString('en')} idle SSE streams, one chunk each ${INTERVAL_MS / 1000} s; ` +
-      `${PER_SECOND.toLocaleString('en')} small POSTs a second beside and after them`,
+      `${PER_SECOND.toLocaleString('en')} small POSTs a second with them and after them`,
     speaks: 'http',
     columns: [
       { key: 'before', title: 'RSS before MiB', digits: 1 },
       { key: 'after', title: 'RSS with streams MiB', digits: 1 },
       { key: 'each', title: 'KiB per stream', digits: 1 },
       { key: 'alone', title: 'POST p99 alone µs', digits: 0 },
-      { key: 'beside', title: 'POST p99 beside µs', digits: 0 },
-      { key: 'ratio', title: 'beside ÷ alone', digits: 2 },
+      { key: 'loaded', title: 'POST p99 with streams µs', digits: 0 },
+      { key: 'ratio', title: 'with streams ÷ alone', digits: 2 },
     ],
     leading: 'each',
     fresh: true,
@@ -45,13 +45,13 @@ function measure(streams: number): Measure {
         await crowd.during(options.settleSeconds)
         const after = proxy.rssKib()
         // Weighed first: garbage of the traffic is not what streams weigh.
-        const beside = await p99(proxy.port, options.seconds)
+        const loaded = await p99(proxy.port, options.seconds)
         crowd.leave()
         await sleep(options.settleSeconds * 1000)
         const alone = await p99(proxy.port, options.seconds)
         const each = (after - before) / streams
-        const ratio = beside / alone
-        return { before: before / 1024, after: after / 1024, each, alone, beside, ratio }
+        const ratio = loaded / alone
+        return { before: before / 1024, after: after / 1024, each, alone, loaded, ratio }
       } finally {
         crowd.leave()
       }

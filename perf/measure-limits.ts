@@ -9,7 +9,7 @@ import type { Sample } from './stats.ts'
 
 const ANSWER_DEADLINE_MS = 60_000
 
-/** Nobody else counts as we do: there is only the gateway's own code. */
+/** No peer has comparable limits, so only the gateway is measured. */
 export function findLimits(): Found {
   const file = join(import.meta.dirname, 'peers/limits.js')
   const command = (port: number): string[] => [process.execPath, '--expose-gc', file, `${port}`]

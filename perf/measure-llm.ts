@@ -1,4 +1,4 @@
-// What an LLM route costs beside a plain one, and what limits of tokens add to it: per chunk, per request, to the first byte.
+// What an LLM route costs compared with a plain one, and what token limits add: per chunk, per request, to the first byte.
 import { openChats, firstBytes, shortChats } from './chat-load.ts'
 import {
   CHAT_BODY,

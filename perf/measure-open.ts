@@ -116,7 +116,7 @@ function openOne(port: number, failed: (error: Error) => void, started: () => vo
   return socket
 }
 
-/** A reset leaves no TIME_WAIT behind. That it may be told of as a failure is of no interest any more. */
+/** A reset leaves no TIME_WAIT behind. Errors of the socket no longer matter. */
 function leave(socket: Socket): void {
   socket.resetAndDestroy()
 }

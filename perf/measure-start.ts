@@ -1,4 +1,4 @@
-// How long it takes until the gateway listens and gwctl has answered, beside a Node that does nothing.
+// How long the gateway takes to listen and gwctl to answer, compared with a Node that does nothing.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What it costs that somebody looks: the small POST with the page closed, then open, then closed again, in one process.
+// What an open web page costs: the small POST with the page closed, then open, then closed again, in one process.
 import { findChromium } from '../spec/support/browser.ts'
 import { fullSpeed } from './load.ts'
 import { cpuSpent, type Column, type Measure, type Subject } from './measure.ts'

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const START_DEADLINE_MS = 10_000
 const STOP_DEADLINE_MS = 2_000
 const START_TRIES = 3
-/** Who uses no processor for so long is at rest. */
+/** A process that uses no CPU for this long is at rest. */
 const REST_MS = 300
 const REST_DEADLINE_MS = 10_000
 const OPEN_FILES = 65_536
@@ -57,7 +57,7 @@ export function childrenMicros(): number {
   return (Number(fields[13]) + Number(fields[14])) * MICROS_PER_TICK
 }
 
-/** What the system tells of a process, behind its name, which may hold spaces. */
+/** The fields of /proc/<pid>/stat after the process name, which may contain spaces. */
 function statOf(pid: number | undefined): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')

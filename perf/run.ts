@@ -80,7 +80,7 @@ const FIND = {
   start: findStart,
   workers: findWorkers,
 } as const
-/** A run that takes longer than this is stuck; nothing may be left running behind it. */
+/** A run that takes longer than this is stuck and is ended with all its processes. */
 const RUN_DEADLINE_MS = 45 * 60_000
 const WEIGHINGS = 3
 /** Of a round: after a quarter of one, much of what a larger proxy is made of was still interpreted in the first rounds. */

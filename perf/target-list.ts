@@ -222,7 +222,7 @@ function idleTargets(measure: 'idle' | 'idle-many', streams: number): Target[] {
       value: (figure) => figure(measure, 'gateway', 'each'),
     },
     {
-      name: `${count} idle SSE streams: p99 of other traffic, beside ÷ alone`,
+      name: `${count} idle SSE streams: p99 of other traffic, with streams ÷ alone`,
       sense: 'at most',
       bound: 1.1,
       value: (figure) => figure(measure, 'gateway', 'ratio'),
@@ -315,7 +315,7 @@ function guarded(measure: 'auth-route' | 'auth-mcp', what: string): Target {
   }
 }
 
-/** NaN unless both were measured: nobody is better than a peer that was not there. */
+/** NaN unless both were measured: a missing peer cannot be compared. */
 function betterPeer(figure: Figure, key: string): number {
   return Math.max(figure('mcp-busy', 'supergateway', key), figure('mcp-busy', 'mcp-proxy', key))
 }
@@ -330,7 +330,7 @@ function fast(peer: PeerName, bound: number | undefined): Target {
   }
 }
 
-/** The plain ratio beside it. Where `core busy` is low it compares the load with itself. */
+/** The ratio without correction. Where `core busy` is low it compares the load with itself. */
 function asMeasured(peer: PeerName): Target {
   return {
     name: `small POST: req/s as measured, gateway ÷ ${peer}`,

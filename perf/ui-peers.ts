@@ -1,4 +1,4 @@
-// The gateway with its admin interface, where somebody may have the page open, and without one.
+// The gateway with its admin interface, where the page may be open, and without one.
 import type { Options } from './options.ts'
 import { gatewayCommand, save, type Found, type Peer } from './peers.ts'
 

@@ -1,4 +1,4 @@
-// Somebody who looks at a busy gateway: a program that reads all that the page could, or the page itself in a browser.
+// A reader of the web page: a program that reads all its data, or the page itself in a browser.
 import { get, type ClientRequest } from 'node:http'
 import { Chromium, type FoundChromium } from '../spec/support/browser.ts'
 

@@ -1,4 +1,4 @@
-// The MCP server behind every MCP peer: newline-delimited JSON-RPC on stdio, one tool, no SDK,
+// The MCP server that every MCP peer runs: newline-delimited JSON-RPC on stdio, one tool, no SDK,
 // and next to nothing done per call, so that it is not what is measured.
 import { Socket } from 'node:net'
 import { answerText } from '../mcp-messages.ts'
@@ -46,7 +46,7 @@ const onread = { buffer: READ_BUFFER, callback: read }
 const options = { fd: 0, readable: true, writable: false, onread }
 // The types know `onread` only for connections that are dialled.
 const input = new Socket(options as ConstructorParameters<typeof Socket>[0])
-// A closed input is how a proxy says goodbye.
+// A proxy ends the server by closing its input.
 input.on('end', () => process.exit(0))
 input.on('error', () => process.exit(1))
 input.resume()

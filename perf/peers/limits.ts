@@ -10,7 +10,7 @@ const OTHERS = 4
 
 const works = new Map(LIMIT_CASES.map((name) => [name, new LimitWork(name)]))
 
-/** Microseconds of processor time each: whoever else is on the core does not count. */
+/** Microseconds of CPU time each; other processes on the core do not count. */
 function check(seconds: number): Record<string, number> {
   const figures: Record<string, number> = {}
   for (const [name, work] of works) {
