@@ -1,4 +1,4 @@
-// What a request does with limits, without the request around it: the only part of perf/ that calls lib/ itself.
+// The work of limits for one request, without the request: the only part of perf/ that calls lib/ directly.
 import type { ExchangeFacts } from '../lib/core/facts.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { Exchange } from '../lib/core/exchange.ts'
@@ -13,7 +13,7 @@ import { createLocalRateLimitPolicy, createTokenMeter } from '../lib/enforce/lim
 export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
 export type LimitCase = (typeof LIMIT_CASES)[number]
 
-/** Never used up. */
+/** A limit that is never reached. */
 export const PLENTY = 1e15
 const ENTRIES: Readonly<Record<LimitCase, object>> = {
   requests: { requests: PLENTY, unit: 'Hours' },
@@ -26,7 +26,7 @@ const ENTRIES: Readonly<Record<LimitCase, object>> = {
 const ESTIMATE = 544
 const COST = { input: 480, output: 100, basis: 'counted' } as const
 
-/** As many as a rule has room for. */
+/** As many keys as a rule keeps. */
 export const KEYS = MAX_LIMIT_KEYS
 /** How many keys take turns: a thousand, or more than any cache holds. */
 const KEY_COUNTS: Readonly<Record<LimitCase, number>> = {
@@ -57,7 +57,7 @@ export class LimitWork {
     this.#people = Array.from({ length: KEY_COUNTS[name] }, (_, at) => factsOf(at))
   }
 
-  /** One request: asked for, and settled where that is needed. */
+  /** One request: checked, and settled where that is needed. */
   once(): void {
     const { exchange } = this
     exchange.enforcement.allowance = null
@@ -70,7 +70,7 @@ export class LimitWork {
     if (this.#policy.request?.(this.exchange) !== undefined) throw new Error('refused')
   }
 
-  /** The check and the headers about it. */
+  /** The check and its headers. */
   #allowed(): void {
     this.#checked()
     this.#policy.response?.(this.exchange, this.#head)
@@ -86,7 +86,7 @@ export class LimitWork {
   }
 }
 
-/** A rule with as many keys as it has room for; `others` come and push these out. */
+/** A rule with as many keys as it keeps; `others` replace them. */
 export class KeyRing {
   readonly rule = ruleOf(ENTRIES.keyed)
   readonly #exchange = exchangeOf()
@@ -101,7 +101,7 @@ export class KeyRing {
   }
 }
 
-/** As long as a UUID, which is what most issuers put there. */
+/** As long as a UUID, which most issuers use. */
 function factsOf(at: number): ExchangeFacts {
   const sub = `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
   return { jwt: new Map([['sub', sub]]) }

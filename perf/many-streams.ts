@@ -1,10 +1,10 @@
-// How many streams can be held open here: what the targets ask for, or as many as the limit of files lets a proxy have.
+// How many streams can be open here: what the targets ask for, or as many as the limit of open files allows a proxy.
 import { readFileSync } from 'node:fs'
 
 const WANTED = 10_000
 /** One to the client and one to the backend. */
 const FILES_EACH = 2
-/** Of all, what the gateway keeps for itself before it refuses clients. */
+/** The share of descriptors that the gateway reserves before it refuses clients. */
 const RESERVED_PART = 0.05
 /** Descriptors for other files and connections of a proxy, including the traffic next to the streams. */
 const OTHERS = 200

@@ -1,4 +1,4 @@
-// What open but idle event streams weigh in resident memory, and what they do to other traffic.
+// How much resident memory open but idle event streams use, and their effect on other traffic.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStream } from './client.ts'
 import { fixedRate, warm } from './load.ts'
@@ -13,7 +13,7 @@ const PER_SECOND = 1000
 const CONNECTIONS = 16
 const WARM_SECONDS = 0.5
 
-/** Each takes a quarter of a minute: those that say something about the gateway. */
+/** Each takes 15 seconds, so only peers that are compared with the gateway are measured. */
 const WEIGHED: readonly PeerName[] = ['pipe', 'haproxy', 'gateway']
 
 export const idle = measure(5000)
@@ -44,7 +44,7 @@ function measure(streams: number): Measure {
         await crowd.open(streams, (_at, events) => openStream(proxy.port, INTERVAL_MS, events))
         await crowd.during(options.settleSeconds)
         const after = proxy.rssKib()
-        // Weighed first: garbage of the traffic is not what streams weigh.
+        // Memory is measured first, before the traffic produces garbage.
         const loaded = await p99(proxy.port, options.seconds)
         crowd.leave()
         await sleep(options.settleSeconds * 1000)

@@ -1,4 +1,4 @@
-// What limits cost by themselves: the check, the settling, the headers about them, and the memory of keys.
+// What limits cost alone: the check, the settlement, their headers, and the memory of keys.
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'

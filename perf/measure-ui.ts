@@ -39,7 +39,7 @@ async function round(subject: Subject): Promise<Sample> {
       ? Number.NaN
       : await withOpen(subject, await openPage(port, chromium))
   opened.push(await withOpen(subject, await readAll(port)))
-  // Around the others, so that what drifts meets both alike.
+  // Closed is measured first and last, so that drift affects both.
   const closed = (first + (await capacityOf(subject))) / 2
   const open = (opened[0]! + opened[1]!) / 2
   return { closed, open, share: open / closed, browser, browserShare: browser / closed }

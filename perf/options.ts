@@ -81,7 +81,7 @@ export function parseOptions(argv: readonly string[]): Options {
   }
 }
 
-/** One measure, or a family of them by its first word. */
+/** One measure, or a group by its first word. */
 function measureNames(text: string): MeasureName[] {
   const names = MEASURES.filter((name) => name === text || name.startsWith(`${text}-`))
   if (names.length === 0) throw new Error(`--only: unknown measure "${text}"`)

@@ -60,7 +60,7 @@ function leadingOf(measure: Measure, samples: readonly Sample[]): number[] {
   return samples.map((sample) => sample[measure.leading] ?? Number.NaN)
 }
 
-/** Without a proxy the processor time is the backend's own, which would read as a proxy's. */
+/** Without a proxy the CPU time is the backend's, which would be read as a proxy's. */
 function cell(peer: PeerName, row: Sample, { key, digits }: Column): string {
   const isProxyOnly = PROXY_ONLY.includes(key)
   if (peer === 'direct' && isProxyOnly) return '–'
