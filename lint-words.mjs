@@ -8,7 +8,7 @@ const WORDS = [
   [/\bwho(?:m?ever)\b/gi, 'name the role: the client, the caller, the operator'],
   [/\b(?:no|some|any|every)body\b/gi, 'name the role: no client, a caller, every user'],
   [
-    /(?<![-\/]|\b(?:users?|people|operators?|engineers?|readers?|those) )\bwho\b(?!-)/gi,
+    /(?<![-/]|\b(?:users?|people|operators?|engineers?|readers?|those) )\bwho\b(?!-)/gi,
     'name the role',
   ],
   [/\bbehind\b/gi, '"after" in time or order; "next to", "at the end of" in space'],
@@ -74,8 +74,8 @@ function filesOf(paths) {
 const problems = filesOf(process.argv.slice(2)).flatMap((path) =>
   problemsOf(path, readFileSync(path, 'utf8')),
 )
-for (const { path, line, text } of problems) console.log(`${path}:${line}: ${text}`)
+for (const { path, line, text } of problems) process.stdout.write(`${path}:${line}: ${text}\n`)
 if (problems.length > 0) {
-  console.error(`${problems.length} words to replace; CONTRIBUTING.md has the rules`)
+  process.stderr.write(`${problems.length} words to replace; CONTRIBUTING.md has the rules\n`)
   process.exitCode = 1
 }

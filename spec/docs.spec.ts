@@ -90,7 +90,9 @@ docs('prints commands that work from a checkout', () => {
   const bare = PAGES.flatMap((page) =>
     read(page)
       .split('\n')
-      .filter((line) => /^(?:\$ | {4}|.*`)(?:[A-Z]+=\S+ )*(?:gateway -|gwctl (?:proxy|completion))/.test(line))
+      .filter((line) =>
+        /^(?:\$ | {4}|.*`)(?:[A-Z]+=\S+ )*(?:gateway -|gwctl (?:proxy|completion))/.test(line),
+      )
       .map((line) => `${page}: ${line}`),
   )
   assert.equal(bare, [], 'write npx gateway, npx gwctl')
