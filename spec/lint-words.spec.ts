@@ -62,6 +62,12 @@ words('accepts the ordinary meaning of a word', () => {
   assert.equal(wordsOf(text), [])
 })
 
+words('leaves out data of tests, but not texts', () => {
+  const data = "call('nobody'); login('nobody:secret'); get('/a?who=x&b=c'); read(jwt.who)\n"
+  assert.equal(wordsOf(data), [])
+  assert.equal(wordsOf("throw new Error('nobody listens')\n"), ['1: "nobody"'])
+})
+
 words('leaves out the wire bytes of a conformance case, but reads the prose of other pages', () => {
   assert.equal(wordsOf('```\nnobody\n```\n', 'page.md'), ['2: "nobody"'])
 })
