@@ -7,7 +7,7 @@ type Definitions = Readonly<Record<string, JsonSchema>>
 
 const MARKED = /(<!-- fields of (\S+) -->\n)[^]*?(<!-- end of fields -->)/g
 
-/** The text with every table between its markers written again. */
+/** The text with every table between its markers made anew. */
 export function withTables(text: string, definitions: Definitions): string {
   return text.replace(MARKED, (_, open: string, place: string, close: string) => {
     const schema = schemaAt(place, definitions)
