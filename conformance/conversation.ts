@@ -251,6 +251,9 @@ function cutAtMarks(bytes: Buffer): Buffer[] {
   return pieces.filter((piece) => piece !== '').map((piece) => Buffer.from(piece, 'latin1'))
 }
 
+/** A timer may fire up to a millisecond early. */
 async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms))
+  const until = performance.now() + ms
+  while (performance.now() < until)
+    await new Promise((resolve) => setTimeout(resolve, Math.ceil(until - performance.now())))
 }

@@ -25,7 +25,7 @@ export class GatewayProcess {
     const file = join(this.#folder, 'config.yaml')
     writeFileSync(file, config)
     const [program = '', ...args] = command
-    // Cases run beside each other and beside whatever else uses the default ports.
+    // Cases run in parallel with each other and with other programs that use the default ports.
     const unless = (key: string): string | undefined => (config.includes(key) ? undefined : 'off')
     this.#child = spawn(program, [...args, '-f', file], {
       env: {
@@ -103,18 +103,18 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
-/** Below those that systems give to outgoing connections, of which many come and go beside each other. */
+/** Below the ports that systems give to outgoing connections. */
 const FIRST_PORT = 10_000
 const PORTS = 20_000
 const PORT_TRIES = 100
 
-/** Gives each in turn: on what it gave a moment ago nobody listens yet, and it is free to all who look. */
+/** Gives each port in turn: a port that was given a moment ago still looks free, because nothing listens on it yet. */
 class Ports {
   readonly #first: number
   readonly #count: number
   #given: number
 
-  /** `part` as in `2/8`: whoever runs beside others has a part of them to itself. */
+  /** `part` as in `2/8`: a process that runs in parallel with others has its own part of the ports. */
   constructor(part: string) {
     const [at = 0, parts = 1] = part === '' ? [] : part.split('/').map(Number)
     this.#count = Math.floor(PORTS / parts)
@@ -129,7 +129,7 @@ class Ports {
 
 const ports = new Ports(process.env['SPEC_PORTS'] ?? '')
 
-/** A port nobody listens on just now. */
+/** A port on which nothing listens now. */
 export async function freePort(): Promise<number> {
   for (let left = PORT_TRIES; left > 0; left--) {
     const port = ports.next()

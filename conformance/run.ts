@@ -15,7 +15,7 @@ import { Stage } from './stage.ts'
 
 const CASES = 'conformance/cases'
 const EXPECTED_FAILURES = 'conformance/expected-failures.yaml'
-/** Each has a gateway and ports of its own; most of the time is spent starting processes. */
+/** Each file has its own gateway and ports; most of the time is spent starting processes. */
 const FILES_AT_ONCE = Math.min(4, availableParallelism())
 const BUILT = fileURLToPath(new URL('../bin/gateway.js', import.meta.url))
 
@@ -41,6 +41,7 @@ const stale = expected.filter((entry) => isWanted(entry.case) && !failed.has(ent
 for (const { case: name } of stale)
   console.log(`stale in ${EXPECTED_FAILURES}: ${name} ${seen.has(name) ? 'passes' : 'is no case'}`)
 const unexpected = [...failed].filter((name) => !expected.some((entry) => entry.case === name))
+for (const name of unexpected) console.log(`failed: ${name}`)
 console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`)
 process.exitCode = stale.length + unexpected.length > 0 ? 1 : 0
 

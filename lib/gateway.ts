@@ -1,6 +1,7 @@
-// A gateway: what stands while it runs, put together, started, given other configurations, and stopped.
+// A gateway: composes everything that serves requests, starts it, reloads its configuration and stops it.
 
 import { ConnectionAdmission } from './accept/admission.ts'
+import type { ConnectionHandover, PortPeers } from './accept/connection-listener.ts'
 import { ListenerSet } from './accept/listener-set.ts'
 import type { Listener } from './accept/listener.ts'
 import { collectMetricFamilies } from './admin/metric-sources.ts'
@@ -13,9 +14,10 @@ import { buildPlan } from './config/live/plan.ts'
 import type { Plan, SharedResources } from './config/live/plan.ts'
 import { selectStartOnlyConfig } from './config/start-only-config.ts'
 import { SESSION_HISTORY_SHARE } from './core/bounds.ts'
+import type { PortLimits } from './core/bounds.ts'
 import { ByteBudget, MemoryPressure } from './core/byte-budgets.ts'
 import { FileDescriptors } from './core/descriptors.ts'
-import type { Exchange, ExchangePhase } from './core/exchange.ts'
+import type { ExchangePhase } from './core/exchange.ts'
 import { openDirectly } from './core/listening-sockets.ts'
 import type { OpenPort } from './core/listening-sockets.ts'
 import type { Log } from './core/log.ts'
@@ -24,8 +26,8 @@ import { RefusalCounter } from './core/refusal-counter.ts'
 import type { BudgetView, CurrentLoad, LiveSnapshot } from './core/runtime-views.ts'
 import { startInterval, waitAtMost } from './core/scheduling.ts'
 import type { StartInterval } from './core/scheduling.ts'
-import { sessionSuffixOf, workerNameOf } from './core/session-owner.ts'
-import type { DrainMode } from './core/types.ts'
+import type { ProcessLink } from './core/process-link.ts'
+import type { DrainMode, ExchangeHandler } from './core/types.ts'
 import { IdentityStore } from './enforce/auth/identity.ts'
 import type { KeySetRegistry } from './enforce/auth/key-sets.ts'
 import { LimitOwnerClient } from './enforce/limit/limit-owner-client.ts'
@@ -33,147 +35,186 @@ import { LimitRegistry } from './enforce/limit/limits.ts'
 import { RateLimitServices } from './enforce/limit/rate-limit-service.ts'
 import { ConnectionPools } from './forward/http/pools.ts'
 import { McpGroups } from './forward/mcp/mcp-groups.ts'
-import { PeerWorkers } from './processes/peer-workers.ts'
-import { supervisorSocketIn } from './processes/worker-context.ts'
-import type { WorkerContext } from './processes/worker-context.ts'
 import { RequestPipeline } from './serve.ts'
+import type { SessionRelay } from './serve.ts'
 import { BackendStats } from './settle/backend-stats.ts'
 import { RequestMetrics } from './settle/request-metrics.ts'
 import { TraceSettingsCache } from './trace/trace-request.ts'
 import type { TraceSettings } from './trace/trace-request.ts'
 import { decideWatch, TraceWatchers } from './trace/trace-watchers.ts'
 
-/** How long a stop waits, when all is cut, for what is still to be counted and told to rate limit services. */
+/** How long a stop waits, after all requests have ended, for usage counts and for calls to rate limit services. */
 const SETTLE_DEADLINE = 1_000
+
+/** What a gateway gets from the process that it runs in. */
+export interface GatewayContext {
+  readonly openPort: OpenPort
+  /** Null unless this gateway is one of several workers. */
+  readonly worker: WorkerRole | null
+}
+
+/** What a worker shares with the supervisor and with the other workers. */
+export interface WorkerRole {
+  /** Ends the ids of this worker's MCP sessions. */
+  readonly sessionSuffix: string
+  /** Is told when child processes start and end. */
+  readonly childObserver: { began(pid: number): void; over(pid: number): void }
+  /** To the supervisor, which counts limits for all workers. */
+  readonly link: ProcessLink
+  /** The socket on which the supervisor serves the page for all workers. */
+  readonly pageSocket: string
+  connectPeers(options: PeerOptions): PeerConnections
+}
+
+/** What the connections to other workers need of the gateway. */
+export interface PeerOptions {
+  /** Serves the requests that other workers relay to this one. */
+  readonly handler: ExchangeHandler
+  readonly limits: () => PortLimits
+  /** Takes over a connection that another worker accepted. */
+  readonly adoptConnection: (port: number, handover: ConnectionHandover) => void
+}
+
+/** The connections to the other workers of a gateway. */
+export interface PeerConnections extends SessionRelay {
+  listen(): Promise<void>
+  applyConfig(config: Config): void
+  drain(): Promise<void>
+  close(): void
+  readonly viewFromPort: (port: number) => PortPeers
+}
+
+const SINGLE_PROCESS: GatewayContext = { openPort: openDirectly, worker: null }
 
 export class Gateway {
   readonly #log: Log
-  readonly #serving: RequestPipeline
+  readonly #pipeline: RequestPipeline
   readonly #pools: ConnectionPools
   readonly #groups: McpGroups
   readonly #identity: IdentityStore
   readonly #limits: LimitRegistry
   readonly #services: RateLimitServices
-  readonly #held: ByteBudget
+  readonly #heldBodies: ByteBudget
   readonly #metrics = new RequestMetrics()
-  /** Who could not be let in. */
+  /** Connections and requests that were refused because a bound was reached. */
   readonly refusals: RefusalCounter
-  /** How each backend has done. */
   readonly backendStats = new BackendStats()
-  readonly #ports: ListenerSet
-  /** Null where it is the only worker. */
-  readonly #neighbours: PeerWorkers | null
-  /** Who waits to see a request. */
+  readonly #listeners: ListenerSet
+  /** Null in a gateway of one process. */
+  readonly #peers: PeerConnections | null
   readonly watchers: TraceWatchers
   readonly facts: GatewayFacts
-  /** What the web UI shows, and remembers once it was started. */
   readonly readApi: ReadApi
   readonly ui: UiService
   #plan: Plan
-  /** Who knows of all workers, where this is one of them. */
-  readonly #allUi: RemoteUi | null
+  /** The page of all workers, served by the supervisor; null in a gateway of one process. */
+  readonly #remoteUi: RemoteUi | null
   #readiness: 'starting' | 'ready' | 'draining' = 'starting'
 
   constructor(
     config: Config,
     log: Log,
-    timer: StartInterval = startInterval,
-    { openPort, worker } = STANDALONE_CONTEXT,
+    startTimer: StartInterval = startInterval,
+    { openPort, worker } = SINGLE_PROCESS,
   ) {
-    const terms = new TraceSettingsCache()
+    const { maxWatchers, maxBytesInFlight, maxKeys, terminationDeadline } = config.process
     this.#log = log
-    this.refusals = new RefusalCounter(log, timer)
-    const { maxWatchers, maxBytesInFlight, maxKeys } = config.process
-    const shown = (): TraceSettings => terms.settingsFor(this.#plan.config)
-    this.watchers = new TraceWatchers(shown, maxWatchers, this.refusals)
+    this.refusals = new RefusalCounter(log, startTimer)
+    const traceSettings = new TraceSettingsCache()
+    const currentSettings = (): TraceSettings => traceSettings.settingsFor(this.#plan.config)
+    this.watchers = new TraceWatchers(currentSettings, maxWatchers, this.refusals)
     this.#pools = new ConnectionPools(config.backend, log)
-    const histories = new ByteBudget(Math.floor(maxBytesInFlight * SESSION_HISTORY_SHARE))
-    const mark = worker === null ? '' : sessionSuffixOf(workerNameOf(worker))
-    const witness = worker?.childObserver ?? null
-    const shared = { histories, refusals: this.refusals, mark, witness }
-    this.#groups = new McpGroups(config.mcp, log, this.#pools, shared)
+    this.#groups = new McpGroups(config.mcp, log, this.#pools, {
+      histories: new ByteBudget(Math.floor(maxBytesInFlight * SESSION_HISTORY_SHARE)),
+      refusals: this.refusals,
+      mark: worker?.sessionSuffix ?? '',
+      witness: worker?.childObserver ?? null,
+    })
     this.#identity = new IdentityStore(log, this.refusals)
     this.#services = new RateLimitServices(log)
-    this.#held = new ByteBudget(config.llm.maxHeldTogether)
-    const asker = worker === null ? null : new LimitOwnerClient(worker.link)
-    this.#limits = new LimitRegistry(undefined, asker, maxKeys)
-    this.#allUi = worker === null ? null : new RemoteUi(supervisorSocketIn(worker.folder))
-    this.#plan = buildPlan(config, this.#standing, 1)
+    this.#heldBodies = new ByteBudget(config.llm.maxHeldTogether)
+    const limitOwner = worker === null ? null : new LimitOwnerClient(worker.link)
+    this.#limits = new LimitRegistry(undefined, limitOwner, maxKeys)
+    this.#remoteUi = worker === null ? null : new RemoteUi(worker.pageSocket)
+    this.#plan = buildPlan(config, this.#sharedResources, 1)
     this.#limits.retain(this.#plan.rules)
-    const gate = new ConnectionAdmission(this.refusals, new FileDescriptors(), () =>
+    const admission = new ConnectionAdmission(this.refusals, new FileDescriptors(), () =>
       this.#pools.trim(),
     )
-    this.#serving = new RequestPipeline({
+    this.#pipeline = new RequestPipeline({
       plan: () => this.#plan,
       log,
       watchers: this.watchers,
       pressure: new MemoryPressure(maxBytesInFlight),
       refusals: this.refusals,
-      admission: gate,
+      admission,
       metrics: this.#metrics,
       backendStats: this.backendStats,
     })
-    const deadline = config.process.terminationDeadline
-    this.#neighbours = worker === null ? null : this.#neighboursOf(worker)
-    this.#neighbours?.applyConfig(config)
-    const neighbours = this.#neighbours?.viewFromPort ?? null
-    const serve = (exchange: Exchange, port: number): void => this.#serve(exchange, port)
-    const options = {
-      serve,
-      admission: gate,
-      drainDeadline: deadline,
+    this.#peers = worker === null ? null : this.#connectPeers(worker)
+    this.#listeners = new ListenerSet(this.#pipeline, log, {
+      admission,
+      drainDeadline: terminationDeadline,
       openPort,
-      peersForPort: neighbours,
-    }
-    this.#ports = new ListenerSet(this.#serving, log, options)
+      peersForPort: this.#peers?.viewFromPort ?? null,
+    })
     this.facts = collectGatewayFacts({
-      ...this.#sources,
+      ...this.#snapshotSources,
       gateway: this,
       metrics: this.#metrics,
       log,
     })
-    this.readApi = new ReadApi(this.facts, timer)
+    this.readApi = new ReadApi(this.facts, startTimer)
     this.ui = new UiService(this.readApi, config.process, this.refusals)
   }
 
-  get #sources(): LiveSnapshotSources {
-    return { ...this.#standing, ports: this.#ports, watchers: this.watchers }
+  #connectPeers(worker: WorkerRole): PeerConnections {
+    const peers = worker.connectPeers({
+      handler: this.#pipeline,
+      limits: () => this.#plan.limits,
+      adoptConnection: (port, handover) => this.#listeners.adoptConnection(port, handover),
+    })
+    this.#pipeline.relaySessionsBy(peers)
+    peers.applyConfig(this.#plan.config)
+    return peers
   }
 
-  get #standing(): SharedResources {
+  get #snapshotSources(): LiveSnapshotSources {
+    return { ...this.#sharedResources, ports: this.#listeners, watchers: this.watchers }
+  }
+
+  get #sharedResources(): SharedResources {
     return {
       pools: this.#pools,
       groups: this.#groups,
       identity: this.#identity,
       limits: this.#limits,
       services: this.#services,
-      held: this.#held,
+      held: this.#heldBodies,
       log: this.#log,
-      ui: () => this.#allUi ?? this.ui,
+      ui: () => this.#remoteUi ?? this.ui,
     }
   }
 
-  /** Whether requests are taken. */
+  /** Whether the gateway accepts requests. */
   get readiness(): 'starting' | 'ready' | 'draining' {
     return this.#readiness
   }
 
-  /** Open ones, of clients. */
+  /** Open connections of clients. */
   get connections(): number {
-    return this.#ports.listeners.reduce((sum, { open }) => sum + open, 0)
+    return this.#listeners.listeners.reduce((sum, { open }) => sum + open, 0)
   }
 
-  /** What is in force. */
   get plan(): Plan {
     return this.#plan
   }
 
-  /** Everything that runs. */
+  /** What runs now: connections, requests, sessions, child processes. */
   get liveSnapshot(): LiveSnapshot {
-    return takeLiveSnapshot(this.#sources)
+    return takeLiveSnapshot(this.#snapshotSources)
   }
 
-  /** Everything that is counted. */
   get metricFamilies(): MetricFamily[] {
     const decisions = [...this.#limits.decisions, ...this.#services.decisions]
     const { connectDurations } = this.#pools
@@ -188,38 +229,37 @@ export class Gateway {
     })
   }
 
-  /** Key sets of identity providers. */
+  /** The signing keys of identity providers. */
   get keySets(): KeySetRegistry['status'] {
     return this.#identity.keys.status
   }
 
-  /** Has `limits` tell what is left now, wherever it is counted. */
+  /** Updates `limitStatus` from the process that counts the limits. */
   refreshLimits(): Promise<void> {
     return this.#limits.refreshStatus()
   }
 
-  /** How much of each limit is left. */
   get limitStatus(): ReturnType<LimitRegistry['status']> {
     return this.#limits.status()
   }
 
   async start(): Promise<void> {
-    await this.#neighbours?.listen()
-    await this.#ports.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
+    await this.#peers?.listen()
+    await this.#listeners.apply(this.#plan.config.gateways, this.#plan.limits, () => {})
     if (this.#readiness === 'starting') this.#readiness = 'ready'
     this.readApi.applyConfig()
   }
 
   /**
-   * Puts another configuration in force, whole or not at all; requests under way keep the one they began with.
-   * `config` is read at start only: what stands there now waits for the next one.
+   * Applies another configuration completely or not at all. Running requests keep the configuration they started with.
+   * The `config` section is read only at start.
    */
   async reload(written: Config): Promise<void> {
     const config = { ...written, ...selectStartOnlyConfig(this.#plan.config) }
     try {
-      const plan = buildPlan(config, this.#standing, this.#plan.generation + 1)
-      await this.#ports.apply(config.gateways, plan.limits, () => (this.#plan = plan))
-      // Who may read them may be others now.
+      const plan = buildPlan(config, this.#sharedResources, this.#plan.generation + 1)
+      await this.#listeners.apply(config.gateways, plan.limits, () => (this.#plan = plan))
+      // The policies of the page may have changed, so its readers connect again.
       this.#endPages()
       this.readApi.applyConfig()
     } finally {
@@ -229,20 +269,20 @@ export class Gateway {
       this.#services.retain(this.#plan.services)
       this.backendStats.retain(this.#plan.backends)
       this.#metrics.retain(this.#plan.metricKeys)
-      this.#neighbours?.applyConfig(this.#plan.config)
+      this.#peers?.applyConfig(this.#plan.config)
     }
   }
 
-  /** Lets what runs finish until the deadline, then cuts it; what it has cost is told all the same. */
-  async stop(manner: DrainMode = 'now'): Promise<void> {
+  /** Lets running requests finish until the deadline, then ends them. Their cost is still counted. */
+  async stop(mode: DrainMode = 'now'): Promise<void> {
     this.#readiness = 'draining'
     this.#groups.drain()
     this.#endPages()
-    // Others may have something for a session of this worker until its own clients have left.
-    const drained = this.#ports.drain(manner).then(() => this.#neighbours?.drain())
+    // Other workers may relay requests to sessions of this worker until its own clients have left.
+    const drained = this.#listeners.drain(mode).then(() => this.#peers?.drain())
     await waitAtMost(this.#plan.config.process.terminationDeadline, drained)
-    this.#ports.cut()
-    this.#neighbours?.close()
+    this.#listeners.cut()
+    this.#peers?.close()
     await this.#groups.close()
     await waitAtMost(SETTLE_DEADLINE, this.#settled())
     this.#pools.close()
@@ -252,37 +292,22 @@ export class Gateway {
     this.refusals.close()
   }
 
-  /** Leaves nothing behind that would outlive the process; for one that exits at once. */
+  /** Ends all child processes at once, for a process that exits. */
   killChildren(): void {
     this.#groups.children.killAll()
   }
 
-  #neighboursOf(seat: WorkerContext): PeerWorkers {
-    return new PeerWorkers(seat, {
-      requestHandler: this.#serving,
-      limits: () => this.#plan.limits,
-      adoptConnection: (port, leaving) => this.#ports.adoptConnection(port, leaving),
-    })
-  }
-
-  /** A request that another worker has the session of goes there. */
-  #serve(exchange: Exchange, port: number): void {
-    if (this.#neighbours?.relayToOwner(exchange, port) !== true) this.#serving.serve(exchange, port)
-  }
-
   #endPages(): void {
     this.ui.endListenerStreams()
-    this.#allUi?.endListenerStreams()
+    this.#remoteUi?.endListenerStreams()
   }
 
-  /** Every line is written, and every charge told. */
+  /** Resolves when all usage is counted and all charges are sent to rate limit services. */
   async #settled(): Promise<void> {
-    await this.#serving.whenAllCounted()
+    await this.#pipeline.whenAllCounted()
     await this.#services.whenIdle()
   }
 }
-
-// Everything that runs now, gathered from those who have it.
 
 interface LiveSnapshotSources extends Pick<
   SharedResources,
@@ -324,7 +349,6 @@ function measureLoad(listeners: readonly Listener[]): CurrentLoad {
   return { connections, requests: open, streams, bytesIn, bytesOut }
 }
 
-/** All of them are looked at, and none is kept. */
 function countRequestsByPhase(
   listeners: readonly Listener[],
 ): Pick<LiveSnapshot, 'requests' | 'streams'> {
@@ -343,9 +367,7 @@ function toBudgetView({ used, maxBytes }: ByteBudget): BudgetView {
   return { used, most: maxBytes }
 }
 
-// What the page's server knows of the gateway, gathered from those who have it.
-
-export interface GatewayFactSources extends LiveSnapshotSources {
+interface GatewayFactSources extends LiveSnapshotSources {
   readonly gateway: Gateway
   readonly metrics: RequestMetrics
   readonly log: Log
@@ -370,13 +392,3 @@ function collectGatewayFacts(sources: GatewayFactSources): GatewayFacts {
     children: () => groups.children,
   }
 }
-
-// What a gateway has around it: nothing, or the other workers of which it is one.
-
-export interface GatewayContext {
-  readonly openPort: OpenPort
-  /** Null in a process of its own. */
-  readonly worker: WorkerContext | null
-}
-
-const STANDALONE_CONTEXT: GatewayContext = { openPort: openDirectly, worker: null }

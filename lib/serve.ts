@@ -1,4 +1,4 @@
-// The life of a request in one place: accept → choose → enforce → forward → relay → settle.
+// The life of a request in order: accept → choose → enforce → forward → relay → settle.
 
 import type { ConnectionAdmission } from './accept/admission.ts'
 import { isForUi } from './config/live/plan-extra-routes.ts'
@@ -9,8 +9,8 @@ import type { Exchange } from './core/exchange.ts'
 import type { Log } from './core/log.ts'
 import type { RefusalCounter } from './core/refusal-counter.ts'
 import { PendingCounter } from './core/scheduling.ts'
-import type { Backend, ExchangeHandler, Reply } from './core/types.ts'
-import { enforce } from './enforce/run-policies.ts'
+import type { Backend, ExchangeHandler, Reply, Verdict } from './core/types.ts'
+import { admit, enforce } from './enforce/run-policies.ts'
 import { callWithRetry } from './forward/retry.ts'
 import { buildErrorReply } from './relay/refuse.ts'
 import { relay } from './relay/relay.ts'
@@ -20,9 +20,8 @@ import type { BackendStats } from './settle/backend-stats.ts'
 import type { RequestMetrics } from './settle/request-metrics.ts'
 import type { TraceWatchers } from './trace/trace-watchers.ts'
 
-/** What a request meets on its way. */
 export interface RequestPipelineOptions {
-  /** The one in force; what an exchange needs of it later it carries along. */
+  /** The plan in force. An exchange keeps what it needs of the plan it started with. */
   readonly plan: () => Plan
   readonly log: Log
   readonly watchers: TraceWatchers
@@ -33,58 +32,76 @@ export interface RequestPipelineOptions {
   readonly backendStats: BackendStats
 }
 
+/** Other workers of this gateway, which own some of the MCP sessions. */
+export interface SessionRelay {
+  /** True if the request belongs to a session of another worker and was relayed to it. */
+  relayToOwner(exchange: Exchange, port: number): boolean
+}
+
+/** Handles every exchange of a gateway. */
 export class RequestPipeline implements ExchangeHandler {
-  readonly #plan: () => Plan
+  readonly #options: RequestPipelineOptions
   readonly #log: Log
   readonly #accessLog: AccessLog
-  readonly #watchers: TraceWatchers
-  readonly #pressure: MemoryPressure
-  readonly #refusals: RefusalCounter
-  readonly #gate: ConnectionAdmission
-  readonly #metrics: RequestMetrics
-  readonly #backends: BackendStats
-  /** Exchanges that are over but for being counted. */
+  /** Null in a gateway of one process. */
+  #sessionRelay: SessionRelay | null = null
+  /** Exchanges that have ended and wait for their usage. */
   readonly #counting = new PendingCounter()
 
   constructor(options: RequestPipelineOptions) {
-    this.#plan = options.plan
+    this.#options = options
     this.#log = options.log
     this.#accessLog = new AccessLog(options.log)
-    this.#watchers = options.watchers
-    this.#pressure = options.pressure
-    this.#refusals = options.refusals
-    this.#gate = options.admission
-    this.#metrics = options.metrics
-    this.#backends = options.backendStats
   }
 
-  /** From the head to the point where an answer is awaited. */
+  relaySessionsBy(relay: SessionRelay): void {
+    this.#sessionRelay = relay
+  }
+
   serve(exchange: Exchange, port: number): void {
+    if (this.#sessionRelay?.relayToOwner(exchange, port) === true) return
+    const { watchers } = this.#options
     try {
-      // A page that watches is not what it waits for.
-      if (this.#watchers.count > 0 && !isForUi(exchange.request, this.#plan().ports.get(port)))
-        this.#watchers.attachTrace(exchange)
-      const listener = this.#listenerOf(exchange, port)
-      enforce(exchange, listener.policies, () => this.#route(exchange, listener))
+      const listeners = this.#options.plan().ports.get(port)
+      // Requests of the page itself are never traced: the page would wait for its own request.
+      if (watchers.count > 0 && !isForUi(exchange.request, listeners))
+        watchers.attachTrace(exchange)
+      const listener = listeners?.find(exchange.request.authority)
+      if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
+      exchange.choice.listenerKey = listener.key
+      exchange.enforcement.responsePolicies = listener.policies
+      exchange.trace?.recordPolicies('gateway', listener.describePolicies())
+      enforce(exchange, listener.policies, () => this.#chooseRoute(exchange, listener))
     } catch (error) {
       exchange.fail(toGatewayError(error))
     }
   }
 
-  #route(exchange: Exchange, listener: PlannedListener): void {
-    exchange.trace?.snapshotRequest('gateway policies')
-    const route = selectRoute(exchange, listener)
-    if (this.#pressure.isHigh) return this.#shed(exchange, route)
+  #chooseRoute(exchange: Exchange, listener: PlannedListener): void {
+    const { trace, request, choice } = exchange
+    trace?.snapshotRequest('gateway policies')
+    const found = listener.routes.find(request)
+    trace?.recordRoute(found?.value.key ?? null, listener.routes.keysFor(request))
+    if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
+    const route = found.value
+    choice.routeKey = route.key
+    choice.matchedPrefix = found.prefix
+    choice.policies = route.allPolicies
+    choice.errorFormat = route.errorFormat
+    exchange.enforcement.responsePolicies = route.allPolicies
+    trace?.recordPolicies('route', route.describePolicies())
+    if (this.#options.pressure.isHigh) return this.#shedLoad(exchange, route)
     if (this.#log.allows('debug', 'choose'))
       this.#log.write('debug', 'choose', 'chose route', ['route', route.key])
     if (route.timeout > 0) exchange.startTimeout(route.timeout)
     enforce(exchange, route.policies, () => this.#forward(exchange, route))
   }
 
-  #shed(exchange: Exchange, route: PlannedRoute): void {
-    exchange.choice.errorFormat =
-      route.backends.pick()?.backend.errorFormatFor?.(exchange) ?? exchange.choice.errorFormat
-    exchange.fail(this.#pressure.overloadError)
+  #shedLoad(exchange: Exchange, route: PlannedRoute): void {
+    const { choice } = exchange
+    const picked = route.backends.pick()
+    choice.errorFormat = picked?.backend.errorFormatFor?.(exchange) ?? choice.errorFormat
+    exchange.fail(this.#options.pressure.overloadError)
   }
 
   #forward(exchange: Exchange, route: PlannedRoute): void {
@@ -92,10 +109,14 @@ export class RequestPipeline implements ExchangeHandler {
     exchange.forwarding.calledAt = performance.now()
     exchange.trace?.snapshotRequest('route policies')
     if (route.retry !== null)
-      return callWithRetry(exchange, route.retry, () => selectBackend(exchange, route), this.#log)
-    const backend = selectBackend(exchange, route)
+      return callWithRetry(exchange, route.retry, () => chooseBackend(exchange, route), this.#log)
+    const backend = chooseBackend(exchange, route)
     exchange.forwarding.endpoint = backend.endpoint
     backend.call(exchange, exchange)
+  }
+
+  admit(exchange: Exchange, estimate: number): Verdict {
+    return admit(exchange, exchange.choice.policies, estimate)
   }
 
   onReply(exchange: Exchange, reply: Reply): void {
@@ -106,79 +127,59 @@ export class RequestPipeline implements ExchangeHandler {
     } catch (error) {
       exchange.response.reply = null
       reply.body.cancel()
-      // A policy that failed on one answer is not asked about the next.
+      // A response policy that failed is not run on the error reply.
       exchange.enforcement.responsePolicies = []
       exchange.fail(toGatewayError(error))
     }
   }
 
   onFailure(exchange: Exchange, error: GatewayError): void {
-    if (error.limit !== null) this.#refusals.count(...error.limit)
-    if (error.code === 'OUT_OF_DESCRIPTORS') this.#gate.reportOutOfDescriptors()
-    if (error.code === 'INTERNAL')
-      this.#log.write('error', 'gateway', 'internal error', ['cause', errorStackOf(error.cause)])
+    const { refusals, admission } = this.#options
+    if (error.limit !== null) refusals.count(...error.limit)
+    if (error.code === 'OUT_OF_DESCRIPTORS') admission.reportOutOfDescriptors()
+    if (error.code === 'INTERNAL') this.#logInternalError(error.cause)
     try {
       relay(exchange, buildErrorReply(error, exchange.choice.errorFormat))
     } catch (cause) {
-      this.#log.write('error', 'gateway', 'internal error', ['cause', errorStackOf(cause)])
+      this.#logInternalError(cause)
       exchange.cut(exchange.outcome)
     }
   }
 
-  /** Resolves when none is over but for being counted. */
-  whenAllCounted(): Promise<void> {
-    return this.#counting.whenIdle()
+  #logInternalError(cause: unknown): void {
+    this.#log.write('error', 'gateway', 'internal error', ['cause', errorStackOf(cause)])
   }
 
   onSettled(exchange: Exchange): void {
-    const {
-      forwarding: { awaitUsage: counting },
-    } = exchange
-    if (counting === null) return this.#close(exchange)
+    const { awaitUsage } = exchange.forwarding
+    if (awaitUsage === null) return this.#settle(exchange)
     this.#counting.begin()
-    counting(() => {
-      this.#close(exchange)
+    awaitUsage(() => {
+      this.#settle(exchange)
       this.#counting.end()
     })
   }
 
-  #close(exchange: Exchange): void {
+  #settle(exchange: Exchange): void {
+    // The worker that served the request settles it.
     if (exchange.forwarding.servedBy === 'another worker') return
+    const { metrics, backendStats } = this.#options
     settleCharges(exchange)
     const now = performance.now()
-    this.#metrics.count(exchange, now)
-    this.#backends.count(exchange)
+    metrics.count(exchange, now)
+    backendStats.count(exchange)
     this.#accessLog.write(exchange, now)
     if (exchange.facts?.llm !== undefined) logTokenUsage(this.#log, exchange)
     exchange.trace?.finish()
   }
 
-  #listenerOf(exchange: Exchange, port: number): PlannedListener {
-    const listener = this.#plan().ports.get(port)?.find(exchange.request.authority)
-    if (listener === undefined) throw new GatewayError('LISTENER_NOT_FOUND', 'listener not found')
-    exchange.choice.listenerKey = listener.key
-    exchange.enforcement.responsePolicies = listener.policies
-    exchange.trace?.recordPolicies('gateway', listener.describePolicies())
-    return listener
+  /** Resolves when no exchange waits for its usage. */
+  whenAllCounted(): Promise<void> {
+    return this.#counting.whenIdle()
   }
 }
 
-// What of the plan a request meets: its route and, of that, a backend. Told to whoever watches.
-
-function selectRoute(exchange: Exchange, listener: PlannedListener): PlannedRoute {
-  const found = listener.routes.find(exchange.request)
-  exchange.trace?.recordRoute(found?.value.key ?? null, listener.routes.keysFor(exchange.request))
-  if (found === undefined) throw new GatewayError('ROUTE_NOT_FOUND', 'route not found')
-  const route = found.value
-  exchange.choice.routeKey = route.key
-  exchange.choice.matchedPrefix = found.prefix
-  exchange.enforcement.responsePolicies = route.allPolicies
-  exchange.choice.errorFormat = route.errorFormat
-  exchange.trace?.recordPolicies('route', route.describePolicies())
-  return route
-}
-
-function selectBackend(exchange: Exchange, route: PlannedRoute): Backend {
+function chooseBackend(exchange: Exchange, route: PlannedRoute): Backend {
   const picked = route.backends.pick()
   if (picked === undefined) throw new GatewayError('NO_BACKENDS', 'no valid backends')
   exchange.choice.backend = picked.facts

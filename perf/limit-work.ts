@@ -5,10 +5,18 @@ import { Exchange } from '../lib/core/exchange.ts'
 import { MAX_LIMIT_KEYS } from '../lib/core/bounds.ts'
 import type { RateLimitRule } from '../lib/enforce/limit/limit-rule.ts'
 import { EMPTY_BODY, buildReply } from '../lib/core/replies.ts'
-import type { ExchangeClient, Policy, TokenMeter, ExchangeHandler } from '../lib/core/types.ts'
+import type {
+  ExchangeClient,
+  Policy,
+  TokenLimitPolicy,
+  ExchangeHandler,
+} from '../lib/core/types.ts'
 import { parseRequestHead } from '../lib/http/parse-head.ts'
 import { LimitRegistry } from '../lib/enforce/limit/limits.ts'
-import { createLocalRateLimitPolicy, createTokenMeter } from '../lib/enforce/limit/local-limits.ts'
+import {
+  createLocalRateLimitPolicy,
+  createTokenLimitPolicy,
+} from '../lib/enforce/limit/local-limits.ts'
 
 export const LIMIT_CASES = ['requests', 'headers', 'tokens', 'keyed', 'cold'] as const
 export type LimitCase = (typeof LIMIT_CASES)[number]
@@ -44,8 +52,8 @@ export class LimitWork {
   readonly exchange = exchangeOf()
   readonly #case: LimitCase
   readonly #policy: Policy
-  readonly #meter: TokenMeter
-  readonly #people: readonly ExchangeFacts[]
+  readonly #meter: TokenLimitPolicy
+  readonly #facts: readonly ExchangeFacts[]
   readonly #head = buildReply(200, [['content-type', 'application/json']], '').head
   #at = 0
 
@@ -53,8 +61,8 @@ export class LimitWork {
     this.#case = name
     this.rule = ruleOf(ENTRIES[name])
     this.#policy = createLocalRateLimitPolicy([this.rule])
-    this.#meter = createTokenMeter([this.rule])
-    this.#people = Array.from({ length: KEY_COUNTS[name] }, (_, at) => factsOf(at))
+    this.#meter = createTokenLimitPolicy([this.rule])
+    this.#facts = Array.from({ length: KEY_COUNTS[name] }, (_, at) => factsOf(at))
   }
 
   /** One request: checked, and settled where that is needed. */
@@ -79,8 +87,8 @@ export class LimitWork {
   #settled(): void {
     const { exchange } = this
     exchange.enforcement.charges = []
-    exchange.facts = this.#people[this.#at]!
-    this.#at = (this.#at + STEP) % this.#people.length
+    exchange.facts = this.#facts[this.#at]!
+    this.#at = (this.#at + STEP) % this.#facts.length
     if (this.#meter.admit(exchange, ESTIMATE) !== undefined) throw new Error('refused')
     for (const charge of exchange.enforcement.charges) charge.settle(COST)
   }
@@ -92,7 +100,7 @@ export class KeyRing {
   readonly #exchange = exchangeOf()
 
   fill(from: number, count: number): void {
-    const meter = createTokenMeter([this.rule])
+    const meter = createTokenLimitPolicy([this.rule])
     for (let at = from; at < from + count; at++) {
       this.#exchange.enforcement.charges = []
       this.#exchange.facts = factsOf(at)

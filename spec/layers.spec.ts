@@ -7,11 +7,13 @@ import * as assert from 'uvu/assert'
 import { ROOT } from './support/root.ts'
 import {
   cycleProblems,
+  fileNameProblems,
   functionProblems,
   importsOf,
   layerProblems,
   lengthProblems,
   openingProblems,
+  shortFileProblems,
 } from './support/source-rules.ts'
 import type { SourceFile } from './support/source-rules.ts'
 
@@ -157,6 +159,21 @@ layers('finds a file that does not say what it is for', () => {
   assert.equal(openingProblems(files), ['c.ts does not open with a comment'])
 })
 
+layers('finds a short file with one importer, and two files of the same name', () => {
+  const short = file('lib/core/short.ts')
+  const one = file('lib/core/a.ts', './short.ts', './short.ts')
+  const two = file('lib/http/a.ts', '../core/short.ts')
+  const long = '// long\n'.repeat(40)
+  const padded = [one, two].map(({ path, text }) => ({ path, text: text + long }))
+  const isShort = (files: SourceFile[]): boolean =>
+    shortFileProblems(files).some((problem) => problem.startsWith(short.path))
+  assert.ok(isShort([short, padded[0]!]))
+  assert.not(isShort([short, ...padded]))
+  assert.equal(fileNameProblems([short, ...padded]), [
+    'lib/http/a.ts has the name of lib/core/a.ts',
+  ])
+})
+
 layers('imports go one way', () => {
   const files = sourcesOf('bin', 'lib')
   assert.ok(files.length > 50)
@@ -165,6 +182,11 @@ layers('imports go one way', () => {
 
 layers('imports never go round', () => {
   assert.equal(cycleProblems(sourcesOf(...FOLDERS)), [])
+})
+
+layers('short files have several importers, and names are unique', () => {
+  assert.equal(shortFileProblems(sourcesOf('bin', 'lib')), [])
+  assert.equal(fileNameProblems(sourcesOf('lib')), [])
 })
 
 layers('files and functions stay short', () => {

@@ -47,7 +47,8 @@ export interface ConnectionListener {
   /** To whom connections may be given; null for nobody. */
   readonly peers: PortPeers | null
   readonly connections: Sweeper<ClientConnection>
-  readonly serve: (exchange: Exchange) => void
+  /** The configured port that a client connected to. */
+  portFor(source: ClientAddress): number
   /** Whose a request is, where that is not who has connected; has the head say what that one spoke. */
   relayedSourceOf?(request: RequestHead): ClientAddress
   /** Tells connections of this place apart. */

@@ -186,8 +186,9 @@ export class Http1Connection
     this.#begin(head)
     if (this.#reader.state === 'body') this.#awaitBody()
     const fault = checkBodyLength(head.length, this.#door.limits)
-    if (fault === null) this.#door.serve(this.#exchange!)
-    else this.fault(fault)
+    const exchange = this.#exchange!
+    if (fault !== null) this.fault(fault)
+    else this.#door.handler.serve(exchange, this.#door.portFor(exchange.source))
     return true
   }
 

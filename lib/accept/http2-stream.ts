@@ -62,8 +62,8 @@ export class Http2ServerStream implements ExchangeClient, Http2BodyOwner, Http2S
     const refused = fault ?? checkBodyLength(head.length, door.limits)
     // The reset may have come with the head.
     if (this.#isShut) this.#aborted()
-    else if (refused === null) door.serve(this.#exchange)
-    else this.#exchange.fail(refused)
+    else if (refused !== null) this.#exchange.fail(refused)
+    else door.handler.serve(this.#exchange, door.portFor(source))
   }
 
   get bytesWritten(): number {

@@ -10,7 +10,6 @@ import type { PortLimits } from '../core/bounds.ts'
 import { bindKeyOf } from '../config/bind-key.ts'
 import type { GatewayConfig } from '../config/config-types.ts'
 import { errorMessageOf } from '../core/errors.ts'
-import type { Exchange } from '../core/exchange.ts'
 import type { ListenerCounts } from '../core/runtime-views.ts'
 import type { Log } from '../core/log.ts'
 import type { OpenPort } from '../core/listening-sockets.ts'
@@ -33,8 +32,6 @@ interface BoundListener extends ListenerSpec {
 }
 
 export interface ListenerSetOptions {
-  /** Of a request, by the port it came in by. */
-  readonly serve: (exchange: Exchange, port: number) => void
   readonly admission: ConnectionAdmission
   /** Milliseconds that requests on a closed port may go on. */
   readonly drainDeadline: number
@@ -44,7 +41,7 @@ export interface ListenerSetOptions {
 }
 
 export class ListenerSet {
-  readonly #steps: ExchangeHandler
+  readonly #handler: ExchangeHandler
   readonly #log: Log
   readonly #options: ListenerSetOptions
   /** By port. */
@@ -55,8 +52,8 @@ export class ListenerSet {
   readonly #past = new LRUMapWithDelete<string, ListenerCounts>(MAX_PAST)
   #state: 'open' | 'draining' = 'open'
 
-  constructor(steps: ExchangeHandler, log: Log, options: ListenerSetOptions) {
-    this.#steps = steps
+  constructor(handler: ExchangeHandler, log: Log, options: ListenerSetOptions) {
+    this.#handler = handler
     this.#log = log
     this.#options = options
   }
@@ -143,11 +140,10 @@ export class ListenerSet {
       port,
       certificates,
       limits,
-      handler: this.#steps,
+      handler: this.#handler,
       admission: this.#options.admission,
       openPort: this.#options.openPort,
       peers: this.#options.peersForPort?.(port) ?? null,
-      serve: (exchange) => this.#options.serve(exchange, port),
       onConnection: ({ remoteAddress, remotePort }) => {
         if (this.#log.allows('debug', 'accept'))
           this.#log.write('debug', 'accept', 'accepted connection', [

@@ -8,7 +8,6 @@ import { bindKeyOf } from '../config/bind-key.ts'
 import type { ListenerTls } from '../config/config-types.ts'
 import { TCP_OPTIONS } from '../core/bounds.ts'
 import type { PortLimits } from '../core/bounds.ts'
-import type { Exchange } from '../core/exchange.ts'
 import type { OpenedPort, OpenPort } from '../core/listening-sockets.ts'
 import { limitList } from '../core/runtime-views.ts'
 import type { ListenerCounts, ListenerView } from '../core/runtime-views.ts'
@@ -38,7 +37,6 @@ export interface ListenerOptions {
   readonly admission: ConnectionAdmission
   /** Null where there are none. */
   readonly peers: PortPeers | null
-  readonly serve: (exchange: Exchange) => void
   /** Somebody has connected. */
   readonly onConnection: (socket: Socket) => void
   /** The port cannot take a connection just now, for want of file descriptors mostly. */
@@ -51,7 +49,6 @@ export class Listener implements ConnectionListener, AdmissionPort {
   readonly isSecure: boolean
   readonly peers: PortPeers | null
   readonly connections: Sweeper<ClientConnection>
-  readonly serve: (exchange: Exchange) => void
   readonly #server: Server
   readonly #options: ListenerOptions
   #certificates: ListenerCertificates | null
@@ -72,7 +69,6 @@ export class Listener implements ConnectionListener, AdmissionPort {
     this.#options = options
     this.limits = limits
     this.handler = options.handler
-    this.serve = options.serve
     this.isSecure = options.certificates !== null
     // Keys and counters of TLS are in this process, and cannot go to another.
     this.peers = this.isSecure ? null : options.peers
@@ -134,6 +130,10 @@ export class Listener implements ConnectionListener, AdmissionPort {
 
   /** As the configuration has it. */
   get configuredPort(): number {
+    return this.#options.port
+  }
+
+  portFor(): number {
     return this.#options.port
   }
 

@@ -40,6 +40,8 @@ class Choice {
   routeKey = ''
   /** The path prefix that the route matched, for policies that replace it. */
   matchedPrefix = ''
+  /** The policies of the gateway and of the route, in the order in which they run. */
+  policies: readonly Policy[] = []
   /** The form in which errors are sent to this client. */
   errorFormat: ErrorFormat = 'text'
   /** Null until a backend is picked. */

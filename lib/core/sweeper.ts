@@ -15,16 +15,11 @@ export interface CoarseClock {
 const MIN_INTERVAL = 10
 const MAX_INTERVAL = 1_000
 
-/** A sweep that comes after so many intervals was held up. */
-const LATE = 2
-
 export class Sweeper<T extends Sweepable> implements CoarseClock {
   readonly members = new Set<T>()
   #interval: number
   #now = 0
   #timer: NodeJS.Timeout | null = null
-  /** How the last sweep went; never two are skipped in a row. */
-  #last: 'asked' | 'skipped' = 'asked'
   #whenEmpty: (() => void) | null = null
 
   constructor(shortest: number) {
@@ -69,14 +64,12 @@ export class Sweeper<T extends Sweepable> implements CoarseClock {
   }
 
   #sweep(): void {
-    const before = this.#now
     this.#tick()
-    const isLate = this.#now - before > this.#interval * LATE
-    // The process itself stood still: what its peers sent meanwhile is read before their silence is judged.
-    this.#last = isLate && this.#last === 'asked' ? 'skipped' : 'asked'
-    if (this.#last === 'skipped') return
     const now = this.#now - this.#interval
-    for (const member of this.members) member.sweep(now)
+    // After a stall of the process, everything that peers sent up to `now` is read before their silence is judged.
+    setImmediate(() => {
+      for (const member of this.members) member.sweep(now)
+    })
   }
 
   #tick(): void {

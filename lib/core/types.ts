@@ -101,6 +101,10 @@ export interface Backend {
 
 /** What the gateway does with an exchange as it moves on; one object serves all exchanges. */
 export interface ExchangeHandler {
+  /** The request head arrived on this port. */
+  serve(exchange: Exchange, port: number): void
+  /** The request body is known: runs the policies that limit by it. `estimate` is in tokens. */
+  admit(exchange: Exchange, estimate: number): Verdict
   onReply(exchange: Exchange, reply: Reply): void
   onFailure(exchange: Exchange, error: GatewayError): void
   onSettled(exchange: Exchange): void
@@ -113,6 +117,8 @@ export type Verdict = Reply | undefined | Promise<Reply | undefined>
 export interface Policy {
   readonly kind: string
   request?(exchange: Exchange): Verdict
+  /** Runs when the body of an LLM request is known; adds to `enforcement.charges` what it took. */
+  admit?(exchange: Exchange, estimate: number): Verdict
   response?(exchange: Exchange, head: ResponseHead): void
 }
 
@@ -142,9 +148,8 @@ export interface Charge {
   settle(cost: TokenCost): void
 }
 
-/** Token limits: asked once as much of an LLM request is read as its keys need, before a backend hears of it. */
-export interface TokenMeter {
-  /** Reads `exchange.facts.llm`; adds to `exchange.charges` what it took. */
+/** A policy that limits tokens. */
+export interface TokenLimitPolicy extends Policy {
   admit(exchange: Exchange, estimate: number): Verdict
 }
 

@@ -3,6 +3,9 @@
 /** The page, and all that it is made of below. */
 export const UI_PATH = '/ui'
 
+/** Browsers ask for it where a response names no icon of its own, such as a refusal. */
+export const FAVICON_PATH = '/favicon.ico'
+
 /** What is asked, for the log and the statistics, when the page is. */
 export const UI_ENDPOINT = 'ui'
 

@@ -1,6 +1,8 @@
-// Policies in their order, each with its word on the request, until one answers instead of the backend.
+// Runs the policies of a request in their order, until one of them answers: first those that need only the head, then,
+// once the body of an LLM request is known, those that limit tokens.
 
 import { toGatewayError } from '../core/errors.ts'
+import { NO_COST } from '../core/exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Policy, Reply, Verdict } from '../core/types.ts'
 
@@ -61,4 +63,44 @@ async function resumePolicies(
 
 function statusOf(reply: Reply | undefined): number | null {
   return reply?.head.status ?? null
+}
+
+/**
+ * Runs the policies that limit tokens, once the request body is known. The request must pass all of them; if one refuses,
+ * what the others charged is refunded.
+ */
+export function admit(exchange: Exchange, policies: readonly Policy[], estimate: number): Verdict {
+  const { enforcement } = exchange
+  const before = enforcement.charges.length
+  const isLate = exchange.isAnswered
+  const refundIfRefused = (reply: Reply | undefined): Reply | undefined => {
+    if (reply === undefined) return undefined
+    if (!isLate) enforcement.answeringPolicy = 'tokenLimit'
+    for (const charge of enforcement.charges.slice(before)) charge.settle(NO_COST)
+    enforcement.charges = enforcement.charges.slice(0, before)
+    return reply
+  }
+  const verdict = runAdmission(exchange, policies, estimate, 0)
+  return verdict instanceof Promise ? verdict.then(refundIfRefused) : refundIfRefused(verdict)
+}
+
+function runAdmission(
+  exchange: Exchange,
+  policies: readonly Policy[],
+  estimate: number,
+  from: number,
+): Verdict {
+  // A cost that becomes known after the response is charged by all of them.
+  const isLate = exchange.isAnswered
+  for (let at = from; at < policies.length; at++) {
+    const verdict = policies[at]!.admit?.(exchange, estimate)
+    if (verdict instanceof Promise)
+      return verdict.then((reply) =>
+        reply !== undefined || (exchange.isAnswered && !isLate)
+          ? reply
+          : runAdmission(exchange, policies, estimate, at + 1),
+      )
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
 }

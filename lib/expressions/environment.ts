@@ -21,6 +21,9 @@ import {
   MAX_LITERAL_ENTRIES,
 } from './meter.ts'
 
+/** The largest number of operands of `coalesce`. */
+const MAX_COALESCED = 8
+
 const VIEWS: Readonly<Record<CelShape, new (...parts: never[]) => object>> = {
   ...FACT_VIEWS,
   Request: RequestView,
@@ -86,8 +89,6 @@ export const CEL_ENVIRONMENTS = Object.fromEntries(
 
 // `default` and `coalesce`: functions that must see an operand fail, and so are macros.
 
-const MOST_COALESCED = 8
-
 interface Expansion {
   readonly args: readonly CelNode[]
 }
@@ -142,7 +143,7 @@ function commonType(checker: TypeChecker, args: readonly CelNode[], context: unk
 
 function registerMacros(environment: Environment): void {
   environment.registerFunction('default(ast, ast): dyn', expandDefault)
-  for (let count = 1; count <= MOST_COALESCED; count++) {
+  for (let count = 1; count <= MAX_COALESCED; count++) {
     const parameters = Array<string>(count).fill('ast').join(', ')
     environment.registerFunction(`coalesce(${parameters}): dyn`, expandCoalesce)
   }

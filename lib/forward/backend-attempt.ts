@@ -1,4 +1,5 @@
-// A try that somebody watches: what goes out, and what comes back.
+// Wrappers around one call to a backend: attempts that write trace events, backends with their own policies, and the reply to
+// `expect: 100-continue`.
 
 import type { GatewayError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -8,6 +9,7 @@ import type { Attempt, Backend, Body, ErrorFormat, Policy, Reply } from '../core
 import { TappedBody } from '../http/tapped-body.ts'
 import type { ResponseReceiver } from './http/internal-request.ts'
 
+/** Records the request body, the response head and a failure of one attempt in its trace. */
 export class TracedAttempt implements Attempt {
   readonly body: Body
   readonly #attempt: Attempt
@@ -30,13 +32,13 @@ export class TracedAttempt implements Attempt {
   }
 }
 
-/** The same for a request of the gateway's own, whose body is there already. */
+/** The same for a request that the gateway makes itself; its body is complete from the start. */
 export class TracedResponseReceiver implements ResponseReceiver {
   readonly #receiver: ResponseReceiver
   readonly #call: CallTrace
 
-  constructor(asker: ResponseReceiver, call: CallTrace, body: Buffer | null) {
-    this.#receiver = asker
+  constructor(receiver: ResponseReceiver, call: CallTrace, body: Buffer | null) {
+    this.#receiver = receiver
     this.#call = call
     if (body !== null) call.requestBodyTap.chunk(body, 0, body.length)
     call.requestBodyTap.end('complete')
@@ -54,11 +56,10 @@ export class TracedResponseReceiver implements ResponseReceiver {
   }
 }
 
-// A backend with policies of its own: they have their word when it is picked, behind those of the route.
-
-/** Calls `pass` if all of them let the request pass. */
+/** Calls `pass` if all policies admit the request. */
 type EnforcePolicies = (exchange: Exchange, policies: readonly Policy[], pass: () => void) => void
 
+/** A backend with its own policies, which run when it is selected, after those of the route. */
 export class BackendWithPolicies implements Backend {
   readonly endpoint: string
   readonly #backend: Backend
@@ -76,7 +77,7 @@ export class BackendWithPolicies implements Backend {
     return this.#backend.errorFormatFor?.(exchange) ?? exchange.choice.errorFormat
   }
 
-  /** A refusal is the exchange's answer, not this attempt's: another try would not be another client. */
+  /** A refusal answers the exchange and not this attempt: a retry would be refused in the same way. */
   call(exchange: Exchange, attempt: Attempt): void {
     if (this.#policies.length > 0)
       exchange.enforcement.responsePolicies = exchange.enforcement.responsePolicies.concat(
@@ -86,9 +87,7 @@ export class BackendWithPolicies implements Backend {
   }
 }
 
-// `expect: 100-continue`: a backend answers it itself, but where the body is wanted before one is asked, nobody else would.
-
-/** Tells a client that waits with its body to send it. */
+/** Answers `expect: 100-continue` for a body that the gateway reads before it calls a backend. */
 export function send100Continue({ request, client }: Exchange): void {
   if (request.get('expect')?.toLowerCase() !== '100-continue') return
   request.remove('expect')

@@ -1,5 +1,5 @@
-// A request body that can be sent more than once: passes on and keeps a bounded copy. Above the bound it
-// only passes on, and no second try is possible. Whoever makes one forgets it when there is no other try.
+// A request body that can be sent more than once: it forwards the bytes and keeps a copy of up to MAX_REPLAY_BYTES. A larger body
+// is forwarded without a copy and cannot be retried. The creator calls `forget` when no retry follows.
 
 import { bytesInFlight } from '../core/byte-budgets.ts'
 import { MAX_REPLAY_BYTES } from '../core/bounds.ts'
@@ -12,16 +12,15 @@ export class ReplayBody implements Body, Sink {
   readonly #source: Body
   #state: 'fresh' | 'flowing' | 'ended' | 'cut' = 'fresh'
   #sink: Sink | null = null
-  /** null once the body has outgrown the bound, or nobody wants it again. */
+  /** null once the body is larger than the bound, or after `forget`. */
   #kept: Buffer[] | null = []
-  /** Of what is kept. */
-  #weight = 0
-  #size = 0
+  #keptBytes = 0
+  #receivedBytes = 0
   #trailers: HeaderFields | null = null
 
   constructor(source: Body) {
     this.#source = source
-    // Content is kept without its framing, so that another backend can be sent another one.
+    // The copy has no chunk framing, so that each backend can get its own framing.
     this.framing = source.framing === 'chunked' ? 'open' : source.framing
     this.length = source.length
   }
@@ -41,17 +40,17 @@ export class ReplayBody implements Body, Sink {
     else this.#source.resume()
   }
 
-  /** The try that was reading is over; what comes now waits for the next one. */
+  /** Detaches the attempt that was reading; the source pauses until the next attempt starts. */
   release(): void {
     this.#sink = null
     if (this.#state === 'flowing') this.#source.pause()
   }
 
-  /** There is no other try: from now on it only passes on. */
+  /** Drops the copy: no retry follows, and the rest is only forwarded. */
   forget(): void {
     this.#kept = null
-    bytesInFlight.retained -= this.#weight
-    this.#weight = 0
+    bytesInFlight.retained -= this.#keptBytes
+    this.#keptBytes = 0
   }
 
   pause(): void {
@@ -67,11 +66,11 @@ export class ReplayBody implements Body, Sink {
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    this.#size += to - from
-    if (this.#size > MAX_REPLAY_BYTES) this.forget()
+    this.#receivedBytes += to - from
+    if (this.#receivedBytes > MAX_REPLAY_BYTES) this.forget()
     else if (this.#kept !== null) {
       this.#kept.push(Buffer.from(bytes.subarray(from, to)))
-      this.#weight += to - from
+      this.#keptBytes += to - from
       bytesInFlight.retained += to - from
     }
     return this.#sink === null ? false : this.#sink.write(bytes, from, to)

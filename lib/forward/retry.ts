@@ -1,5 +1,5 @@
-// The `retry` policy: tries again, before a byte has reached the client, when a backend fails or answers with one
-// of the configured codes. Every try may pick another backend.
+// The `retry` policy: calls a backend again when it fails or answers with one of the configured codes, as long as no byte has
+// reached the client. Each attempt may select another backend.
 
 import type { RetryConfig } from '../config/config-types.ts'
 import { toGatewayError, GatewayError } from '../core/errors.ts'
@@ -8,37 +8,38 @@ import type { Log } from '../core/log.ts'
 import type { Attempt, Backend, Reply } from '../core/types.ts'
 import { ReplayBody } from './replay-body.ts'
 
+/** `selectBackend` is called once for each attempt. */
 export function callWithRetry(
   exchange: Exchange,
   retry: RetryConfig,
-  pick: () => Backend,
+  selectBackend: () => Backend,
   log: Log,
 ): void {
-  new RetryAttempts(exchange, retry, pick, log).tryNext()
+  new RetryAttempts(exchange, retry, selectBackend, log).callNextBackend()
 }
 
 class RetryAttempts implements Attempt {
   readonly body: ReplayBody
   readonly #exchange: Exchange
   readonly #retry: RetryConfig
-  readonly #pick: () => Backend
+  readonly #selectBackend: () => Backend
   readonly #restoreRequest: () => void
   readonly #log: Log
   #attemptCount = 0
 
-  constructor(exchange: Exchange, retry: RetryConfig, pick: () => Backend, log: Log) {
+  constructor(exchange: Exchange, retry: RetryConfig, selectBackend: () => Backend, log: Log) {
     this.#log = log
     this.#exchange = exchange
     this.#retry = retry
-    this.#pick = pick
+    this.#selectBackend = selectBackend
     this.body = new ReplayBody(exchange.body)
     this.#restoreRequest = restoreRequest(exchange)
     exchange.forwarding.replayBuffer = this.body
   }
 
-  tryNext(): void {
+  callNextBackend(): void {
     const exchange = this.#exchange
-    const backend = this.#pick()
+    const backend = this.#selectBackend()
     if (this.#attemptCount++ > 0) {
       this.#restoreRequest()
       exchange.request.set('x-retry-attempt', String(this.#attemptCount - 1))
@@ -59,51 +60,51 @@ class RetryAttempts implements Attempt {
       this.#exchange.fail(error)
   }
 
-  #attempt(): void {
-    if (this.#exchange.phase === 'settled') return
-    // What came while no backend listened may have been more than can be kept.
-    if (!this.body.isReplayable)
-      return this.#exchange.fail(
-        new GatewayError('BACKEND_CLOSED', 'upstream call failed: cannot be sent again'),
-      )
-    try {
-      this.tryNext()
-    } catch (error) {
-      // In a timer nobody else would catch it.
-      this.#exchange.fail(toGatewayError(error))
-    }
-  }
-
-  /** Arranges for another try, if one is left and the request can be sent again. */
+  /** Returns false when all attempts are used or the request body cannot be sent again. */
   #scheduleRetry(reason: string): boolean {
+    const { forwarding, phase } = this.#exchange
     if (this.#attemptCount > this.#retry.attempts || !this.body.isReplayable) return false
-    if (this.#exchange.phase === 'settled') return false
-    const {
-      forwarding: { endpoint },
-    } = this.#exchange
-    this.#exchange.forwarding.retries++
-    if (this.#log.allows('debug', 'forward'))
-      this.#log.write('debug', 'forward', 'trying again', ['endpoint', endpoint, 'reason', reason])
+    if (phase === 'settled') return false
+    forwarding.retries++
+    if (this.#log.allows('debug', 'forward')) {
+      const { endpoint } = forwarding
+      this.#log.write('debug', 'forward', 'retrying', ['endpoint', endpoint, 'reason', reason])
+    }
     this.body.release()
-    const timer = setTimeout(() => this.#attempt(), this.#retry.backoff)
+    const timer = setTimeout(() => this.#callAfterBackoff(), this.#retry.backoff)
     this.#exchange.pendingCall = { cancel: () => clearTimeout(timer) }
     return true
   }
+
+  #callAfterBackoff(): void {
+    if (this.#exchange.phase === 'settled') return
+    // The body may have grown larger than MAX_REPLAY_BYTES during the backoff.
+    if (!this.body.isReplayable)
+      return this.#exchange.fail(
+        new GatewayError(
+          'BACKEND_CLOSED',
+          'upstream call failed: the request body is too large to be sent again',
+        ),
+      )
+    try {
+      this.callNextBackend()
+    } catch (error) {
+      // This runs in a timer, where no caller catches the error.
+      this.#exchange.fail(toGatewayError(error))
+    }
+  }
 }
 
-/** Undoes what the policies of one backend did, its credential above all: the next try may pick another. */
+/** Returns a function that undoes the changes of one backend's policies, such as its credential, before the next attempt. */
 export function restoreRequest(exchange: Exchange): () => void {
-  const {
-    request,
-    enforcement: { responsePolicies: policies },
-    facts,
-  } = exchange
+  const { request, facts } = exchange
+  const { responsePolicies } = exchange.enforcement
   const restore = request.saveState()
   const { target } = request
   return () => {
     restore()
     request.target = target
-    exchange.enforcement.responsePolicies = policies
+    exchange.enforcement.responsePolicies = responsePolicies
     exchange.facts = facts
   }
 }

@@ -22,8 +22,8 @@ import { createFactsEndpoints } from './aggregated/worker-facts.ts'
 import type { Gateway } from '../gateway.ts'
 import { listMcpLocations } from '../admin/page-api/mcp-locations.ts'
 import { createUiFallback } from '../admin/page-api/page-service.ts'
-import { playground } from '../ui/playground/endpoints.ts'
-import type { Playground } from '../ui/playground/endpoints.ts'
+import { playground } from '../admin/playground/playground-endpoints.ts'
+import type { Playground } from '../admin/playground/playground-endpoints.ts'
 
 export interface AdminServersOptions {
   readonly config: Config

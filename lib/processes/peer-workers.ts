@@ -3,9 +3,8 @@
 
 import type { SendHandle } from 'node:child_process'
 import type { ConnectionHandover, PortPeers } from '../accept/connection-listener.ts'
-import { RELAY_HEADER, RelayListener } from './relay-listener.ts'
+import { isRelayed, RELAY_HEADER, RelayListener } from './relay-listener.ts'
 import type { RelayedRequest } from './relay-listener.ts'
-import type { PortLimits } from '../core/bounds.ts'
 import type { Config } from '../config/config-types.ts'
 import { toGatewayError, GatewayError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -20,12 +19,12 @@ import {
 } from './worker-messages.ts'
 import type { HandoverMessage } from './worker-messages.ts'
 import { findSessionWorker, workerNameOf } from '../core/session-owner.ts'
-import type { ExchangeHandler } from '../core/types.ts'
 import { closeHandle } from '../core/socket-handle.ts'
 import type { RequestHead } from '../core/head.ts'
 import { HttpBackend } from '../forward/http/http-backend.ts'
 import { ConnectionPools, createOrigin } from '../forward/http/pools.ts'
 import type { Origin } from '../forward/http/pools.ts'
+import type { PeerConnections, PeerOptions } from '../gateway.ts'
 import type { WorkerContext } from './worker-context.ts'
 
 /** Connections that were given away and not taken yet; the request of one more is relayed. */
@@ -50,18 +49,10 @@ const RELAY_LIMITS = {
   bodyIdleTimeout: Number.MAX_SAFE_INTEGER,
 }
 
-export interface PeerWorkersOptions {
-  /** Serves what others send here. */
-  readonly requestHandler: ExchangeHandler & { serve(exchange: Exchange, port: number): void }
-  readonly limits: () => PortLimits
-  /** Takes over a connection that another worker accepted. */
-  readonly adoptConnection: (port: number, leaving: ConnectionHandover) => void
-}
-
-export class PeerWorkers {
+export class PeerWorkers implements PeerConnections {
   readonly #name: string
   readonly #seat: WorkerContext
-  readonly #options: PeerWorkersOptions
+  readonly #options: PeerOptions
   readonly #pools = new ConnectionPools(RELAY_LIMITS)
   readonly #door: RelayListener
   /** Those that can be given something. */
@@ -71,16 +62,15 @@ export class PeerWorkers {
   readonly #given = new Map<number, SendHandle>()
   #last = 0
 
-  constructor(seat: WorkerContext, options: PeerWorkersOptions) {
-    const { requestHandler, limits } = options
+  constructor(seat: WorkerContext, options: PeerOptions) {
+    const { handler, limits } = options
     this.#seat = seat
     this.#options = options
     this.#name = workerNameOf(seat)
     this.#door = new RelayListener({
-      handler: requestHandler,
+      handler,
       limits,
       maxConnections: MAX_RELAYED,
-      serve: (exchange, port) => requestHandler.serve(exchange, port),
     })
     const { link } = seat
     link.on(HANDOVER_PEERS, (names) => this.#meet(names as string[]))
@@ -125,6 +115,8 @@ export class PeerWorkers {
 
   /** True for a request that another worker serves, whose answer is passed on. */
   relayToOwner(exchange: Exchange, port: number): boolean {
+    // A request that another worker relayed here is served here, even if the session is unknown.
+    if (isRelayed(exchange.source)) return false
     const worker = this.#ownerOf(exchange.request, port)
     if (worker === null) return false
     try {

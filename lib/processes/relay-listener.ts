@@ -5,7 +5,6 @@ import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { READ_BUFFER_BYTES } from '../core/bounds.ts'
 import type { PortLimits } from '../core/bounds.ts'
-import type { Exchange } from '../core/exchange.ts'
 import type { ListeningSockets, OpenedPort } from '../core/listening-sockets.ts'
 import { Sweeper } from '../core/sweeper.ts'
 import type { ClientAddress, ExchangeHandler } from '../core/types.ts'
@@ -40,6 +39,11 @@ interface RelayedClientAddress extends ClientAddress {
   readonly bind: number
 }
 
+/** Whether another worker accepted the request of this client. */
+export function isRelayed(source: ClientAddress): source is RelayedClientAddress {
+  return 'bind' in source
+}
+
 const NOBODY: RelayedClientAddress = { ...buildClientAddress('', 0, false), bind: -1 }
 
 export interface RelayListenerOptions {
@@ -47,7 +51,6 @@ export interface RelayListenerOptions {
   readonly limits: () => PortLimits
   /** Connections at a time. */
   readonly maxConnections: number
-  readonly serve: (exchange: Exchange, port: number) => void
 }
 
 export class RelayListener implements ConnectionListener {
@@ -105,9 +108,8 @@ export class RelayListener implements ConnectionListener {
     for (const connection of this.connections.members) connection.shutDown()
   }
 
-  readonly serve = (exchange: Exchange): void => {
-    const { bind } = exchange.source as RelayedClientAddress
-    this.#options.serve(exchange, bind)
+  portFor(source: ClientAddress): number {
+    return isRelayed(source) ? source.bind : -1
   }
 
   relayedSourceOf(head: RequestHead): RelayedClientAddress {

@@ -8,15 +8,18 @@ import { selectStartOnlyConfig } from '../config/start-only-config.ts'
 import { errorMessageOf } from '../core/errors.ts'
 import { Log } from '../core/log.ts'
 import { startInterval } from '../core/scheduling.ts'
+import { sessionSuffixOf, workerNameOf } from '../core/session-owner.ts'
 import type { DrainMode } from '../core/types.ts'
 import { Gateway } from '../gateway.ts'
+import type { WorkerRole } from '../gateway.ts'
 import { redactTarget } from '../text/redaction.ts'
 import { AdminServers } from './admin-servers.ts'
 import { ensurePrivateFolder, watchPrivateFolder } from './private-folder.ts'
 import { GracefulShutdown, surviveUncaughtErrors } from './shutdown.ts'
 import type { StartOptions } from './start-options.ts'
 import type { WorkerConfig } from './supervisor.ts'
-import { workerSocketsOf } from './worker-context.ts'
+import { PeerWorkers } from './peer-workers.ts'
+import { supervisorSocketIn, workerSocketsOf } from './worker-context.ts'
 import type { WorkerContext } from './worker-context.ts'
 import {
   ALIVE_MESSAGE,
@@ -68,7 +71,10 @@ async function serveAsWorker(start: StartOptions, seat: WorkerContext): Promise<
   log.shareOutput()
   surviveUncaughtErrors(log)
   const ports = new WorkerPorts(link)
-  const gateway = new Gateway(config, log, startInterval, { openPort: ports.open, worker: seat })
+  const gateway = new Gateway(config, log, startInterval, {
+    openPort: ports.open,
+    worker: workerRoleOf(seat),
+  })
   let manner: DrainMode = 'now'
   const stop = async (): Promise<void> => {
     await gateway.stop(manner)
@@ -97,6 +103,16 @@ async function serveAsWorker(start: StartOptions, seat: WorkerContext): Promise<
   await beside.open()
   await gateway.start()
   watchPrivateFolder(folder, sockets, log)
+}
+
+function workerRoleOf(context: WorkerContext): WorkerRole {
+  return {
+    sessionSuffix: sessionSuffixOf(workerNameOf(context)),
+    childObserver: context.childObserver,
+    link: context.link,
+    pageSocket: supervisorSocketIn(context.folder),
+    connectPeers: (options) => new PeerWorkers(context, options),
+  }
 }
 
 /** As the supervisor read it: the files may be others by now, and broken. */

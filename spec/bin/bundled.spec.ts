@@ -68,10 +68,10 @@ bundled('starts also where what was kept is spoilt or cut short', async () => {
 bundled('knows where its lines are from', () => {
   const lines = readFileSync(FILE, 'latin1').split('\n')
   const found = readSourceLookup(FILE)
-  const version = lines.findIndex((line) => line.includes('metaOf("lib/base/version.js")'))
-  const source = readFileSync(join(ROOT, 'lib/base/version.ts'), 'utf8').split('\n')
+  const version = lines.findIndex((line) => line.includes('metaOf("lib/core/version.js")'))
+  const source = readFileSync(join(ROOT, 'lib/core/version.ts'), 'utf8').split('\n')
   const { file = '', line = 0 } = found?.findPosition(version + 1) ?? {}
-  assert.is(file, 'lib/base/version.ts')
+  assert.is(file, 'lib/core/version.ts')
   assert.match(source[line - 1]!, /import\.meta/)
 })
 
@@ -95,7 +95,7 @@ routes: [{ backends: [{ ai: { name: mock, provider: { mock: {} } } }] }]`
   await program.prints(/internal error/)
   assert.match(
     program.stdout,
-    /broken clock\\n[^\n]*\\n {4}at replyOf \(lib\/base\/reply\.ts:\d+\)\\n/,
+    /broken clock\\n[^\n]*\\n {4}at buildReply \(lib\/core\/replies\.ts:\d+\)\\n/,
   )
   assert.not.match(program.stdout, '.bundle.js')
 })

@@ -13,6 +13,7 @@ import { Backend } from '../support/backend.ts'
 import { deadline } from '../support/deadline.ts'
 import { Program } from '../support/program.ts'
 import { RawClient } from '../support/raw-client.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
 const QUICKSTART_PORT = 3000
@@ -81,7 +82,7 @@ running('serves a file, logs the request, and ends with 0 on SIGTERM', async () 
 
 running('the quickstart answers what it tells to try', async () => {
   if (!(await isFree(QUICKSTART_PORT)))
-    return void process.stderr.write(`skipped: port ${QUICKSTART_PORT} is in use\n`)
+    return reportSkip('the quickstart', `port ${QUICKSTART_PORT} is in use`)
   await withProgram(new Program('gateway', []), async (program) => {
     await program.prints(/then: gateway -f config\.yaml\n/)
     assert.ok(program.stdout.includes(formatQuickstartHints({ kind: 'off' })))

@@ -1,4 +1,4 @@
-// Every way in which a file changes, and none in which it does not.
+// The watch reports every kind of change of a file, and nothing else.
 
 import {
   appendFileSync,
@@ -18,7 +18,7 @@ import { Folder } from '../support/folder.ts'
 const WAIT_MS = 30_000
 const LOOK_MS = 10
 
-/** A watch that counts what it tells. */
+/** A watch that counts the changes it reports. */
 class Watched {
   count = 0
   readonly watch = new FileWatcher(() => {
@@ -30,11 +30,12 @@ class Watched {
   static async of(...paths: string[]): Promise<Watched> {
     const watched = new Watched()
     watches.push(watched.watch)
-    await watched.watch.watch(paths, Date.now())
+    // Date.now() is rounded down, and times of files are not: a file that was just written could look newer.
+    await watched.watch.watch(paths, Date.now() + 1)
     return watched
   }
 
-  /** Waits for this many changes since the beginning. */
+  /** Waits until this many changes were reported. */
   async changes(count: number): Promise<void> {
     while (this.count < count)
       await deadline(
@@ -48,7 +49,7 @@ class Watched {
 let folder: Folder
 const watches: FileWatcher[] = []
 
-/** Long enough for every watch to look twice: another one noticed a change meanwhile. */
+/** Waits until every watch has looked twice: another watch has reported two changes meanwhile. */
 async function looks(): Promise<void> {
   const clock = await Watched.of(folder.write('clock', '0'))
   for (let tick = 1; tick <= 2; tick++) {
@@ -68,7 +69,7 @@ watching.after.each(() => {
   folder.close()
 })
 
-watching('tells of a file that is written anew in place', async () => {
+watching('reports a file that is rewritten in place', async () => {
   const watched = await Watched.of(folder.write('a.yaml', 'one'))
   folder.write('a.yaml', 'other')
   await watched.changes(1)
@@ -76,7 +77,7 @@ watching('tells of a file that is written anew in place', async () => {
   assert.is(watched.count, 1)
 })
 
-watching('tells of a file that another one takes the place of, again and again', async () => {
+watching('reports a file that is replaced by another, several times', async () => {
   const watched = await Watched.of(folder.write('a.yaml', 'one'))
   for (let change = 1; change <= 3; change++) {
     folder.replace('a.yaml', `two${change}`)
@@ -84,7 +85,7 @@ watching('tells of a file that another one takes the place of, again and again',
   }
 })
 
-watching('tells of a replaced file with the size and time of the old one', async () => {
+watching('reports a replaced file with the size and time of the old one', async () => {
   const path = folder.write('a.yaml', 'one')
   const { atime, mtime } = statSync(path)
   const watched = await Watched.of(path)
@@ -94,19 +95,16 @@ watching('tells of a replaced file with the size and time of the old one', async
   await watched.changes(1)
 })
 
-watching(
-  'tells of a mounted volume that is swapped as a whole, once for all its files',
-  async () => {
-    folder.mount('1', { 'a.yaml': 'one', 'b.yaml': 'one' })
-    folder.link('a.yaml', 'b.yaml')
-    const watched = await Watched.of(folder.at('a.yaml'), folder.at('b.yaml'), folder.path)
-    // Same sizes, and nothing happens to the files the names lead to.
-    folder.mount('2', { 'a.yaml': 'two', 'b.yaml': 'two' })
-    await watched.changes(1)
-    await looks()
-    assert.is(watched.count, 1)
-  },
-)
+watching('reports a mounted volume that is swapped, once for all its files', async () => {
+  folder.mount('1', { 'a.yaml': 'one', 'b.yaml': 'one' })
+  folder.link('a.yaml', 'b.yaml')
+  const watched = await Watched.of(folder.at('a.yaml'), folder.at('b.yaml'), folder.path)
+  // Same sizes, and nothing happens to the files the names lead to.
+  folder.mount('2', { 'a.yaml': 'two', 'b.yaml': 'two' })
+  await watched.changes(1)
+  await looks()
+  assert.is(watched.count, 1)
+})
 
 watching('waits until a file is written to its end', async () => {
   const path = folder.write('a.yaml', '')
@@ -126,7 +124,7 @@ watching('waits until a file is written to its end', async () => {
   assert.is(seen.length, 3001)
 })
 
-watching('tells of files that a folder gains, loses and changes', async () => {
+watching('reports files that are added to a folder, removed and changed', async () => {
   folder.write('a.yaml', 'one')
   const watched = await Watched.of(folder.path)
   folder.write('b.yml', 'two')
@@ -137,7 +135,7 @@ watching('tells of files that a folder gains, loses and changes', async () => {
   await watched.changes(3)
 })
 
-watching('passes over what a folder is not read for', async () => {
+watching('ignores files of a folder that are not configuration', async () => {
   folder.write('a.yaml', 'one')
   const watched = await Watched.of(folder.path)
   folder.write('notes.txt', 'x')
@@ -156,7 +154,7 @@ watching('does not follow a link that leads in circles', async () => {
   await watched.changes(1)
 })
 
-watching('tells of a file that vanishes, and of its return', async () => {
+watching('reports a file that is removed, and its return', async () => {
   const path = folder.write('a.yaml', 'one')
   const watched = await Watched.of(path)
   folder.remove('a.yaml')
@@ -165,7 +163,7 @@ watching('tells of a file that vanishes, and of its return', async () => {
   await watched.changes(2)
 })
 
-watching('tells of a file that may be read from now on', async () => {
+watching('reports a file that becomes readable', async () => {
   const path = folder.write('a.yaml', 'one')
   chmodSync(path, 0)
   const watched = await Watched.of(path)
@@ -173,7 +171,7 @@ watching('tells of a file that may be read from now on', async () => {
   await watched.changes(1)
 })
 
-watching('tells of a change between reading a file and watching it', async () => {
+watching('reports a change between reading a file and watching it', async () => {
   const watched = new Watched()
   watches.push(watched.watch)
   const path = folder.write('a.yaml', 'one')
@@ -181,7 +179,7 @@ watching('tells of a change between reading a file and watching it', async () =>
   await watched.changes(1)
 })
 
-watching('a file it knows is not told of again with a new list', async () => {
+watching('a known file is not reported again with a new list', async () => {
   const path = folder.write('a.yaml', 'one')
   const watched = await Watched.of(path)
   await watched.watch.watch([path, folder.write('key.pem', 'k')], Date.now() + WAIT_MS)
@@ -191,7 +189,7 @@ watching('a file it knows is not told of again with a new list', async () => {
   await watched.changes(1)
 })
 
-watching('passes over files that left the list', async () => {
+watching('ignores files that were removed from the list', async () => {
   const key = folder.write('key.pem', 'k')
   const path = folder.write('a.yaml', 'one')
   const watched = await Watched.of(path, key)
@@ -201,7 +199,7 @@ watching('passes over files that left the list', async () => {
   assert.is(watched.count, 0)
 })
 
-watching('what was taken just now is no change', async () => {
+watching('a file that was just taken is not reported', async () => {
   const watched = await Watched.of(folder.write('a.yaml', 'one'))
   folder.write('a.yaml', 'other')
   await watched.watch.takeBaseline()
@@ -211,7 +209,7 @@ watching('what was taken just now is no change', async () => {
   await watched.changes(1)
 })
 
-watching('tells nothing once it is closed, whatever comes', async () => {
+watching('reports nothing after it is closed', async () => {
   const path = folder.write('a.yaml', 'one')
   const watched = await Watched.of(path)
   watched.watch.close()

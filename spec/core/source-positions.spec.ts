@@ -69,7 +69,7 @@ places('are left as they are where they are not known', () => {
   assert.match(two!, /^Error: of two\n {4}at read2 \(file:[^)]+\/none\.bundle\.js:3:\d+\)\n/)
   assert.match(
     sourceStack(new Error('here').stack!),
-    /^Error: here\n {4}at .*bundle-places\.spec\.js:\d+/,
+    /^Error: here\n {4}at .*source-positions\.spec\.js:\d+/,
   )
 })
 

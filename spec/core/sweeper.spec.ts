@@ -1,3 +1,5 @@
+// Sweeps of deadlines, and the coarse clock that comes with them.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Sweeper } from '../../lib/core/sweeper.ts'
@@ -6,7 +8,7 @@ import { deadline } from '../support/deadline.ts'
 
 const sweeper = suite('sweeper')
 
-/** Counts how often it is asked, and says when it was. */
+/** Counts its sweeps. */
 class Member implements Sweepable {
   asked = 0
   #heard: (() => void) | null = null
@@ -22,7 +24,7 @@ class Member implements Sweepable {
   }
 }
 
-sweeper('asks its members until they leave', async () => {
+sweeper('sweeps its members until they are deleted', async () => {
   const swept = new Sweeper<Member>(40)
   const member = new Member()
   swept.add(member)
@@ -37,7 +39,7 @@ sweeper('asks its members until they leave', async () => {
   assert.is(member.asked, asked)
 })
 
-sweeper('has a clock that is never behind, also after a time without members', async () => {
+sweeper('has a clock that is never late, also after a time without members', async () => {
   const swept = new Sweeper<Member>(4000)
   const first = new Member()
   swept.add(first)
@@ -52,18 +54,18 @@ sweeper('has a clock that is never behind, also after a time without members', a
   swept.delete(second)
 })
 
-sweeper('tells when the last one has left', async () => {
+sweeper('resolves when the last member is deleted', async () => {
   const swept = new Sweeper<Member>(1000)
   await deadline(swept.whenEmpty(), 30_000, 'an empty one')
   const member = new Member()
   swept.add(member)
   const empty = swept.whenEmpty()
   swept.delete(member)
-  await deadline(empty, 30_000, 'the last to leave')
+  await deadline(empty, 30_000, 'the last member')
 })
 
-/** Was seen as a backend cut for its silence while the gateway was the one that did not read. */
-sweeper('judges nobody before it has listened again when the process stood still', async () => {
+/** A backend was once cut for silence while the gateway itself did not read. */
+sweeper('sweeps only after the sockets were read when the process was stalled', async () => {
   const swept = new Sweeper<Sweepable>(40)
   const heard: string[] = []
   const asked = new Promise<void>((resolve) =>
@@ -74,7 +76,7 @@ sweeper('judges nobody before it has listened again when the process stood still
       },
     }),
   )
-  // From here the next things the loop does are its timers, and reading only behind them.
+  // From here the event loop runs its timers first, and reads after them.
   await new Promise<void>((resolve) => setImmediate(resolve))
   setImmediate(() => heard.push('read'))
   const until = performance.now() + 60

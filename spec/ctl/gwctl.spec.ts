@@ -97,7 +97,7 @@ program('loads only the parser and the table of commands at start', () => {
   assert.equal(
     [...loadedBy('bin/gwctl.ts')],
     [
-      ...['lib/ctl/command-line.ts', 'sade', 'lib/base/nearest-name.ts'],
+      ...['lib/ctl/command-line.ts', 'sade', 'lib/text/nearest-name.ts'],
       'lib/ctl/gwctl-commands.ts',
     ],
   )
@@ -109,7 +109,7 @@ program('never loads a slow module', () => {
     ...['shell-completion', 'trace-screen'],
   ]) {
     const loaded = [...loadedBy(`lib/ctl/${path}.ts`)]
-    const heavy = loaded.filter((name) => /base\/(?:cel|config)|zod|undici|jose/.test(name))
+    const heavy = loaded.filter((name) => /lib\/(?:expressions|config)|zod|undici|jose/.test(name))
     assert.equal(heavy, [], path)
   }
 })

@@ -21,6 +21,8 @@ class Scene {
 
   constructor() {
     const steps: ExchangeHandler = {
+      serve: () => {},
+      admit: () => undefined,
       onReply: (exchange, reply) => this.#relay(exchange, `answer ${reply.head.status}`),
       onFailure: (exchange, error) => this.#relay(exchange, `fail ${error.message}`),
       onSettled: () => this.hear('settle'),

@@ -13,6 +13,7 @@ import { answerOk, http2Backend } from '../support/http2-backend.ts'
 import { PemFiles } from '../support/pem-files.ts'
 import { EXPIRED_CERT, EXPIRED_KEY, OTHER_CERT, OTHER_KEY } from '../support/tls-pair.ts'
 import { HEAD, OK, ask, leaves, logs, until, leavesNoHandle } from './scene.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const faults = suite('faults of the network')
 const stage = new Stage()
@@ -100,7 +101,7 @@ faults('a name that leads elsewhere is followed by the next connection', async (
     { close: true },
   ])
   const other = await elsewhere(backend.port)
-  if (other === null) return void process.stderr.write('skipped: there is no 127.0.0.2\n')
+  if (other === null) return reportSkip('a second address', 'there is no 127.0.0.2')
   stage.add({ close: () => other.close() })
   assert.is((other.address() as AddressInfo).port, backend.port)
   const gateway = await stage.gateway(routeToName(backend.port))
@@ -119,7 +120,7 @@ faults('a name that leads elsewhere is followed by the next connection', async (
 faults('a name that leads elsewhere is followed under steady traffic, too', async () => {
   const backend = await stage.backend(SERVE)
   const other = await elsewhere(backend.port)
-  if (other === null) return void process.stderr.write('skipped: there is no 127.0.0.2\n')
+  if (other === null) return reportSkip('a second address', 'there is no 127.0.0.2')
   stage.add({ close: () => other.close() })
   const config = 'config: { backend: { poolMaxAge: 100ms } }\n'
   const gateway = await stage.gateway(routeToName(backend.port, config))

@@ -1,4 +1,4 @@
-// Policies of one backend: behind the route's, and for as long as that backend is tried.
+// Policies of one backend: they run after those of the route, and only for attempts at that backend.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -29,71 +29,77 @@ function route(policies: string, ...backends: string[]): string {
   return `routes: [{ name: all, policies: { ${policies} }, backends: [${backends.join(', ')}] }]`
 }
 
-policed('has its word behind the route, on the request and on the answer', async () => {
-  const backend = await stage.backend(SERVES)
-  const own = `requestHeaderModifier: { add: { x-a: backend } },
+policed(
+  'runs its policies after those of the route, on the request and on the response',
+  async () => {
+    const backend = await stage.backend(SERVES)
+    const own = `requestHeaderModifier: { add: { x-a: backend } },
     responseHeaderModifier: { set: { x-from: "its policy" } }`
-  const outer = `requestHeaderModifier: { add: { x-a: route } }`
-  const gateway = await stage.gateway(route(outer, host(backend, own)))
-  const answer = await ask(gateway, 'GET / HTTP/1.1')
-  assert.equal(backend.received.match(/x-a: \w+/g), ['x-a: route', 'x-a: backend'])
-  assert.is(answer.headers['x-from'], 'its policy')
-})
+    const outer = `requestHeaderModifier: { add: { x-a: route } }`
+    const gateway = await stage.gateway(route(outer, host(backend, own)))
+    const answer = await ask(gateway, 'GET / HTTP/1.1')
+    assert.equal(backend.received.match(/x-a: \w+/g), ['x-a: route', 'x-a: backend'])
+    assert.is(answer.headers['x-from'], 'its policy')
+  },
+)
 
-policed('refuses what its rules deny, before the backend hears of it', async () => {
+policed('refuses a request that its rules deny, and does not call the backend', async () => {
   const backend = await stage.backend(SERVES)
   const own = `authorization: { rules: ['request.headers["x-a"] == "1"'] }`
-  // Not even a code that is named makes a refusal worth another try.
+  // A refusal by a policy is not retried, even if its code is configured.
   const retry = 'retry: { attempts: 3, codes: [403] }'
   const gateway = await stage.gateway(route(retry, host(backend, own)))
   assert.is((await ask(gateway, 'GET / HTTP/1.1', 'x-a: 1')).status, 200)
-  const heard = backend.received
+  const before = backend.received
   const answer = await ask(gateway, 'GET / HTTP/1.1', 'x-a: 2')
   assert.is(answer.status, 403)
   assert.is(answer.body, 'authorization failed')
-  assert.is(backend.received, heard)
+  assert.is(backend.received, before)
 })
 
-policed('leaves nothing of one backend to the next try, its credential least of all', async () => {
-  const [one, two, plain] = [
-    await stage.backend(FAILS),
-    await stage.backend(FAILS),
-    await stage.backend(FAILS),
-  ]
-  const own = (name: string): string =>
-    `backendAuth: { key: ${name} }, requestHeaderModifier: { add: { x-a: ${name} } },
+policed(
+  'removes the changes and the credential of one backend before the next attempt',
+  async () => {
+    const [one, two, plain] = [
+      await stage.backend(FAILS),
+      await stage.backend(FAILS),
+      await stage.backend(FAILS),
+    ]
+    const own = (name: string): string =>
+      `backendAuth: { key: ${name} }, requestHeaderModifier: { add: { x-a: ${name} } },
      responseHeaderModifier: { add: { x-b: ${name} } }`
-  const gateway = await stage.gateway(
-    route(
-      'retry: { attempts: 10, backoff: 1ms, codes: [503] }',
-      host(one, own('one')),
-      host(two, own('two')),
-      host(plain),
-    ),
-  )
-  for (let left = 3; left > 0; left--) {
-    const answer = await ask(gateway, 'GET / HTTP/1.1', 'authorization: Bearer client')
-    assert.is(answer.status, 503)
-    // Of the last one tried at most.
-    assert.ok(!(answer.headers['x-b'] ?? '').includes('\n'))
-  }
-  const heads = (backend: Backend): string[] => backend.received.split('\r\n\r\n').slice(0, -1)
-  assert.is([one, two, plain].flatMap(heads).length, 33)
-  for (const [backend, name] of [
-    [one, 'one'],
-    [two, 'two'],
-  ] as const)
-    for (const head of heads(backend)) {
-      assert.equal(head.match(/authorization: .*/g), [`authorization: Bearer ${name}`])
-      assert.equal(head.match(/x-a: .*/g), [`x-a: ${name}`])
+    const gateway = await stage.gateway(
+      route(
+        'retry: { attempts: 10, backoff: 1ms, codes: [503] }',
+        host(one, own('one')),
+        host(two, own('two')),
+        host(plain),
+      ),
+    )
+    for (let left = 3; left > 0; left--) {
+      const answer = await ask(gateway, 'GET / HTTP/1.1', 'authorization: Bearer client')
+      assert.is(answer.status, 503)
+      // Only the policies of the last attempt may have changed the response.
+      assert.ok(!(answer.headers['x-b'] ?? '').includes('\n'))
     }
-  for (const head of heads(plain)) {
-    assert.equal(head.match(/authorization: .*/g), ['authorization: Bearer client'])
-    assert.is(head.match(/x-a: .*/g), null)
-  }
-})
+    const heads = (backend: Backend): string[] => backend.received.split('\r\n\r\n').slice(0, -1)
+    assert.is([one, two, plain].flatMap(heads).length, 33)
+    for (const [backend, name] of [
+      [one, 'one'],
+      [two, 'two'],
+    ] as const)
+      for (const head of heads(backend)) {
+        assert.equal(head.match(/authorization: .*/g), [`authorization: Bearer ${name}`])
+        assert.equal(head.match(/x-a: .*/g), [`x-a: ${name}`])
+      }
+    for (const head of heads(plain)) {
+      assert.equal(head.match(/authorization: .*/g), ['authorization: Bearer client'])
+      assert.is(head.match(/x-a: .*/g), null)
+    }
+  },
+)
 
-policed('asks its policies anew for every try', async () => {
+policed('runs its policies again for every attempt', async () => {
   const backend = await stage.backend(FAILS)
   const own = `transformations: { request: { add: { x-a: '"1"' } } }`
   const gateway = await stage.gateway(
@@ -107,15 +113,15 @@ policed('asks its policies anew for every try', async () => {
   )
 })
 
-policed('adds its policies to those with a say in the answer', () => {
+policed('adds its policies to the response policies of the exchange', () => {
   const policy: Policy = { kind: 'own' }
   const outer: Policy = { kind: 'outer' }
   const called: Exchange[] = []
   const plain = { endpoint: 'h:1', call: (exchange: Exchange) => void called.push(exchange) }
-  let go: () => void = () => {}
+  let passPolicies: () => void = () => {}
   const backend = new BackendWithPolicies(plain, [policy], (_exchange, policies, pass) => {
     assert.equal(policies, [policy])
-    go = pass
+    passPolicies = pass
   })
   assert.is(backend.endpoint, 'h:1')
   const exchange = exchangeOf(requestOf('GET / HTTP/1.1', 'host: a'))
@@ -123,7 +129,7 @@ policed('adds its policies to those with a say in the answer', () => {
   backend.call(exchange, {} as Attempt)
   assert.equal(exchange.enforcement.responsePolicies, [outer, policy])
   assert.equal(called, [])
-  go()
+  passPolicies()
   assert.equal(called, [exchange])
 })
 

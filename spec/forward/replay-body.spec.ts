@@ -1,4 +1,4 @@
-// A request body that is kept for another try: what it holds is counted, and given up as soon as there is none.
+// A request body that is kept for a retry: its bytes are counted, and released as soon as no retry can follow.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -25,10 +25,10 @@ class Source implements Body {
   cancel(): void {}
 }
 
-class Taker implements Sink {
-  taken = 0
+class CountingSink implements Sink {
+  byteCount = 0
   write(_bytes: Buffer, from: number, to: number): boolean {
-    this.taken += to - from
+    this.byteCount += to - from
     return true
   }
   end(): void {}
@@ -49,23 +49,23 @@ const ENDS: Record<string, (call: HttpCall) => void> = {
 }
 
 for (const [name, end] of Object.entries(ENDS))
-  replay(`is counted until its call is ${name}, and passes on behind that`, () => {
+  replay(`counts its bytes until its call is ${name}, and only forwards after that`, () => {
     const before = bytesInFlight.retained
     const source = new Source()
     const call = callOf(source)
     call.keepForResend()
-    const taker = new Taker()
-    call.body.start(taker, 'content')
+    const sink = new CountingSink()
+    call.body.start(sink, 'content')
     source.sink!.write(Buffer.alloc(1_000), 0, 1_000)
     assert.is(bytesInFlight.retained - before, 1_000)
     end(call)
     assert.is(bytesInFlight.retained, before)
     source.sink!.write(Buffer.alloc(500), 0, 500)
     assert.is(bytesInFlight.retained, before)
-    assert.is(taker.taken, 1_500)
+    assert.is(sink.byteCount, 1_500)
   })
 
-replay('is not kept above the bound, nor when its client breaks off', () => {
+replay('keeps nothing above the bound, or after the client closed the connection', () => {
   const before = bytesInFlight.retained
   for (const end of [
     (sink: Sink) => void sink.write(Buffer.alloc(MAX_REPLAY_BYTES), 0, MAX_REPLAY_BYTES),
@@ -73,7 +73,7 @@ replay('is not kept above the bound, nor when its client breaks off', () => {
   ]) {
     const source = new Source()
     const body = new ReplayBody(source)
-    body.start(new Taker(), 'content')
+    body.start(new CountingSink(), 'content')
     source.sink!.write(Buffer.alloc(10), 0, 10)
     assert.is(bytesInFlight.retained - before, 10)
     end(source.sink!)

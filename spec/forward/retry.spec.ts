@@ -1,3 +1,5 @@
+// The `retry` policy against scripted backends: when a request is sent again, and with which bytes.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { bytesInFlight } from '../../lib/core/byte-budgets.ts'
@@ -6,14 +8,14 @@ import { Stage, routeTo } from '../support/gateway.ts'
 
 const retry = suite('forward/retry')
 const stage = new Stage()
-/** Others that run in this process may have kept something before. */
+/** Other specs in this process may have kept some bytes. */
 let kept = 0
 retry.before.each(() => {
   kept = bytesInFlight.retained
 })
 retry.after.each(async () => {
   await stage.clear()
-  assert.is(bytesInFlight.retained, kept, 'nothing is kept for another try when there is none')
+  assert.is(bytesInFlight.retained, kept, 'no bytes are kept when no retry can follow')
 })
 
 const HEAD = /\r\n\r\n/
@@ -22,7 +24,7 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const BUSY = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy'
 const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]
 
-retry('tries again for a code that is named, and says which try it is', async () => {
+retry('retries after a configured code, and sends the number of the attempt', async () => {
   const busy: Step[] = [{ wait: HEAD }, { send: BUSY }]
   const backend = await stage.backend(busy, busy, SERVE)
   const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 2, codes: [503] }'))
@@ -36,7 +38,7 @@ retry('tries again for a code that is named, and says which try it is', async ()
   assert.is(lines[0]!['outcome'], 'complete')
 })
 
-retry('hands on the last answer when no try is left', async () => {
+retry('forwards the last response when no attempt is left', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: BUSY }, { again: true }])
   const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 1, codes: [503] }'))
   const client = await stage.client(gateway)
@@ -45,7 +47,7 @@ retry('hands on the last answer when no try is left', async () => {
   assert.is(backend.received.split('GET / ').length, 3)
 })
 
-retry('does not try again for a code that is not named', async () => {
+retry('does not retry after a code that is not configured', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: BUSY }, { again: true }])
   const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 3, codes: [502] }'))
   const client = await stage.client(gateway)
@@ -54,23 +56,23 @@ retry('does not try again for a code that is not named', async () => {
   assert.is(backend.received, GET)
 })
 
-retry('tries again when a backend cannot be reached, on another if there is one', async () => {
+retry('retries when a backend cannot be reached, on another backend if there is one', async () => {
   const backend = await stage.backend(SERVE)
   const dead = await stage.backend([])
-  const nowhere = dead.port
+  const closedPort = dead.port
   await dead.close()
   const host = (port: number): string => `{ host: 127.0.0.1:${port} }`
-  // Whichever comes first, some try of eleven meets the one that lives.
+  // Whichever is selected first, one of eleven attempts selects the backend that runs.
   const gateway = await stage.gateway(
     `routes: [{ name: all, policies: { retry: { attempts: 10 } }, ` +
-      `backends: [${host(nowhere)}, ${host(backend.port)}] }]`,
+      `backends: [${host(closedPort)}, ${host(backend.port)}] }]`,
   )
   const client = await stage.client(gateway)
   client.send(GET)
   await client.until(/ok$/)
 })
 
-retry('tells why in the end when a backend can never be reached', async () => {
+retry('answers with the reason when no attempt reaches a backend', async () => {
   const dead = await stage.backend([])
   const { port } = dead
   await dead.close()
@@ -81,7 +83,7 @@ retry('tells why in the end when a backend can never be reached', async () => {
   assert.is((await gateway.logged(1)).length, 1)
 })
 
-retry('tries again when a backend resets before it answers', async () => {
+retry('retries when a backend resets before its response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { reset: true }], SERVE)
   const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 1 }'))
   const client = await stage.client(gateway)
@@ -89,7 +91,7 @@ retry('tries again when a backend resets before it answers', async () => {
   await client.until(/ok$/)
 })
 
-retry('gives each try its own backendRequestTimeout', async () => {
+retry('gives each attempt its own backendRequestTimeout', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }], SERVE)
   const gateway = await stage.gateway(
     routeTo(backend, 'timeout: { backendRequestTimeout: 50ms }, retry: { attempts: 1 }'),
@@ -100,7 +102,7 @@ retry('gives each try its own backendRequestTimeout', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-retry('sends a body again, also one that was still coming', async () => {
+retry('sends a body again, even if it was still arriving', async () => {
   const backend = await stage.backend(
     [{ wait: /part/ }, { send: BUSY }],
     [{ wait: /partrest/ }, { send: OK }],
@@ -131,7 +133,7 @@ retry('sends chunks and trailers again', async () => {
   assert.is(contentOf(received.substring(received.indexOf('\r\n\r\n') + 4)), 'abc')
 })
 
-/** The content of whole chunks. */
+/** The content of complete chunks. */
 function contentOf(chunks: string): string {
   const size = parseInt(chunks, 16)
   if (size === 0) return ''
@@ -139,7 +141,7 @@ function contentOf(chunks: string): string {
   return chunks.substring(from, from + size) + contentOf(chunks.substring(from + size + 2))
 }
 
-retry('does not try again with a body above 64 KiB', async () => {
+retry('does not retry a body above 64 KiB', async () => {
   const size = 70_000
   const backend = await stage.backend([{ wait: size }, { send: BUSY }])
   const gateway = await stage.gateway(routeTo(backend, 'retry: { attempts: 3, codes: [503] }'))
@@ -149,7 +151,7 @@ retry('does not try again with a body above 64 KiB', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-retry('does not try again once the answer has begun', async () => {
+retry('does not retry once the response has started', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nsome' },
@@ -165,7 +167,7 @@ retry('does not try again once the answer has begun', async () => {
   assert.is(backend.received, GET)
 })
 
-retry('stops trying when the client leaves between two tries', async () => {
+retry('stops when the client closes the connection between two attempts', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: BUSY }], SERVE)
   const gateway = await stage.gateway(
     routeTo(backend, 'retry: { attempts: 1, backoff: 10s, codes: [503] }'),
@@ -179,7 +181,7 @@ retry('stops trying when the client leaves between two tries', async () => {
   assert.is(backend.received, GET)
 })
 
-retry('lets requestTimeout end all tries', async () => {
+retry('ends all attempts at requestTimeout', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: BUSY }])
   const gateway = await stage.gateway(
     routeTo(
@@ -192,26 +194,23 @@ retry('lets requestTimeout end all tries', async () => {
   await client.until(/504 Gateway Timeout[^]*request timeout$/)
 })
 
-retry(
-  'asks the second backend by the Host it is due, whatever the first was asked by',
-  async () => {
-    const named = await stage.backend([{ wait: HEAD }, { send: BUSY }, { again: true }])
-    const plain = await stage.backend(SERVE)
-    const gateway = await stage.gateway(
-      `routes: [{ name: all, policies: { retry: { attempts: 10, codes: [503] } }, ` +
-        `backends: [{ host: localhost:${named.port} }, { host: 127.0.0.1:${plain.port} }] }]`,
-    )
-    // Which comes first is chance; that the named one came first at least once in these is not.
-    for (let i = 0; i < 20 && !plain.received.includes('x-retry-attempt'); i++) {
-      const client = await stage.client(gateway)
-      client.send(GET)
-      // One in two thousand is unlucky eleven times.
-      await client.until(/ok$|busy$/)
-    }
-    assert.match(plain.received, 'x-retry-attempt')
-    for (const head of plain.received.split(HEAD).slice(0, -1)) assert.match(head, /^host: a$/m)
-    assert.match(named.received, /^host: localhost$/m)
-  },
-)
+retry('sends the second backend its own Host, not the one of the first backend', async () => {
+  const named = await stage.backend([{ wait: HEAD }, { send: BUSY }, { again: true }])
+  const plain = await stage.backend(SERVE)
+  const gateway = await stage.gateway(
+    `routes: [{ name: all, policies: { retry: { attempts: 10, codes: [503] } }, ` +
+      `backends: [{ host: localhost:${named.port} }, { host: 127.0.0.1:${plain.port} }] }]`,
+  )
+  // The order is random; in twenty requests the named backend is first at least once.
+  for (let i = 0; i < 20 && !plain.received.includes('x-retry-attempt'); i++) {
+    const client = await stage.client(gateway)
+    client.send(GET)
+    // One request in two thousand selects the busy backend eleven times.
+    await client.until(/ok$|busy$/)
+  }
+  assert.match(plain.received, 'x-retry-attempt')
+  for (const head of plain.received.split(HEAD).slice(0, -1)) assert.match(head, /^host: a$/m)
+  assert.match(named.received, /^host: localhost$/m)
+})
 
 retry.run()

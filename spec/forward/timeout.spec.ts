@@ -1,3 +1,5 @@
+// The timeouts of a route and of a backend: when they end a request, and when they must not.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Stage, routeTo } from '../support/gateway.ts'
@@ -10,25 +12,28 @@ const HEAD = /\r\n\r\n/
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-timeout('answers 504 when the route’s time is up before the head, and serves on', async () => {
-  const backend = await stage.backend(
-    [{ wait: HEAD }, { hold: true }],
-    [{ wait: HEAD }, { send: OK }],
-  )
-  const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 50ms }'))
-  const client = await stage.client(gateway)
-  client.send(GET)
-  const text = await client.until(/timeout$/)
-  assert.match(text, /^HTTP\/1.1 504 Gateway Timeout\r\n[^]*\r\n\r\nrequest timeout$/)
-  assert.not.match(text, 'connection: close')
-  await backend.connections[0]!.untilClosed()
-  client.send(GET)
-  await client.until(/ok$/)
-  const [line] = await gateway.logged(1)
-  assert.equal([line!['outcome'], line!['reason']], ['backend_timeout', 'REQUEST_TIMEOUT'])
-})
+timeout(
+  'answers 504 when requestTimeout passes before the response head, and keeps the connection',
+  async () => {
+    const backend = await stage.backend(
+      [{ wait: HEAD }, { hold: true }],
+      [{ wait: HEAD }, { send: OK }],
+    )
+    const gateway = await stage.gateway(routeTo(backend, 'timeout: { requestTimeout: 50ms }'))
+    const client = await stage.client(gateway)
+    client.send(GET)
+    const text = await client.until(/timeout$/)
+    assert.match(text, /^HTTP\/1.1 504 Gateway Timeout\r\n[^]*\r\n\r\nrequest timeout$/)
+    assert.not.match(text, 'connection: close')
+    await backend.connections[0]!.untilClosed()
+    client.send(GET)
+    await client.until(/ok$/)
+    const [line] = await gateway.logged(1)
+    assert.equal([line!['outcome'], line!['reason']], ['backend_timeout', 'REQUEST_TIMEOUT'])
+  },
+)
 
-timeout('answers 504 when the backend’s time is up before the head', async () => {
+timeout('answers 504 when backendRequestTimeout passes before the response head', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(routeTo(backend, 'timeout: { backendRequestTimeout: 50ms }'))
   const client = await stage.client(gateway)
@@ -40,7 +45,7 @@ timeout('answers 504 when the backend’s time is up before the head', async () 
   assert.equal([line!['outcome'], line!['reason']], ['backend_timeout', 'BACKEND_TIMEOUT'])
 })
 
-timeout('counts the time in the queue, too', async () => {
+timeout('counts the time in the queue of the pool', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }, { send: OK }])
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1 } }
@@ -63,7 +68,7 @@ routes:
 })
 
 for (const key of ['requestTimeout', 'backendRequestTimeout'])
-  timeout(`lets ${key} never cut a body that has begun`, async () => {
+  timeout(`${key} never cuts a response body that has started`, async () => {
     const backend = await stage.backend(
       [
         { wait: HEAD },
@@ -73,11 +78,12 @@ for (const key of ['requestTimeout', 'backendRequestTimeout'])
       ],
       [{ wait: HEAD }, { hold: true }],
     )
-    const gateway = await stage.gateway(routeTo(backend, `timeout: { ${key}: 50ms }`))
+    // Long enough for the head to arrive on a busy machine.
+    const gateway = await stage.gateway(routeTo(backend, `timeout: { ${key}: 500ms }`))
     const client = await stage.client(gateway)
     client.send(GET)
     await client.until(/some$/)
-    // A second request that begins now is timed out; the first one's time was up before.
+    // When a request that started later has timed out, the time of the first one is over as well.
     const other = await stage.client(gateway)
     other.send(GET)
     await other.until(/504/)
@@ -85,7 +91,7 @@ for (const key of ['requestTimeout', 'backendRequestTimeout'])
     await client.until(/somemore$/)
   })
 
-timeout('cuts an answer whose backend falls silent in the middle', async () => {
+timeout('cuts a response whose backend sends nothing more in the middle of the body', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: 'HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nsome' },
@@ -100,7 +106,7 @@ timeout('cuts an answer whose backend falls silent in the middle', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_timeout'])
 })
 
-timeout('does not take a client that reads slowly for a backend that is silent', async () => {
+timeout('does not cut a response because the client reads slowly', async () => {
   const size = 40_000_000
   const backend = await stage.backend(
     [
@@ -111,13 +117,13 @@ timeout('does not take a client that reads slowly for a backend that is silent',
     [{ wait: HEAD }, { send: 'HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nsome' }],
   )
   const gateway = await stage.gateway(
-    `config: { backend: { bodyIdleTimeout: 200ms } }\n${routeTo(backend)}`,
+    `config: { backend: { bodyIdleTimeout: 400ms } }\n${routeTo(backend)}`,
   )
   const client = await stage.client(gateway)
   client.send(GET)
   await client.until(HEAD)
   client.socket.pause()
-  // Another backend is silent for so long that it is cut.
+  // Three silent backends are cut meanwhile, so the timeout has passed several times.
   for (let i = 0; i < 3; i++) {
     const other = await stage.client(gateway)
     other.send(GET)
@@ -131,7 +137,7 @@ timeout('does not take a client that reads slowly for a backend that is silent',
   assert.is(lines[3]!['outcome'], 'complete')
 })
 
-timeout('ends an upload that the backend does not take', async () => {
+timeout('ends an upload that the backend does not read', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }])
   const gateway = await stage.gateway(
     `config: { backend: { bodyIdleTimeout: 100ms } }\n${routeTo(backend)}`,

@@ -4,7 +4,7 @@ import type { BodyForm, BodyFraming, Outcome, Tap } from '../../lib/core/types.t
 import { HeaderFields } from '../../lib/core/head.ts'
 import { TappedBody } from '../../lib/http/tapped-body.ts'
 import { faultsOf } from '../support/faults.ts'
-import { NotingSink, PushedBody } from '../support/llm/pushing.ts'
+import { RecordingSink, PushedBody } from '../support/llm/pushing.ts'
 import { splits } from '../support/splits.ts'
 
 /** A tapped body on its way to a sink, and what was told to whom, in order. */
@@ -12,7 +12,7 @@ function tapped(framing: BodyFraming, form: BodyForm, tap: Partial<Tap> = {}) {
   const order: string[] = []
   const shown: string[] = []
   const source = new PushedBody(framing, framing === 'length' ? 5 : -1)
-  const sink = new (class extends NotingSink {
+  const sink = new (class extends RecordingSink {
     override write(bytes: Buffer, from: number, to: number): boolean {
       order.push('write')
       return super.write(bytes, from, to)
@@ -106,7 +106,7 @@ tap('takes a cancelled body for a client that has left, once', () => {
   body.cancel()
   source.sink.cut('backend_reset')
   assert.equal(order, ['tap client_closed', 'cut backend_reset'])
-  assert.equal(source.heard, ['cancel', 'cancel'])
+  assert.equal(source.calls, ['cancel', 'cancel'])
 })
 
 tap('hears of no second end behind the first', () => {
@@ -162,7 +162,7 @@ tap('hands on that the sink has no room, pauses and resumes', () => {
   sink.room = true
   assert.ok(source.push(Buffer.from('y')))
   assert.equal(
-    [source.heard, shown],
+    [source.calls, shown],
     [
       ['pause', 'resume'],
       ['x', 'y'],

@@ -9,6 +9,7 @@ import { judge } from '../support/mcp/conformance-suite.ts'
 import type { Verdict } from '../support/mcp/conformance-suite.ts'
 import { FIXTURE, Judged, ownPort, routed } from '../support/mcp/judged.ts'
 import { run } from '../support/mcp/run.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 /** 40 that the suite counts, and 4 of scenarios that it has but does not count yet. */
 const CHECKS = 44
@@ -83,7 +84,7 @@ conformance('passes the same with the server far away, by either transport', asy
 })
 
 conformance('passes the newer suite on a newer Node', async () => {
-  const skip = (why: string): void => void process.stderr.write(`skipped ${NEWER}: ${why}\n`)
+  const skip = (why: string): void => reportSkip(NEWER, why)
   const [major] = process.versions.node.split('.')
   if (Number(major) < 22) return skip(`needs Node 22, this is ${process.version}`)
   const folder = new Folder()

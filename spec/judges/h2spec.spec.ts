@@ -13,6 +13,7 @@ import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
 import { isInstalled } from '../support/smuggling/proxies.ts'
 import { CERT, KEY } from '../support/tls-pair.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const judge = suite('judges/h2spec')
 const stage = new Stage()
@@ -83,6 +84,6 @@ if (isInstalled(PROGRAM)) {
     )
     await compare(gateway.port, 'tls')
   })
-} else judge.skip('h2spec is not installed: HTTP/2 is not judged by it', () => {})
+} else reportSkip('h2spec', 'it is not installed')
 
 judge.run()

@@ -7,6 +7,7 @@ import { HAS_TMUX, Tmux } from '../support/ctl/tmux.ts'
 import { Folder } from '../support/folder.ts'
 import { Stage } from '../support/gateway.ts'
 import { Program, runProgram } from '../support/program.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const SECRET = 'hush-this-is-secret'
 
@@ -131,7 +132,7 @@ if (HAS_TMUX) {
     await terminal.until(/^exit 0$/m)
   })
 } else {
-  judge.skip('tmux is not installed: the screen is not tried with a gateway', () => {})
+  reportSkip('the screen with a gateway', 'tmux is not installed')
 }
 
 judge.run()

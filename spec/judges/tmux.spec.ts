@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { AdminDouble, traceOf } from '../support/ctl/admin-double.ts'
 import { SAMPLE_LINES } from '../support/ctl/sample-trace.ts'
 import { HAS_TMUX, Tmux } from '../support/ctl/tmux.ts'
+import { reportSkip } from '../support/report-skip.ts'
 
 const SAMPLE_TEXT = SAMPLE_LINES.map((line) => line + '\n').join('')
 const DONE = /stream complete, press q to exit/
@@ -240,7 +241,7 @@ if (HAS_TMUX) {
     terminal.close()
   })
 } else {
-  judge.skip('tmux is not installed: the screen is not tried in a real terminal', () => {})
+  reportSkip('the screen in a real terminal', 'tmux is not installed')
 }
 
 judge.run()

@@ -8,16 +8,16 @@ import type { RateLimitRule } from '../../lib/enforce/limit/limit-rule.ts'
 import { ASK_LIMITS } from '../../lib/enforce/limit/limit-messages.ts'
 import type { LimitBatch } from '../../lib/enforce/limit/limit-messages.ts'
 import { buildResponseHead } from '../../lib/core/replies.ts'
-import type { Charge, TokenMeter, Policy } from '../../lib/core/types.ts'
+import type { Charge, TokenLimitPolicy, Policy } from '../../lib/core/types.ts'
 import {
   createSharedRateLimitPolicy,
-  createSharedTokenMeter,
+  createSharedTokenLimitPolicy,
 } from '../../lib/enforce/limit/shared-limits.ts'
 import { LimitOwnerClient } from '../../lib/enforce/limit/limit-owner-client.ts'
 import { LimitRegistry } from '../../lib/enforce/limit/limits.ts'
 import {
   createLocalRateLimitPolicy,
-  createTokenMeter,
+  createTokenLimitPolicy,
 } from '../../lib/enforce/limit/local-limits.ts'
 import { LimitOwner } from '../../lib/processes/limit-owner.ts'
 import { firstListener, routeText, ungatedConfig } from '../support/config.ts'
@@ -65,7 +65,7 @@ class Worker {
   readonly limits: LimitRegistry
   readonly rules: readonly RateLimitRule[]
   readonly policy: Policy
-  readonly meter: TokenMeter
+  readonly meter: TokenLimitPolicy
   readonly said: readonly unknown[]
   readonly leave: () => void
 
@@ -82,8 +82,8 @@ class Worker {
         : createSharedRateLimitPolicy(this.rules, ownerClient)
     this.meter =
       ownerClient === null
-        ? createTokenMeter(this.rules)
-        : createSharedTokenMeter(this.rules, ownerClient)
+        ? createTokenLimitPolicy(this.rules)
+        : createSharedTokenLimitPolicy(this.rules, ownerClient)
     this.said = said
     this.leave = leave
     limits.retain(new Set(this.rules))
@@ -253,11 +253,11 @@ owning('a limit that no worker has any more is forgotten', async () => {
   await one.ask()
   const next = stage.worker(changed)
   assert.is((await next.ask()).slice(0, 7), '200 6 5')
-  assert.equal(stage.owner.counts, { rules: 2, buckets: 2, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 2, buckets: 2, evicted: 0 })
   one.leave()
   assert.is((await other.ask()).slice(0, 7), '200 5 3')
   other.leave()
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 1, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 1, evicted: 0 })
   assert.is((await stage.worker().ask()).slice(0, 7), '200 5 4')
 })
 
@@ -266,10 +266,10 @@ owning('there is room for as many keys as the owner is told, now or later', asyn
   stage.owner.maxKeys = 2
   const [one, other] = [stage.worker(), stage.worker()]
   for (const user of ['a', 'b', 'c']) await one.ask(`x-user: ${user}`)
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 1 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, evicted: 1 })
   stage.owner.maxKeys = 3
   for (const user of ['d', 'b']) await other.ask(`x-user: ${user}`)
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 4, forgotten: 1 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 4, evicted: 1 })
 })
 
 owning('keys have buckets at the owner, and only there', async () => {
@@ -277,8 +277,8 @@ owning('keys have buckets at the owner, and only there', async () => {
   const [one, other] = [stage.worker(), stage.worker()]
   await one.ask('x-user: a')
   await other.ask('x-user: b')
-  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, forgotten: 0 })
-  assert.equal(one.limits.counts, { rules: 1, buckets: 0, forgotten: 0 })
+  assert.equal(stage.owner.counts, { rules: 1, buckets: 3, evicted: 0 })
+  assert.equal(one.limits.counts, { rules: 1, buckets: 0, evicted: 0 })
   await soon(other.limits.refreshStatus())
   const [status] = other.limits.status()
   assert.is(status!.keys, 2)

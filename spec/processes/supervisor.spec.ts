@@ -37,7 +37,7 @@ interface Scene {
 }
 
 function written(word: string): ConfigTexts {
-  return { inputs: [], named: [['', word]] } as unknown as ConfigTexts
+  return { inputs: [], namedFiles: [['', word]] } as unknown as ConfigTexts
 }
 
 function scene(word: string, killGrace = KILL_GRACE): Scene {

@@ -31,7 +31,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Throws where one is named that does not run: whoever names one wants it. */
 export function findChromium(env: Environment = process.env): FoundChromium {
   const named = env[SWITCH] ?? ''
-  if (named === 'off') return { kind: 'missing', why: `skipped: ${SWITCH} is off` }
+  if (named === 'off') return { kind: 'missing', why: `${SWITCH} is off` }
   if (named !== '') {
     if (!runs(named)) throw new Error(`${SWITCH} names ${named}, which does not run`)
     return { kind: 'found', path: named }
@@ -40,7 +40,7 @@ export function findChromium(env: Environment = process.env): FoundChromium {
   const path = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs)
   if (path !== undefined) return { kind: 'found', path }
   const how = `put ${NAMES[0]!} or another on the PATH, or name it in ${SWITCH}`
-  return { kind: 'missing', why: `skipped: no Chromium (${how})` }
+  return { kind: 'missing', why: `no Chromium (${how})` }
 }
 
 /** Some systems have the name, and behind it only the word that it is to be installed. */

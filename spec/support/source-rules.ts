@@ -107,6 +107,44 @@ export function cycleProblems(files: readonly SourceFile[]): string[] {
   return problems
 }
 
+/** Entry points of threads, and declarations: nothing imports them. */
+const IMPORTED_BY_NONE = new Set([
+  'lib/admin/pprof/profile-worker.ts',
+  'lib/enforce/auth/hash-worker.ts',
+  'lib/http/globals.d.ts',
+])
+
+/** A file of lib/ that is shorter than this belongs to its only importer. */
+const SHORT_FILE_LINES = 40
+
+/** Short files of lib/ with fewer than two importers. */
+export function shortFileProblems(files: readonly SourceFile[]): string[] {
+  const importers = new Map<string, number>()
+  for (const file of files)
+    for (const to of new Set(importsOf(file).map((found) => found.to)))
+      importers.set(to, (importers.get(to) ?? 0) + 1)
+  return files
+    .filter(({ path, text }) => {
+      if (!path.startsWith('lib/') || path.startsWith('lib/page/')) return false
+      if (IMPORTED_BY_NONE.has(path)) return false
+      return text.trimEnd().split('\n').length < SHORT_FILE_LINES && (importers.get(path) ?? 0) < 2
+    })
+    .map(({ path }) => `${path} is short and has fewer than two importers`)
+}
+
+/** Files of lib/ that an editor would show by the same name. */
+export function fileNameProblems(files: readonly SourceFile[]): string[] {
+  const paths = new Map<string, string>()
+  const problems: string[] = []
+  for (const { path } of files) {
+    const name = posix.basename(path)
+    const other = paths.get(name)
+    if (other !== undefined) problems.push(`${path} has the name of ${other}`)
+    paths.set(name, path)
+  }
+  return problems
+}
+
 export function lengthProblems(files: readonly SourceFile[]): string[] {
   const problems: string[] = []
   for (const { path, text } of files) {

@@ -7,7 +7,7 @@ import { uiApiPath, UI_API_NAMES } from '../../lib/core/well-known-paths.ts'
 import { deadline } from '../support/deadline.ts'
 import { Folder } from '../support/folder.ts'
 import { post } from '../support/llm/asking.ts'
-import type { Asked, Told } from '../support/llm/asking.ts'
+import type { LlmRequestOptions, LlmResponse } from '../support/llm/asking.ts'
 import { Program } from '../support/program.ts'
 
 const WAIT_MS = 30_000
@@ -58,9 +58,9 @@ export class Planted {
   }
 
   /** One request that is watched. What a backend answers is the client's to have; errors are the gateway's words. */
-  async ask(body: string, asked: Asked): Promise<Told> {
+  async ask(body: string, options: LlmRequestOptions): Promise<LlmResponse> {
     const trace = textOf(await this.#watch())
-    const told = await post(this, body, asked)
+    const told = await post(this, body, options)
     this.emitted += decoded(await trace)
     if (told.status >= 400) this.emitted += `${JSON.stringify(told.headers)}\n${told.text}\n`
     return told

@@ -7,7 +7,7 @@ import { createErrorResponse } from './page-request.ts'
 import type { LimitsView, LiveEvents, McpView, Sample, LiveTopic } from './page-api-types.ts'
 import type { UiResponse, UiRequest } from './page-request.ts'
 import { isSameLimits } from './limits-view.ts'
-import type { RecentLogLines } from './log-lines.ts'
+import type { RecentLogLines } from './recent-log-lines.ts'
 import { summarizeMcpView } from './mcp-view.ts'
 
 /** Lines gather for so long. */

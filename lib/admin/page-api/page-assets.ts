@@ -1,92 +1,81 @@
-// The files the page is made of: read once, when the first is asked for, and served by names that were fixed then. Nothing
-// of a request ever becomes the name of a file.
+// The files of the page as the build made them: each is read at its first request and served under a name of the manifest,
+// so that no part of a request ever becomes the name of a file.
 
 import { createHash } from 'node:crypto'
-import { readFileSync, readdirSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { UI_PATH } from '../../core/well-known-paths.ts'
+import { readFileSync } from 'node:fs'
+import { FAVICON_PATH, UI_PATH } from '../../core/well-known-paths.ts'
+
+export type Coding = 'br' | 'gzip'
 
 export interface Asset {
   readonly type: string
+  readonly cacheControl: string
+  /** An entity tag; a compressed form has its own. */
   readonly tag: string
   readonly content: Buffer
+  readonly compressed: Readonly<Partial<Record<Coding, Buffer>>>
 }
 
-export interface PageAsset extends Asset {
-  /** The inline import map, as a source of scripts in a content security policy. */
-  readonly inlineHash: string
-}
+/** Next to this folder, wherever the build puts it. */
+const FOLDER = new URL('../../page/assets/', import.meta.url)
 
-/** Compiled beside this file, by the folder they are served from. */
-const SERVED_FOLDERS: Readonly<Record<string, string>> = {
-  [`${UI_PATH}/lib/ui/page/`]: '../../ui/page/',
-  [`${UI_PATH}/lib/trace-view/`]: '../../trace-view/',
-}
-
-/** By the names in the page's import map. */
-const VENDORED: Readonly<Record<string, string>> = {
-  [`${UI_PATH}/vendor/preact.js`]: 'preact',
-  [`${UI_PATH}/vendor/hooks.js`]: 'preact/hooks',
-  [`${UI_PATH}/vendor/htm.js`]: 'htm',
-}
+/** A hashed name never gets other content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const REVALIDATE = 'no-cache'
+const ONE_DAY = 'public, max-age=86400'
 
 const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
   html: 'text/html; charset=utf-8',
+  ico: 'image/x-icon',
 }
 
-const SERVED = /\.(?:js|css)$/
-const PAGE = '../../ui/page/index.html'
-const IMPORT_MAP = /<script type="importmap">([^]*?)<\/script>/
-
-/** It would only make a browser's tools ask for more. */
-const MAP_NOTE = /\n\/\/# sourceMappingURL=.*\s*$/
-
 export class Assets {
-  #files: ReadonlyMap<string, URL> | null = null
+  /** By path. */
+  #names: ReadonlyMap<string, string> | null = null
   readonly #read = new Map<string, Asset>()
-  #page: PageAsset | null = null
+  #page: Asset | null = null
 
   find(path: string): Asset | undefined {
     const known = this.#read.get(path)
     if (known !== undefined) return known
-    this.#files ??= listAssetFiles()
-    const file = this.#files.get(path)
-    if (file === undefined) return undefined
-    const asset = createAsset(readFileSync(file, 'utf8').replace(MAP_NOTE, '\n'), path)
+    const name = path === FAVICON_PATH ? 'favicon.ico' : this.#nameAt(path)
+    if (name === undefined) return undefined
+    const asset =
+      path === FAVICON_PATH ? plainAsset(name, ONE_DAY) : compressedAsset(name, IMMUTABLE)
     this.#read.set(path, asset)
     return asset
   }
 
-  get page(): PageAsset {
-    return (this.#page ??= createPageAsset(readFileSync(new URL(PAGE, import.meta.url), 'utf8')))
+  get page(): Asset {
+    return (this.#page ??= plainAsset('index.html', REVALIDATE))
+  }
+
+  #nameAt(path: string): string | undefined {
+    this.#names ??= new Map(readManifest().map((name) => [`${UI_PATH}/${name}`, name]))
+    return this.#names.get(path)
   }
 }
 
-function listAssetFiles(): Map<string, URL> {
-  const files = new Map<string, URL>()
-  for (const [at, folder] of Object.entries(SERVED_FOLDERS)) {
-    const url = new URL(folder, import.meta.url)
-    for (const name of readdirSync(fileURLToPath(url), { recursive: true, encoding: 'utf8' }))
-      if (SERVED.test(name)) files.set(at + name.replaceAll('\\', '/'), new URL(name, url))
-  }
-  for (const [at, name] of Object.entries(VENDORED))
-    files.set(at, new URL(import.meta.resolve(name)))
+function readManifest(): readonly string[] {
+  const { files } = JSON.parse(readAsset('manifest.json').toString()) as { files: string[] }
   return files
 }
 
-function createAsset(text: string, name: string): Asset {
-  const content = Buffer.from(text)
+function plainAsset(name: string, cacheControl: string): Asset {
+  const content = readAsset(name)
+  const tag = `"${createHash('sha256').update(content).digest('base64url')}"`
   const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]!
-  return { type, tag: `"${hashOf(content, 'base64url')}"`, content }
+  return { type, cacheControl, tag, content, compressed: {} }
 }
 
-function createPageAsset(text: string): PageAsset {
-  const [, map = ''] = IMPORT_MAP.exec(text) ?? []
-  return { ...createAsset(text, PAGE), inlineHash: `'sha256-${hashOf(map, 'base64')}'` }
+function compressedAsset(name: string, cacheControl: string): Asset {
+  const compressed = { br: readAsset(`${name}.br`), gzip: readAsset(`${name}.gz`) }
+  return { ...plainAsset(name, cacheControl), compressed }
 }
 
-function hashOf(content: Buffer | string, form: 'base64' | 'base64url'): string {
-  return createHash('sha256').update(content).digest(form)
+function readAsset(name: string): Buffer {
+  return readFileSync(new URL(name, FOLDER))
 }

@@ -66,7 +66,8 @@ export class UiBackend implements Backend {
     if (refusal !== null) return attempt.answer(createUiReply(createErrorResponse(403, refusal)))
     if (path === '/') return attempt.answer(buildReply(308, REDIRECT_TO_PAGE))
     const ifNoneMatch = request.getAll('if-none-match').join(', ') || undefined
-    const ask = { method, path, query: new URLSearchParams(query), ifNoneMatch }
+    const acceptEncoding = request.getAll('accept-encoding').join(', ') || undefined
+    const ask = { method, path, query: new URLSearchParams(query), ifNoneMatch, acceptEncoding }
     const answer = this.#ui().answer(ask, 'listener')
     if (answer instanceof Promise) void answer.then((told) => attempt.answer(createUiReply(told)))
     else attempt.answer(createUiReply(answer ?? createErrorResponse(404, 'not found')))

@@ -3,7 +3,7 @@
 
 import type { EventWriter } from '../../text/sse-output.ts'
 import type { ApiProblem } from './page-api-types.ts'
-import type { Asset, PageAsset } from './page-assets.ts'
+import type { Asset, Coding } from './page-assets.ts'
 
 /** As far as the page's server wants to know. */
 export interface UiRequest {
@@ -12,6 +12,8 @@ export interface UiRequest {
   readonly query: URLSearchParams
   /** Of what the browser has already. */
   readonly ifNoneMatch: string | undefined
+  /** Absent where only data is asked for, which is never compressed. */
+  readonly acceptEncoding?: string | undefined
 }
 
 export type UiHeaders = readonly (readonly [name: string, value: string])[]
@@ -62,24 +64,51 @@ export function createErrorResponse(
   return createJsonResponse(status, { error } satisfies ApiProblem, more)
 }
 
-/** The browser asks each time whether what it has is still the same. */
+/** In the smallest form that the browser accepts. */
 export function createAssetResponse(
   asset: Asset,
-  { ifNoneMatch }: UiRequest,
+  ask: UiRequest,
   more: UiHeaders = SECURITY_HEADERS,
 ): UiResponse {
-  const { type, tag, content } = asset
-  const kept: UiHeaders = [['etag', tag], ['cache-control', 'no-cache'], ...more]
-  if (matchesEntityTag(tag, ifNoneMatch))
+  const { type, cacheControl, compressed } = asset
+  const coding = codingOf(asset, ask.acceptEncoding ?? '')
+  const tag = coding === null ? asset.tag : asset.tag.replace(/"$/, `-${coding}"`)
+  const isVaried = Object.keys(compressed).length > 0
+  const kept: UiHeaders = [
+    ['etag', tag],
+    ['cache-control', cacheControl],
+    ...(isVaried ? [['vary', 'accept-encoding'] as const] : []),
+    ...more,
+  ]
+  if (matchesEntityTag(tag, ask.ifNoneMatch))
     return { kind: 'whole', status: 304, fields: kept, content: '' }
-  return { kind: 'whole', status: 200, fields: [['content-type', type], ...kept], content }
+  const content = coding === null ? asset.content : compressed[coding]!
+  const encoded: UiHeaders = coding === null ? [] : [['content-encoding', coding]]
+  return {
+    kind: 'whole',
+    status: 200,
+    fields: [['content-type', type], ...encoded, ...kept],
+    content,
+  }
 }
 
-/** Scripts and styles are files of ours, and the one inline script is named by its hash. */
-export function createPageResponse(page: PageAsset, ask: UiRequest): UiResponse {
+/** RFC 9110 12.5.3, without `*`: a browser names the codings that it knows. */
+function codingOf({ compressed }: Asset, acceptEncoding: string): Coding | null {
+  const accepted = acceptEncoding
+    .toLowerCase()
+    .split(',')
+    .map((one) => one.split(';').map((part) => part.trim()))
+    .filter(([, quality = '']) => !/^q=0(?:\.0*)?$/.test(quality))
+    .map(([name]) => name)
+  const usable = (['br', 'gzip'] as const).filter((one) => compressed[one] !== undefined)
+  return usable.find((one) => accepted.includes(one)) ?? null
+}
+
+/** The page loads its own files only, and has no inline script. */
+export function createPageResponse(page: Asset, ask: UiRequest): UiResponse {
   const policy = [
     "default-src 'none'",
-    `script-src 'self' ${page.inlineHash}`,
+    "script-src 'self'",
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",

@@ -4,7 +4,13 @@
 import type { ServerResponse } from 'node:http'
 import { MAX_PAGE_STREAMS, MAX_TRACE_WATCHERS } from '../../core/bounds.ts'
 import type { RefusalCounter } from '../../core/refusal-counter.ts'
-import { SIGNED_IN_PATH, UI_API_NAMES, UI_PATH, uiApiPath } from '../../core/well-known-paths.ts'
+import {
+  FAVICON_PATH,
+  SIGNED_IN_PATH,
+  UI_API_NAMES,
+  UI_PATH,
+  uiApiPath,
+} from '../../core/well-known-paths.ts'
 import type { UiApiName } from '../../core/well-known-paths.ts'
 import {
   DEFAULT_KEEP_ALIVE_TIMING,
@@ -97,7 +103,8 @@ export class UiService {
   /** Null for a path that is not one of its own. */
   answer(ask: UiRequest, place: UiPlace): UiResponse | null {
     const { path, method } = ask
-    if (!isBelow(path, UI_PATH) && !isBelow(path, '/api')) return null
+    const isOwn = isBelow(path, UI_PATH) || isBelow(path, '/api') || path === FAVICON_PATH
+    if (!isOwn) return null
     const answers = this.#answersTo(path, place)
     if (answers === null) return createErrorResponse(404, 'not found')
     if (!METHODS.includes(method))
@@ -201,10 +208,9 @@ export function createUiFallback(
   return (request, response, { pathname: path, searchParams: query }) => {
     const { method = '', headers } = request
     try {
-      const answer = ui.answer(
-        { method, path, query, ifNoneMatch: headers['if-none-match'] },
-        place,
-      )
+      const acceptEncoding = [headers['accept-encoding'] ?? []].flat().join(', ')
+      const ifNoneMatch = headers['if-none-match']
+      const answer = ui.answer({ method, path, query, ifNoneMatch, acceptEncoding }, place)
       if (answer === null) return false
       request.resume()
       sendUiResponse(response, answer, method)

@@ -56,7 +56,7 @@ export class RemoteUi {
       else reader.end()
   }
 
-  #open({ method, path, query, ifNoneMatch }: UiRequest): Promise<IncomingMessage> {
+  #open({ method, path, query, ifNoneMatch, acceptEncoding }: UiRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const asking = request({
         socketPath: this.#socket,
@@ -64,7 +64,10 @@ export class RemoteUi {
         method: method === 'HEAD' ? 'GET' : method,
         path: `${path}?${query.toString()}`,
         agent: false,
-        ...(ifNoneMatch !== undefined && { headers: { 'if-none-match': ifNoneMatch } }),
+        headers: {
+          ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+          ...(acceptEncoding !== undefined && { 'accept-encoding': acceptEncoding }),
+        },
       })
       const late = setTimeout(() => asking.destroy(new Error('no answer in time')), ANSWER_MS)
       asking.on('error', reject)

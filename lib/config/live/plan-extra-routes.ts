@@ -8,6 +8,7 @@ import type { RouteEntry } from '../../choose/route-table.ts'
 import { isLoopback } from '../../core/addresses.ts'
 import { RequestHead } from '../../core/head.ts'
 import {
+  FAVICON_PATH,
   RESOURCE_METADATA_PATH,
   SERVER_METADATA_PATH,
   UI_API_NAMES,
@@ -95,8 +96,9 @@ export function buildUiRoute<T>(listener: ListenerConfig, value: T): RouteEntry<
     { kind: 'prefix', value: UI_PATH },
     ...UI_API_NAMES.map((part): PathMatch => ({ kind: 'exact', value: uiApiPath(part) })),
   ]
-  // What the configuration has at the root, for one host or for all, stays there.
-  if (!hasRoot(listener)) paths.push({ kind: 'exact', value: '/' })
+  // A route of the configuration at one of these paths, for one host or for all, goes first.
+  for (const value of ['/', FAVICON_PATH])
+    if (!hasRouteAt(listener, value)) paths.push({ kind: 'exact', value })
   const matches = paths.map((path): RouteMatch => ({ ...ANY_REQUEST, path }))
   return { key: uiRouteKeyOf(listener), hostnames: [], matches, value }
 }
@@ -112,7 +114,8 @@ export function isForUi(
   port: ListenerTable<RoutedListener> | undefined,
 ): boolean {
   const { path } = request
-  const isNear = path === '/' || path.startsWith(UI_PATH) || path.startsWith('/api/')
+  const isNear =
+    path === '/' || path === FAVICON_PATH || path.startsWith(UI_PATH) || path.startsWith('/api/')
   if (!isNear) return false
   const listener = port?.find(request.authority)
   return (
@@ -142,11 +145,13 @@ export function buildUiAccess(
   }
 }
 
-function hasRoot({ routes }: ListenerConfig): boolean {
+function hasRouteAt({ routes }: ListenerConfig, at: string): boolean {
   return routes.some(({ matches }) =>
     matches.some(({ path }) => {
-      if (path.kind === 'regex') return path.regex.test('/')
-      return path.value === '/' || (path.kind === 'prefix' && path.value === '')
+      if (path.kind === 'regex') return path.regex.test(at)
+      if (path.kind === 'exact') return path.value === at
+      const value = path.value.replace(/\/+$/, '')
+      return at === value || at.startsWith(`${value}/`)
     }),
   )
 }

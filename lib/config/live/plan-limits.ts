@@ -4,23 +4,22 @@ import type { LimitConfig, RemoteDescriptor, RemoteLimitConfig } from '../policy
 import type { RouteConfig } from '../config-types.ts'
 import type { RateLimitRule } from '../../enforce/limit/limit-rule.ts'
 import type { Log } from '../../core/log.ts'
-import type { TokenMeter, Policy } from '../../core/types.ts'
+import type { Policy } from '../../core/types.ts'
 import {
   createSharedRateLimitPolicy,
-  createSharedTokenMeter,
+  createSharedTokenLimitPolicy,
 } from '../../enforce/limit/shared-limits.ts'
 import type { LimitRegistry } from '../../enforce/limit/limits.ts'
 import {
-  combineMeters,
   createLocalRateLimitPolicy,
-  createTokenMeter,
+  createTokenLimitPolicy,
 } from '../../enforce/limit/local-limits.ts'
 import {
   createRemoteRateLimitPolicy,
-  createRemoteTokenMeter,
+  createRemoteTokenLimitPolicy,
 } from '../../enforce/limit/remote-limit.ts'
 import type { RateLimitService, RateLimitServices } from '../../enforce/limit/rate-limit-service.ts'
-import type { TokenMetering } from './plan-llm.ts'
+import type { TokenLimiting } from './plan-llm.ts'
 
 /** A gateway whose limits are over all its routes together. */
 interface GatewayLimitScope {
@@ -29,9 +28,9 @@ interface GatewayLimitScope {
 }
 
 export interface RouteLimits {
-  /** Requests, and the headers of every answer. */
+  /** The limits of requests and of tokens, and the headers of every response. */
   readonly policies: readonly Policy[]
-  readonly metering: TokenMetering
+  readonly tokens: TokenLimiting
 }
 
 export class LimitPlanner {
@@ -55,17 +54,19 @@ export class LimitPlanner {
     const own = limits.map((limit) => this.#rule(`route/${name}`, limit))
     const rules = [...around, ...own]
     const tokens = rules.filter(({ config }) => config.counts === 'tokens')
-    const policies = rules.length === 0 ? [] : [this.#policyOf(rules)]
-    const meters = tokens.length === 0 ? [] : [this.#meterOf(tokens)]
-    const remote = remoteRateLimit === null ? NONE : this.#remote(remoteRateLimit)
+    const policies: Policy[] = []
+    if (rules.length > 0) policies.push(this.#policyOf(rules))
+    if (tokens.length > 0) policies.push(this.#tokenPolicyOf(tokens))
+    if (remoteRateLimit !== null) policies.push(...this.#remote(remoteRateLimit))
+    const isRemote = remoteRateLimit?.descriptors.some(({ counts }) => counts === 'tokens') === true
     const byModel =
       tokens.some(({ config }) => config.key?.reads('llm') === true) ||
       remoteRateLimit?.descriptors.some(readsModel) === true
-    const isOwn = remote.meters.length > 0 || tokens.some((rule) => own.includes(rule))
+    const isOwn = isRemote || tokens.some((rule) => own.includes(rule))
     return {
-      policies: [...policies, ...remote.policies],
-      metering: {
-        meter: combineMeters([...meters, ...remote.meters]),
+      policies,
+      tokens: {
+        isLimited: isRemote || tokens.length > 0,
         needs: byModel ? 'model' : 'nothing',
         scope: isOwn ? 'route' : 'gateway',
       },
@@ -79,11 +80,11 @@ export class LimitPlanner {
       : createSharedRateLimitPolicy(rules, ownerClient)
   }
 
-  #meterOf(rules: readonly RateLimitRule[]): TokenMeter {
+  #tokenPolicyOf(rules: readonly RateLimitRule[]): Policy {
     const { ownerClient } = this.#limits
     return ownerClient === null
-      ? createTokenMeter(rules)
-      : createSharedTokenMeter(rules, ownerClient)
+      ? createTokenLimitPolicy(rules)
+      : createSharedTokenLimitPolicy(rules, ownerClient)
   }
 
   #rule(owner: string, config: LimitConfig): RateLimitRule {
@@ -94,16 +95,14 @@ export class LimitPlanner {
     return rule
   }
 
-  /** Requests are asked about before a body is read, tokens when it is. */
-  #remote(config: RemoteLimitConfig): RemoteLimits {
+  #remote(config: RemoteLimitConfig): Policy[] {
     const service = this.#known.serviceFor(config.endpoint)
     this.services.add(service)
-    const counts = new Set(config.descriptors.map((one) => one.counts))
-    return {
-      // Also where only tokens count: it has the service's word on the answer.
-      policies: [createRemoteRateLimitPolicy(config, service, this.#log)],
-      meters: counts.has('tokens') ? [createRemoteTokenMeter(config, service, this.#log)] : [],
-    }
+    // Also needed if only tokens are limited: it adds the headers of the service to the response.
+    const policies: Policy[] = [createRemoteRateLimitPolicy(config, service, this.#log)]
+    if (config.descriptors.some(({ counts }) => counts === 'tokens'))
+      policies.push(createRemoteTokenLimitPolicy(config, service, this.#log))
+    return policies
   }
 }
 
@@ -112,10 +111,3 @@ function readsModel({ counts, entries, limitOverride }: RemoteDescriptor): boole
   const asked = [...entries.map(({ value }) => value), limitOverride]
   return counts === 'tokens' && asked.some((expression) => expression?.reads('llm') === true)
 }
-
-interface RemoteLimits {
-  readonly policies: readonly Policy[]
-  readonly meters: readonly TokenMeter[]
-}
-
-const NONE: RemoteLimits = { policies: [], meters: [] }

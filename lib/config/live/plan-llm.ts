@@ -12,7 +12,7 @@ import type {
   RouteConfig,
 } from '../config-types.ts'
 import type { Log } from '../../core/log.ts'
-import type { Backend, TokenMeter } from '../../core/types.ts'
+import type { Backend } from '../../core/types.ts'
 import { enforce } from '../../enforce/run-policies.ts'
 import type { PolicyFactory } from '../../enforce/make-policies.ts'
 import { HttpBackend } from '../../forward/http/http-backend.ts'
@@ -43,13 +43,12 @@ import { BackendWithPolicies } from '../../forward/backend-attempt.ts'
 import type { BackendHealth } from './backend-health.ts'
 import type { HeaderModifierConfig } from '../../expressions/computed-headers.ts'
 
-/** Token limits of a route, and what they ask of a request. */
-export interface TokenMetering {
-  /** null: the route has none. */
-  readonly meter: TokenMeter | null
-  /** Whether a limit may go by the model. */
+/** Whether tokens are limited on a route, and what the limits need of a request. */
+export interface TokenLimiting {
+  readonly isLimited: boolean
+  /** `model` if the key of a limit reads it. */
   readonly needs: 'model' | 'nothing'
-  /** `route`: a limit is the route's own. */
+  /** `route` if a limit is configured on the route itself. */
   readonly scope: 'route' | 'gateway'
 }
 
@@ -86,12 +85,12 @@ const NO_POLICY: AiPolicyConfig = {
 export class LlmPlanner {
   readonly #ways: LlmPlanResources
   readonly #route: RouteConfig
-  readonly #metering: TokenMetering
+  readonly #tokens: TokenLimiting
 
-  constructor(ways: LlmPlanResources, route: RouteConfig, metering: TokenMetering) {
+  constructor(ways: LlmPlanResources, route: RouteConfig, tokens: TokenLimiting) {
     this.#ways = ways
     this.#route = route
-    this.#metering = metering
+    this.#tokens = tokens
   }
 
   /** An `ai` backend. */
@@ -117,8 +116,8 @@ export class LlmPlanner {
 
   /** A plain backend, where tokens are limited. */
   planMetered(backend: HostBackendConfig, plain: Backend): Backend {
-    const { meter, scope } = this.#metering
-    if (meter === null) return plain
+    const { isLimited, scope } = this.#tokens
+    if (!isLimited) return plain
     const policy = this.#policyOf(backend)
     const entry: AiEntry = {
       name: plain.endpoint,
@@ -151,14 +150,14 @@ export class LlmPlanner {
     catalogue: ProviderCatalogue,
     names: readonly string[],
   ): LlmBackend {
-    const { meter, needs } = this.#metering
+    const { isLimited, needs } = this.#tokens
     const { held, limits } = this.#ways
     const holdFor = needs === 'model' ? 'model' : catalogue.needs
     const isEdited = names.length > 1 || catalogue.edits === 'model'
     const settings: LlmSettings = {
       formats: new FormatTable(policy.routes),
       catalogue,
-      meter,
+      limitsTokens: isLimited,
       prompts: {
         holdFor,
         sharedBudget: held,
@@ -168,7 +167,7 @@ export class LlmPlanner {
       },
       host: kind === 'host' ? 'plain' : 'provider',
       edits: isEdited ? 'members' : 'nothing',
-      usage: meter !== null && policy.usage === 'inject' ? 'ask' : 'leave',
+      usage: isLimited && policy.usage === 'inject' ? 'ask' : 'leave',
     }
     return new LlmBackend(settings)
   }

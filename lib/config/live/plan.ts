@@ -221,7 +221,7 @@ class Planner {
       documents.rootFormsFor(route),
       limits.policies,
     )
-    const llm = new LlmPlanner(this.#ways, route, limits.metering)
+    const llm = new LlmPlanner(this.#ways, route, limits.tokens)
     const plainOf = (backend: BackendConfig): Backend => {
       switch (backend.kind) {
         case 'mcp':

@@ -1,9 +1,7 @@
 // rateLimit.local: limits counted in this process. Requests are counted here, before a body is looked at; tokens by
 // `local-limits.ts`. Whatever was counted, the answer tells what is left.
 
-import { NO_COST } from '../../core/exchange.ts'
-import type { Exchange } from '../../core/exchange.ts'
-import type { Charge, Policy, Reply, TokenMeter, Verdict } from '../../core/types.ts'
+import type { Charge, Policy, TokenLimitPolicy } from '../../core/types.ts'
 import type { Bucket } from './bucket.ts'
 import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
 import type { MillisecondClock, RateLimitRule } from './limit-rule.ts'
@@ -41,9 +39,10 @@ export function createLocalRateLimitPolicy(rules: readonly RateLimitRule[]): Pol
 // Limits of LLM tokens counted in this process: an estimate is taken at admission, so that requests at the same time
 // cannot all slip past, and settled when the real counts are known.
 
-export function createTokenMeter(rules: readonly RateLimitRule[]): TokenMeter {
+export function createTokenLimitPolicy(rules: readonly RateLimitRule[]): TokenLimitPolicy {
   const counting = [...new Set(rules)].filter(({ config }) => config.counts === 'tokens')
   return {
+    kind: 'tokenLimit',
     admit(exchange, estimate) {
       const met: [RateLimitRule, Bucket][] = []
       let isOpen = true
@@ -79,55 +78,4 @@ function createTokenCharge(bucket: Bucket, now: MillisecondClock, estimate: numb
   const charge = new TokenCharge(bucket, now)
   charge.raise(estimate)
   return charge
-}
-
-// Several token limits as one: a request must pass all of them, and one that is refused owes nothing to any.
-
-/** They are asked in order; null for none. */
-export function combineMeters(meters: readonly TokenMeter[]): TokenMeter | null {
-  const [only] = meters
-  if (only === undefined) return null
-  if (meters.length === 1) return only
-  return {
-    admit(exchange, estimate) {
-      const before = exchange.enforcement.charges.length
-      const verdict = askMeters(meters, exchange, estimate, 0)
-      if (verdict instanceof Promise)
-        return verdict.then((reply) => refundIfRefused(reply, exchange, before))
-      return refundIfRefused(verdict, exchange, before)
-    },
-  }
-}
-
-/** A refusal gives back what those before it took. */
-function refundIfRefused(
-  reply: Reply | undefined,
-  exchange: Exchange,
-  before: number,
-): Reply | undefined {
-  if (reply === undefined) return undefined
-  for (const charge of exchange.enforcement.charges.slice(before)) charge.settle(NO_COST)
-  exchange.enforcement.charges = exchange.enforcement.charges.slice(0, before)
-  return reply
-}
-
-function askMeters(
-  meters: readonly TokenMeter[],
-  exchange: Exchange,
-  estimate: number,
-  from: number,
-): Verdict {
-  // Whoever is asked behind the answer is told what it has cost.
-  const isLate = exchange.isAnswered
-  for (let at = from; at < meters.length; at++) {
-    const verdict = meters[at]!.admit(exchange, estimate)
-    if (verdict instanceof Promise)
-      return verdict.then((reply) =>
-        reply !== undefined || (exchange.isAnswered && !isLate)
-          ? reply
-          : askMeters(meters, exchange, estimate, at + 1),
-      )
-    if (verdict !== undefined) return verdict
-  }
-  return undefined
 }

@@ -16,7 +16,7 @@ import type {
   Policy,
   Reply,
   TokenCost,
-  TokenMeter,
+  TokenLimitPolicy,
 } from '../../core/types.ts'
 import type { Expression } from '../../expressions/compile.ts'
 import { ExpressionView } from '../../expressions/exchange-view.ts'
@@ -63,13 +63,14 @@ export function createRemoteRateLimitPolicy(
  * At admission each counter is charged `TAKEN` and no estimate: the protocol has no way to give back what a request did not
  * use. With nothing left the service says no; the request that goes beyond the budget passes, and the next does not.
  */
-export function createRemoteTokenMeter(
+export function createRemoteTokenLimitPolicy(
   config: RemoteLimitConfig,
   service: RateLimitService,
   log: Log,
-): TokenMeter {
+): TokenLimitPolicy {
   const counting = config.descriptors.filter(({ counts }) => counts === 'tokens')
   return {
+    kind: 'tokenLimit',
     admit(exchange) {
       const counters = evaluateDescriptors(counting, exchange, log, evaluateCounter)
       if (counters.length === 0) return undefined

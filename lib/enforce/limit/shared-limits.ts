@@ -9,7 +9,7 @@ import type { LimitAnswer, RemainingQuota, BucketRef } from './limit-messages.ts
 import { storedKeyOf } from './keyed-buckets.ts'
 import type { RateLimitRule } from './limit-rule.ts'
 import { addRateLimitHeaders, createLimitReply, pickTighterAllowance } from './limit-headers.ts'
-import type { Allowance, TokenMeter, Policy, Reply } from '../../core/types.ts'
+import type { Allowance, Policy, Reply, TokenLimitPolicy } from '../../core/types.ts'
 import type { LimitOwnerClient } from './limit-owner-client.ts'
 
 export function createSharedRateLimitPolicy(
@@ -28,12 +28,15 @@ export function createSharedRateLimitPolicy(
   }
 }
 
-export function createSharedTokenMeter(
+export function createSharedTokenLimitPolicy(
   rules: readonly RateLimitRule[],
   asker: LimitOwnerClient,
-): TokenMeter {
+): TokenLimitPolicy {
   const counting = selectRulesCounting(rules, 'tokens')
-  return { admit: (exchange, estimate) => admitBySharedLimits(exchange, counting, asker, estimate) }
+  return {
+    kind: 'tokenLimit',
+    admit: (exchange, estimate) => admitBySharedLimits(exchange, counting, asker, estimate),
+  }
 }
 
 async function takeFromSharedLimits(

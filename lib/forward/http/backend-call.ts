@@ -1,5 +1,5 @@
-// One attempt's way through a pool: waiting for a connection, sent, answered. Whatever happens to the
-// connection, the attempt hears of it exactly once.
+// One call to an HTTP backend, from the queue of the pool to the response head, and the errors of such calls. The attempt gets
+// exactly one result, however the connection ends.
 
 import { isOutOfDescriptors, OUT_OF_DESCRIPTORS_MESSAGE } from '../../core/descriptors.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -8,15 +8,15 @@ import type { RequestHead } from '../../core/head.ts'
 import type { Attempt, Body, CancellableCall, ExchangeClient, Reply } from '../../core/types.ts'
 import { ReplayBody } from '../replay-body.ts'
 
-/** What a call needs of an exchange; a request of the gateway's own has no more than this. */
+/** The part of an exchange that a call needs; requests that the gateway makes itself have only this part. */
 export interface HttpCallInput {
   readonly request: RequestHead
   readonly client: Pick<ExchangeClient, 'sendInterim'>
-  /** `once`: never again on another connection, whatever became of the first. */
+  /** `once`: the request is never sent again on another connection. */
   readonly sending?: 'once' | 'again'
 }
 
-/** Something that carries a call and can be told to stop. */
+/** The queue, dial, connection or stream that has a call now, and can abort it. */
 export interface CallHolder {
   abort(call: HttpCall): void
 }
@@ -24,17 +24,16 @@ export interface CallHolder {
 export class HttpCall implements CancellableCall {
   readonly exchange: HttpCallInput
   readonly attempt: Attempt
-  /** What Host says to the backend; null to leave it as the client sent it. */
+  /** The Host field for the backend; null keeps the one of the client. */
   readonly host: string | null
-  /** What is sent behind the head. */
   body: Body
-  /** Made here, and of use until the call is over. */
+  /** Set when this call created it; this call then drops its copy. */
   #replayBody: ReplayBody | null = null
   #holder: CallHolder | null = null
   #timer: NodeJS.Timeout | null = null
   #state: 'open' | 'over' = 'open'
-  /** `kept`: it could go out once more. */
-  #sending: 'plain' | 'kept' | 'again' = 'plain'
+  /** `possible`: the call can be sent once more; `used`: it was. */
+  #resend: 'impossible' | 'possible' | 'used' = 'impossible'
 
   constructor(exchange: HttpCallInput, attempt: Attempt, host: string | null) {
     this.exchange = exchange
@@ -47,37 +46,37 @@ export class HttpCall implements CancellableCall {
     return this.#state === 'over'
   }
 
-  /** The route's `timeout.backendRequestTimeout`, to the answer's head. */
+  /** Bounds the time to the response head (`timeout.backendRequestTimeout` of the route). */
   setDeadline(ms: number): void {
     this.#timer = setTimeout(() => {
-      const carrier = this.#holder
+      const holder = this.#holder
       this.failed(createBackendTimeout())
-      carrier?.abort(this)
+      holder?.abort(this)
     }, ms)
   }
 
-  setHolder(carrier: CallHolder): void {
-    this.#holder = carrier
+  setHolder(holder: CallHolder): void {
+    this.#holder = holder
   }
 
-  /** Who carries it may refuse it: what goes out of its body is kept, within a bound. */
+  /** Keeps a bounded copy of the body, for a session that may refuse the stream. */
   keepForResend(): void {
-    if (this.#sending !== 'plain' || this.exchange.sending === 'once') return
-    this.#sending = 'kept'
+    if (this.#resend !== 'impossible' || this.exchange.sending === 'once') return
+    this.#resend = 'possible'
     if (this.body.framing === 'none' || this.body instanceof ReplayBody) return
     this.#replayBody = new ReplayBody(this.body)
     this.body = this.#replayBody
   }
 
-  /** Refused: true, and only once, where it can go out from its beginning. */
+  /** Prepares a refused call to be sent from its first byte; true at most once, and false where it cannot. */
   rewind(): boolean {
     const { body } = this
-    if (this.isOver || this.#sending !== 'kept') return false
+    if (this.isOver || this.#resend !== 'possible') return false
     if (body instanceof ReplayBody) {
       if (!body.isReplayable) return false
       body.release()
     }
-    this.#sending = 'again'
+    this.#resend = 'used'
     return true
   }
 
@@ -104,8 +103,7 @@ export class HttpCall implements CancellableCall {
   }
 }
 
-// What went wrong on the way to a backend, in words that help and that name no inner address.
-
+/** Texts for the codes of socket errors; they name no internal address. */
 const ERROR_TEXTS: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -121,31 +119,29 @@ const ERROR_TEXTS: Record<string, string> = {
   ENFILE: OUT_OF_DESCRIPTORS_MESSAGE,
 }
 
-/** In our own words, the socket's error, or null where it just closed. */
+/** A text, the error of the socket, or null for a connection that closed without an error. */
 export type FaultCause = string | Error | null
 
-/** Of a connection that did not come about in time. */
 export const CONNECT_TIMED_OUT = 'connect timed out'
 
-export function createBackendFault(code: ErrorCode, what: FaultCause): GatewayError {
-  const cause = what instanceof Error ? what : undefined
-  const isOurs = cause !== undefined && isOutOfDescriptors(cause)
-  const whose = isOurs ? 'OUT_OF_DESCRIPTORS' : code
+export function createBackendFault(code: ErrorCode, fault: FaultCause): GatewayError {
+  const cause = fault instanceof Error ? fault : undefined
+  const isLocal = cause !== undefined && isOutOfDescriptors(cause)
   return new GatewayError(
-    whose,
-    `upstream call failed: ${describeFaultCause(what)}`,
+    isLocal ? 'OUT_OF_DESCRIPTORS' : code,
+    `upstream call failed: ${describeFaultCause(fault)}`,
     cause && { cause },
   )
 }
 
-/** No answer in time; reference.md 2.10 gives it a text of its own. */
+/** The error for a response that did not arrive in time; reference.md 2.10 fixes its text. */
 export function createBackendTimeout(): GatewayError {
   return new GatewayError('BACKEND_TIMEOUT', 'upstream call timeout')
 }
 
-export function describeFaultCause(what: FaultCause): string {
-  if (typeof what === 'string') return what
-  if (what === null) return 'connection closed'
-  const code = (what as NodeJS.ErrnoException).code ?? ''
+export function describeFaultCause(fault: FaultCause): string {
+  if (typeof fault === 'string') return fault
+  if (fault === null) return 'connection closed'
+  const code = (fault as NodeJS.ErrnoException).code ?? ''
   return ERROR_TEXTS[code] ?? (code === '' ? 'connection failed' : code)
 }

@@ -1,4 +1,4 @@
-// Connects to a backend by TLS for one call; what was negotiated decides how the call is carried.
+// Opens a TLS connection to a backend for one call; the negotiated ALPN protocol decides between HTTP/1 and HTTP/2.
 
 import { isIP } from 'node:net'
 import { connect, createSecureContext } from 'node:tls'
@@ -16,21 +16,20 @@ export interface TlsDialOptions {
   readonly alpn: readonly string[]
   readonly timeout: number
   secured(socket: TLSSocket): void
-  /** Nothing came of it, for this reason if it was not given up; the call hears by itself. */
+  /** The connection was not made; `reason` is null when the call was aborted. The call gets its own error. */
   failed(reason: string | null): void
 }
 
 export class TlsDial implements CallHolder {
-  readonly #dial: TlsDialOptions
+  readonly #options: TlsDialOptions
   readonly #socket: TLSSocket
   readonly #timer: NodeJS.Timeout
   #state: 'dialling' | 'over' = 'dialling'
 
-  constructor(dial: TlsDialOptions) {
-    const { call } = dial
-    this.#dial = dial
-    call.setHolder(this)
-    const socket = connect(tlsConnectionOptionsOf(dial))
+  constructor(options: TlsDialOptions) {
+    this.#options = options
+    options.call.setHolder(this)
+    const socket = connect(tlsConnectionOptionsOf(options))
     this.#socket = socket
     socket.setNoDelay(true)
     const failed = (error: Error): void => this.#fail('BACKEND_CONNECT', error)
@@ -39,12 +38,12 @@ export class TlsDial implements CallHolder {
     this.#timer = setTimeout(() => {
       this.#fail('CONNECT_TIMEOUT', CONNECT_TIMED_OUT)
       socket.destroy()
-    }, dial.timeout)
+    }, options.timeout)
     socket.once('secureConnect', () => {
       clearTimeout(this.#timer)
       socket.off('error', failed).off('close', closed)
       this.#state = 'over'
-      dial.secured(socket)
+      options.secured(socket)
     })
   }
 
@@ -53,21 +52,21 @@ export class TlsDial implements CallHolder {
     this.#socket.destroy()
   }
 
-  #fail(code: ErrorCode, what: FaultCause): void {
-    if (this.#stop(describeFaultCause(what))) this.#dial.call.failed(createBackendFault(code, what))
+  #fail(code: ErrorCode, cause: FaultCause): void {
+    if (this.#stop(describeFaultCause(cause)))
+      this.#options.call.failed(createBackendFault(code, cause))
   }
 
   #stop(reason: string | null): boolean {
     if (this.#state === 'over') return false
     this.#state = 'over'
     clearTimeout(this.#timer)
-    this.#dial.failed(reason)
+    this.#options.failed(reason)
     return true
   }
 }
 
-function tlsConnectionOptionsOf(dial: TlsDialOptions): ConnectionOptions {
-  const { origin, alpn, context } = dial
+function tlsConnectionOptionsOf({ origin, alpn, context }: TlsDialOptions): ConnectionOptions {
   const tls: BackendTlsConfig = origin.tls!
   const name = tls.hostname ?? origin.name
   return {
@@ -75,12 +74,12 @@ function tlsConnectionOptionsOf(dial: TlsDialOptions): ConnectionOptions {
     secureContext: context,
     ALPNProtocols: [...alpn],
     rejectUnauthorized: !tls.insecure,
-    // An address is no server name (RFC 6066).
+    // RFC 6066: an IP address is not allowed as a server name.
     ...(name !== '' && isIP(name) === 0 && { servername: name }),
   }
 }
 
-/** Certificates and keys read once: an origin's connections share them. */
+/** Parses certificates and keys once; all connections of an origin share the result. */
 export function createBackendTlsContext(tls: BackendTlsConfig): SecureContext {
   return createSecureContext({
     ...(tls.root !== null && { ca: tls.root }),

@@ -1,4 +1,4 @@
-// A route's HTTP backend: one origin, and how this route wants it asked.
+// The HTTP backend of a route: sends each call to the pool of one origin, with the host and the timeout of the route.
 
 import type { Exchange } from '../../core/exchange.ts'
 import type { Attempt, Backend } from '../../core/types.ts'
@@ -9,7 +9,7 @@ import type { ConnectionPool } from './pool.ts'
 export class HttpBackend implements Backend {
   readonly endpoint: string
   readonly #pool: ConnectionPool
-  /** `timeout.backendRequestTimeout`, or 0. */
+  /** `timeout.backendRequestTimeout` in ms; 0 for none. */
   readonly #timeout: number
 
   constructor(pool: ConnectionPool, timeout: number) {
@@ -20,14 +20,14 @@ export class HttpBackend implements Backend {
 
   call(exchange: Exchange, attempt: Attempt): void {
     const { name } = this.#pool.origin
-    // A backend known by name is asked by that name, unless a policy says otherwise.
+    // A backend with a host name gets it as Host, unless a policy rewrites the host.
     const host = exchange.enforcement.hostRewrite ?? (name === '' ? null : name)
     const { trace } = exchange
-    const tried =
+    const traced =
       trace === null
         ? attempt
         : new TracedAttempt(attempt, trace.startCall(this.endpoint, { host }))
-    const call = new HttpCall(exchange, tried, host)
+    const call = new HttpCall(exchange, traced, host)
     exchange.pendingCall = call
     if (this.#timeout > 0) call.setDeadline(this.#timeout)
     this.#pool.submit(call)

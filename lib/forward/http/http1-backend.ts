@@ -1,5 +1,4 @@
-// One HTTP/1 connection to a backend: carries one call at a time and goes back to its pool when both
-// halves are through with it.
+// One HTTP/1 connection to a backend: it has one call at a time and returns to its pool when request and response are complete.
 
 import assert from 'node:assert'
 import {
@@ -25,34 +24,34 @@ import type { SocketOwner, TransportSocket } from '../../http/transport-socket.t
 import { CONNECT_TIMED_OUT, createBackendFault, createBackendTimeout } from './backend-call.ts'
 import type { CallHolder, HttpCall } from './backend-call.ts'
 
-/** `asking`: no byte of the answer is there. `answering`: it has begun. */
-type Http1BackendState = 'idle' | 'asking' | 'answering' | 'tunnel' | 'closed'
+/** `waiting`: no byte of the response has arrived. `receiving`: the first byte has. */
+type Http1BackendState = 'idle' | 'waiting' | 'receiving' | 'tunnel' | 'closed'
 
 const HTTP1_BACKEND_TRANSITIONS: Record<Http1BackendState, readonly Http1BackendState[]> = {
-  idle: ['asking', 'closed'],
-  asking: ['answering', 'closed'],
-  answering: ['idle', 'tunnel', 'closed'],
+  idle: ['waiting', 'closed'],
+  waiting: ['receiving', 'closed'],
+  receiving: ['idle', 'tunnel', 'closed'],
   tunnel: ['closed'],
   closed: [],
 }
 
-/** What a backend may say before its body; the body itself is streamed. */
+/** Bounds of a response head; the body is streamed and has no bound. */
 const RESPONSE_LIMITS = {
   maxHeadBytes: READ_BUFFER_BYTES,
   maxHeaders: 1_000,
   maxBodyBytes: Number.MAX_SAFE_INTEGER,
 }
 
-/** Where a connection belongs. */
+/** The pool of a connection. */
 export interface Http1ConnectionOwner {
   readonly limits: BackendLimits
   readonly clock: CoarseClock
   connectionIdle(connection: Http1BackendConnection): void
-  /** The head of an answer is there. */
+  /** A response head has arrived. */
   answered(): void
-  /** Its socket is closed, by this error if by one. */
+  /** The socket is closed; `error` is null if it closed without one. */
   connectionClosed(connection: Http1BackendConnection, error: Error | null): void
-  /** Carries a call whose connection died before a byte of the answer was there. */
+  /** Sends a call on a new connection after its connection closed before the first byte of the response. */
   resend(call: HttpCall, parts: readonly (string | Buffer)[]): void
 }
 
@@ -60,32 +59,33 @@ export class Http1BackendConnection
   implements SocketOwner, Http1ReaderOwner, Http1WriterOwner, CallHolder, Tunnel, Sweepable
 {
   readonly beforeFault = 'passed on'
-  readonly #connectionOwner: Http1ConnectionOwner
+  readonly #owner: Http1ConnectionOwner
   readonly #reader = new Http1Reader(this, RESPONSE_LIMITS)
   readonly #writer = new Http1Writer(this)
   #wire!: TransportSocket
   #state: Http1BackendState = 'idle'
-  #request: 'going' | 'gone' = 'gone'
+  #requestState: 'sending' | 'sent' = 'sent'
   #call: HttpCall | null = null
   #callCount = 0
-  /** On the home's clock. */
+  /** On the clock of the owner, as all times below. */
   #sentAt = 0
-  #interim = 0
-  /** How long it may idle: the origin's own word, less a margin, or ours. */
+  #interimCount = 0
+  /** The idle timeout: `poolIdleTimeout`, or what the backend's `keep-alive` field says, less a margin. */
   #idleTime: number
   #isPersistent = true
-  /** When it is too old for another call, on the home's clock. */
+  /** After this time the connection takes no more calls. */
   readonly #retireAt: number
-  /** On the home's clock, as the next one; 0 for none. */
+  /** For the next bytes of the backend, or the end of idling; 0 for none. */
   #deadline: number
-  #writeBy = 0
+  /** For the backend to read what was written; 0 for none. */
+  #writeDeadline = 0
   #timedOut: Outcome | null = null
 
-  constructor(home: Http1ConnectionOwner) {
-    this.#connectionOwner = home
-    this.#idleTime = home.limits.poolIdleTimeout
-    this.#deadline = home.clock.now + home.limits.connectTimeout
-    this.#retireAt = home.clock.now + home.limits.poolMaxAge
+  constructor(owner: Http1ConnectionOwner) {
+    this.#owner = owner
+    this.#idleTime = owner.limits.poolIdleTimeout
+    this.#deadline = owner.clock.now + owner.limits.connectTimeout
+    this.#retireAt = owner.clock.now + owner.limits.poolMaxAge
   }
 
   attach(wire: TransportSocket): this {
@@ -95,12 +95,16 @@ export class Http1BackendConnection
     return this
   }
 
-  /** It was ended because its time was over. */
+  /** From here only the route's own timeout bounds the wait for the response head. */
+  connected(): void {
+    if (this.#callCount <= 1) this.#deadline = 0
+  }
+
   get hasTimedOut(): boolean {
     return this.#timedOut !== null
   }
 
-  /** Its socket is on its way out. */
+  /** The socket is destroyed, though `closed` may not have been called yet. */
   get isOver(): boolean {
     return this.#wire.socket.destroyed
   }
@@ -113,13 +117,13 @@ export class Http1BackendConnection
     this.#writer.send(formatHttp1RequestHead(call.exchange.request, call.host, mode), body, mode)
   }
 
-  /** The same bytes that went out on another connection in vain. */
+  /** Sends the bytes that were recorded on a stale connection. */
   sendAgain(call: HttpCall, parts: readonly (string | Buffer)[]): void {
     this.#begin(call)
     this.#writer.resend(parts)
   }
 
-  /** The client is gone or tired of waiting: an HTTP/1 call ends only with its connection. */
+  /** An HTTP/1 call can be aborted only by closing its connection. */
   abort(): void {
     this.#call = null
     this.#writer.abort()
@@ -127,18 +131,18 @@ export class Http1BackendConnection
   }
 
   data(bytes: Buffer, from: number, to: number): void {
-    if (this.#state === 'asking') {
-      this.#move('answering')
+    if (this.#state === 'waiting') {
+      this.#move('receiving')
       this.#writer.dropRecording()
     } else if (this.#state === 'idle') return this.#wire.destroy()
     this.#reader.data(bytes, from, to)
     if (this.#reader.state === 'body') this.#awaitBody()
-    // A client that said goodbye first still hears the backend out.
+    // After the client has closed its half of a tunnel, the backend may still send.
     else if (this.#state === 'tunnel' && this.#deadline !== 0) this.#linger()
   }
 
   drained(): void {
-    this.#writeBy = 0
+    this.#writeDeadline = 0
     this.#writer.drained()
   }
 
@@ -149,38 +153,38 @@ export class Http1BackendConnection
 
   closed(error: Error | null): void {
     const call = this.#call
-    const wasAsking = this.#state === 'asking'
+    const wasWaiting = this.#state === 'waiting'
     this.#call = null
     this.#move('closed')
-    const parts = wasAsking && this.#isStale ? this.#writer.takeRecording() : null
+    const parts = wasWaiting && this.#isStale ? this.#writer.takeRecording() : null
     this.#writer.abort()
     this.#reader.close()
     const isOpen = call !== null && !call.isOver
     const isReplayed = isOpen && parts !== null && parts.length > 0
-    // Before this connection is counted out, so that nobody takes its place.
-    if (isReplayed) this.#connectionOwner.resend(call, parts)
-    this.#connectionOwner.connectionClosed(this, error)
+    // Before `connectionClosed`, which gives the free place in the pool to a call that waits.
+    if (isReplayed) this.#owner.resend(call, parts)
+    this.#owner.connectionClosed(this, error)
     this.#reader.takeSink()?.cut(this.#timedOut ?? 'backend_reset')
     if (isOpen && !isReplayed) call.failed(this.#faultOf(error))
   }
 
   head(bytes: Buffer, from: number, to: number): boolean {
     const call = this.#call
-    assert(call !== null, 'an answer belongs to a call')
+    assert(call !== null, 'a response belongs to a call')
     const head = parseResponseHead(bytes, from, to, RESPONSE_LIMITS)
     if (head === null) return false
-    this.#connectionOwner.answered()
+    this.#owner.answered()
     if (head.status === 101) return this.#upgrade(call, head)
-    if (head.status < 200) return this.#inform(call, head)
+    if (head.status < 200) return this.#relayInterim(call, head)
     if (head.keepAliveHint >= 0)
       this.#idleTime = Math.max(
         0,
         Math.min(this.#idleTime, head.keepAliveHint - KEEP_ALIVE_MARGIN_MS),
       )
     this.#isPersistent = head.keepAlive
-    // Without a body the connection is free at once, and carries the call that waited for it.
+    // A response without a body frees the connection at once: `expectBody` may start the next call.
     this.#call = null
-    this.#expect(call.exchange.request.method, head)
+    this.#expectBody(call.exchange.request.method, head)
     const body = this.#reader.state === 'body' ? this.#reader : EMPTY_BODY
     call.answered({ head, body, tunnel: null })
     return true
@@ -188,12 +192,13 @@ export class Http1BackendConnection
 
   messageOver(): void {
     this.#call = null
-    const { now } = this.#connectionOwner.clock
-    const isClean = this.#isPersistent && this.#request === 'gone' && !this.#reader.hasUnread
-    if (!isClean || now > this.#retireAt) return this.abort()
+    const { now } = this.#owner.clock
+    const isReusable =
+      this.#isPersistent && this.#requestState === 'sent' && !this.#reader.hasUnread
+    if (!isReusable || now > this.#retireAt) return this.abort()
     this.#move('idle')
     this.#deadline = now + this.#idleTime
-    this.#connectionOwner.connectionIdle(this)
+    this.#owner.connectionIdle(this)
   }
 
   fault(error: GatewayError): void {
@@ -210,7 +215,7 @@ export class Http1BackendConnection
   bodyCancelled(): void {
     this.#reader.takeSink()
     if (this.#state !== 'tunnel') return this.#wire.destroy()
-    // What the client said last is still on its way.
+    // The last bytes of the client may not have been sent yet.
     this.#linger()
     this.#wire.destroySoon()
   }
@@ -224,85 +229,76 @@ export class Http1BackendConnection
   }
 
   sent(): void {
-    this.#request = 'gone'
-    if (this.#state === 'tunnel') {
-      this.#wire.end(() => this.#linger())
-    }
+    this.#requestState = 'sent'
+    if (this.#state === 'tunnel') this.#wire.end(() => this.#linger())
   }
 
   sendCut(): void {
     this.abort()
   }
 
-  /** A client that leaves now is not heard, for its own socket is held: the wait must end by itself. */
+  /** The client's socket is paused now, so that its close is not noticed: this wait needs its own deadline. */
   stalled(): void {
-    this.#writeBy = this.#connectionOwner.clock.now + this.#connectionOwner.limits.bodyIdleTimeout
+    this.#writeDeadline = this.#owner.clock.now + this.#owner.limits.bodyIdleTimeout
   }
 
-  /** After an upgrade: what the client sends. */
+  /** After an upgrade: sends the bytes of the client to the backend. */
   connectSource(source: Body): void {
     this.#writer.send('', source, 'content')
   }
 
   sweep(now: number): void {
-    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expire()
+    if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expire()
     if (this.#deadline === 0) return
-    // While the client takes nothing, the backend's silence has not begun.
+    // While the client reads nothing, the idle time of the backend does not count.
     if (this.#reader.isWaiting) return this.#awaitBody()
     if (now > this.#deadline) this.#expire()
   }
 
-  /** Found dead when it was used again, rather than while the backend was at work on the request. */
+  /** A reused connection that closed right after the request was sent: the backend most likely never read it. */
   get #isStale(): boolean {
-    return (
-      this.#callCount > 1 && this.#connectionOwner.clock.now - this.#sentAt <= STALE_CONNECTION_MS
-    )
+    return this.#callCount > 1 && this.#owner.clock.now - this.#sentAt <= STALE_CONNECTION_MS
   }
 
   #expire(): void {
     this.#deadline = 0
-    this.#writeBy = 0
+    this.#writeDeadline = 0
     this.#timedOut = 'backend_timeout'
     this.#wire.destroy()
   }
 
-  /** The socket is connected: no deadline to the answer's head but the route's own. */
-  connected(): void {
-    if (this.#callCount <= 1) this.#deadline = 0
-  }
-
   #linger(): void {
-    this.#deadline = this.#connectionOwner.clock.now + LINGER_MS
+    this.#deadline = this.#owner.clock.now + LINGER_MS
   }
 
   #awaitBody(): void {
-    this.#deadline = this.#connectionOwner.clock.now + this.#connectionOwner.limits.bodyIdleTimeout
+    this.#deadline = this.#owner.clock.now + this.#owner.limits.bodyIdleTimeout
   }
 
   #begin(call: HttpCall): void {
-    this.#move('asking')
+    this.#move('waiting')
     this.#call = call
     call.setHolder(this)
-    this.#request = 'going'
-    this.#sentAt = this.#connectionOwner.clock.now
-    this.#interim = 0
+    this.#requestState = 'sending'
+    this.#sentAt = this.#owner.clock.now
+    this.#interimCount = 0
     if (this.#callCount++ > 0) {
       this.#deadline = 0
       this.#reader.readNext()
     }
   }
 
-  #expect(method: string, head: ResponseHead): void {
-    const isBare = method === 'HEAD' || head.status === 204 || head.status === 304
+  #expectBody(method: string, head: ResponseHead): void {
+    const hasNoBody = method === 'HEAD' || head.status === 204 || head.status === 304
     if (head.status === 204) removeFramingHeaders(head)
-    if (isBare) this.#reader.expectBody(head.end, 'none', 0)
+    if (hasNoBody) this.#reader.expectBody(head.end, 'none', 0)
     else if (head.chunked) this.#reader.expectBody(head.end, 'chunked', 0)
     else if (head.length >= 0) this.#reader.expectBody(head.end, 'length', head.length)
     else this.#reader.expectBody(head.end, 'close', 0)
   }
 
-  #inform(call: HttpCall, head: ResponseHead): boolean {
-    if (++this.#interim > MAX_INTERIM_RESPONSES)
+  #relayInterim(call: HttpCall, head: ResponseHead): boolean {
+    if (++this.#interimCount > MAX_INTERIM_RESPONSES)
       throw createBackendFault('BACKEND_INVALID', 'too many interim responses')
     this.#reader.expectHead(head.end)
     removeFramingHeaders(head)
@@ -338,16 +334,13 @@ export class Http1BackendConnection
   }
 }
 
-/** RFC 9110 8.6, RFC 9112 6.1: interim answers and 204 have no body, whatever their backend claims. */
+/** RFC 9110 8.6, RFC 9112 6.1: interim responses and 204 have no body, so framing fields of the backend are wrong. */
 function removeFramingHeaders(head: ResponseHead): void {
   if (head.length >= 0) head.remove('content-length')
   if (head.chunked) head.remove('transfer-encoding')
 }
 
-// The request head as it goes to an HTTP/1 backend: the received text, minus what belongs to the client's
-// hop, plus what belongs to ours.
-
-/** How the body goes out behind the head; chunked bodies pass as they stand. */
+/** Chunked bodies are forwarded with the client's own chunks. */
 function requestWriteModeOf(body: Body): BodyWriteMode {
   switch (body.framing) {
     case 'none':
@@ -361,6 +354,7 @@ function requestWriteModeOf(body: Body): BodyWriteMode {
   }
 }
 
+/** The received fields without those of the client's connection, with those of the backend's connection. */
 function formatHttp1RequestHead(
   head: RequestHead,
   host: string | null,
@@ -371,7 +365,7 @@ function formatHttp1RequestHead(
     head.remove('host')
     line += 'host: ' + host + '\r\n'
   }
-  // A client that speaks 1.0 may have sent none, and a try before this one may have used another.
+  // An HTTP/1.0 client may have sent no Host, and an attempt before this one may have removed it.
   else if (!head.has('host')) line += 'host: ' + head.authority + '\r\n'
   if (mode === 'encode') {
     head.remove('content-length')

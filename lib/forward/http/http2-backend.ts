@@ -1,4 +1,4 @@
-// An HTTP/2 session to a backend that negotiated it, and the calls it carries.
+// An HTTP/2 session to a backend that negotiated it, and its streams: one for each call.
 
 import { connect, constants } from 'node:http2'
 import type {
@@ -33,12 +33,12 @@ import { Http2Liveness } from '../../http/http2-liveness.ts'
 import type { CallHolder, HttpCall } from './backend-call.ts'
 import { createBackendFault, createBackendTimeout } from './backend-call.ts'
 
-/** Streams on one session, if the backend allows that many. */
+/** On one session; the backend may allow fewer. */
 const MAX_STREAMS = 256
-/** What a backend may send ahead on one stream before the client takes it. */
+/** Bytes that a backend may send on one stream before the client has read them. */
 const STREAM_WINDOW = 262_144
 
-/** Node copies the options and adds these, at the cost of a new shape for each call where they are not there. */
+/** Node copies the options and adds these members; where they are missing, each call costs a new hidden class. */
 const NODE_DEFAULT_OPTIONS = {
   weight: undefined,
   parent: undefined,
@@ -61,134 +61,135 @@ export interface Http2SessionOwner {
   readonly limits: BackendLimits
   sessionClosed(session: Http2BackendSession): void
   sessionHasRoom(session: Http2BackendSession): void
-  /** Carries a call that a session has refused. */
+  /** Sends a call that the backend refused on this session. */
   submit(call: HttpCall): void
-  /** The head of an answer is there. */
+  /** A response head has arrived. */
   answered(): void
 }
 
 export class Http2BackendSession implements Sweepable {
-  readonly #sessionOwner: Http2SessionOwner
+  readonly #owner: Http2SessionOwner
   readonly #socket: TLSSocket
   readonly #session: ClientHttp2Session
-  readonly #pulse: Http2Liveness
-  readonly #calls = new Set<Http2BackendStream>()
-  /** Without a call: until goodbye is said, then until the backend has gone. 0 with one. */
-  #idleBy = 0
+  readonly #liveness: Http2Liveness
+  readonly #streams = new Set<Http2BackendStream>()
+  /** Without streams: when to close the session and, after GOAWAY, when to destroy the socket. Otherwise 0. */
+  #idleDeadline = 0
   #wasUsed = false
-  /** When it is too old for another call. */
+  /** After this time the session takes no more calls. */
   readonly #retireAt: number
 
-  constructor(home: Http2SessionOwner, socket: TLSSocket) {
-    this.#sessionOwner = home
+  constructor(owner: Http2SessionOwner, socket: TLSSocket) {
+    this.#owner = owner
     this.#socket = socket
-    this.#retireAt = performance.now() + home.limits.poolMaxAge
+    this.#retireAt = performance.now() + owner.limits.poolMaxAge
     this.#session = connect('https://backend', {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
-    this.#pulse = new Http2Liveness(this.#session, socket)
+    this.#liveness = new Http2Liveness(this.#session, socket)
     this.#session.on('error', () => {})
-    // It takes no new calls from now on, but those it has are still to be swept.
+    // After GOAWAY the session takes no new calls; its streams finish and are still swept.
     this.#session.on('goaway', () => this.close())
-    this.#session.on('close', () => home.sessionClosed(this))
+    this.#session.on('close', () => owner.sessionClosed(this))
   }
 
   get hasRoom(): boolean {
     const { closed, destroyed, remoteSettings } = this.#session
-    const most = Math.min(MAX_STREAMS, remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
-    return !closed && !destroyed && !this.#isOld && this.#calls.size < most
+    const maxStreams = Math.min(MAX_STREAMS, remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
+    return !closed && !destroyed && !this.#isOld && this.#streams.size < maxStreams
   }
 
   send(call: HttpCall): void {
-    this.#idleBy = 0
-    // It may be on its way out.
+    this.#idleDeadline = 0
+    // The backend may be closing a used session and refuse the stream.
     if (this.#wasUsed) call.keepForResend()
     this.#wasUsed = true
-    const carried = this.#openStream(call)
-    if (carried === null) return this.#callEnded()
-    this.#calls.add(carried)
-    carried.stream.on('close', () => {
-      carried.closed()
-      this.#calls.delete(carried)
-      this.#sessionOwner.sessionHasRoom(this)
-      this.#callEnded()
+    const opened = this.#openStream(call)
+    if (opened === null) return this.#startIdling()
+    this.#streams.add(opened)
+    opened.stream.on('close', () => {
+      opened.closed()
+      this.#streams.delete(opened)
+      this.#owner.sessionHasRoom(this)
+      this.#startIdling()
     })
   }
 
-  /** Calls in work finish. */
+  /** Sends GOAWAY; the open streams finish. */
   close(): void {
     this.#session.close()
-    this.#callEnded()
+    this.#startIdling()
   }
 
-  /** What node:http2 throws for would end the process: this may run in a socket's event. */
+  sweep(now: number): void {
+    if (this.#liveness.isDead()) return void this.#socket.destroy()
+    for (const stream of this.#streams) stream.sweep(now)
+    if (this.#isOld && !this.#session.closed) return this.#startIdling()
+    if (this.#idleDeadline === 0 || now <= this.#idleDeadline) return
+    if (this.#session.closed) this.#socket.destroy()
+    else this.close()
+  }
+
+  /** node:http2 may throw; this may run in a socket's event, where the error would end the process. */
   #openStream(call: HttpCall): Http2BackendStream | null {
     try {
-      return new Http2BackendStream(call, this.#sessionOwner, this.#session)
+      return new Http2BackendStream(call, this.#owner, this.#session)
     } catch (error) {
       call.failed(new GatewayError('INTERNAL', 'internal error', { cause: error }))
       return null
     }
   }
 
-  sweep(now: number): void {
-    if (this.#pulse.isDead()) return void this.#socket.destroy()
-    for (const call of this.#calls) call.sweep(now)
-    if (this.#isOld && !this.#session.closed) return this.#callEnded()
-    if (this.#idleBy === 0 || now <= this.#idleBy) return
-    if (this.#session.closed) this.#socket.destroy()
-    else this.close()
-  }
-
   get #isOld(): boolean {
     return performance.now() > this.#retireAt
   }
 
-  #callEnded(): void {
-    if (this.#calls.size > 0) return
-    // Somebody may wait for its place.
+  /** Sets the idle deadline, unless streams are open. */
+  #startIdling(): void {
+    if (this.#streams.size > 0) return
+    // Closing an old session frees its place in the pool for a new connection.
     if (this.#isOld) this.#session.close()
-    const { poolIdleTimeout } = this.#sessionOwner.limits
-    this.#idleBy = performance.now() + (this.#session.closed ? LINGER_MS : poolIdleTimeout)
+    const { poolIdleTimeout } = this.#owner.limits
+    this.#idleDeadline = performance.now() + (this.#session.closed ? LINGER_MS : poolIdleTimeout)
   }
 }
 
 class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, Sweepable {
   readonly stream: ClientHttp2Stream
   readonly #call: HttpCall
-  readonly #sessionOwner: Http2SessionOwner
+  readonly #owner: Http2SessionOwner
   readonly #sink: Http2Sink
   #body: Http2Body | null = null
-  #interim = 0
-  /** By when something must come; 0 for never. */
-  #readBy = 0
-  /** By when something must be taken. */
-  #writeBy = 0
+  #interimCount = 0
+  /** For the next bytes of the backend; 0 for none. */
+  #readDeadline = 0
+  /** For the backend to read what was written; 0 for none. */
+  #writeDeadline = 0
   #outcome: Outcome = 'backend_reset'
 
-  constructor(call: HttpCall, home: Http2SessionOwner, session: ClientHttp2Session) {
+  constructor(call: HttpCall, owner: Http2SessionOwner, session: ClientHttp2Session) {
     this.#call = call
-    this.#sessionOwner = home
+    this.#owner = owner
     call.setHolder(this)
     const { body } = call
-    const isBare = body.framing === 'none'
+    const hasNoBody = body.framing === 'none'
     const stream = session.request(
       http2RequestHeadersOf(call),
-      isBare ? BODILESS_OPTIONS : BODY_OPTIONS,
+      hasNoBody ? BODILESS_OPTIONS : BODY_OPTIONS,
     )
     this.stream = stream
     this.#sink = new Http2Sink(stream, this)
     stream.on('error', ignoreStreamError)
-    // Node tells of a 100 twice; the second time as of any other.
-    stream.on('headers', (headers) => this.#read(() => this.#inform(headers)))
-    stream.on('response', (headers, flags) => this.#read(() => this.#answer(headers, flags)))
-    if (!isBare) this.#sink.send(body)
+    // For a 100 node emits 'continue' and 'headers'; only 'headers' is used.
+    stream.on('headers', (headers) => this.#handle(() => this.#relayInterim(headers)))
+    stream.on('response', (headers, flags) => this.#handle(() => this.#answer(headers, flags)))
+    if (!hasNoBody) this.#sink.send(body)
   }
 
   abort(): void {
     this.#sink.abort()
-    // Not while node reads from the session: it would put CANCEL off, and say END_STREAM instead.
+    // While node reads from the session, it would delay CANCEL and send END_STREAM instead.
     setImmediate(() => this.stream.close(constants.NGHTTP2_CANCEL))
   }
 
@@ -200,69 +201,22 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     this.abort()
   }
 
-  /** A client that leaves now is not always heard: the wait must end by itself. */
+  /** The close of the client is not always noticed now: this wait needs its own deadline. */
   stalled(): void {
-    this.#writeBy = performance.now() + this.#sessionOwner.limits.bodyIdleTimeout
+    this.#writeDeadline = performance.now() + this.#owner.limits.bodyIdleTimeout
   }
 
   drained(): void {
-    this.#writeBy = 0
+    this.#writeDeadline = 0
   }
 
   sweep(now: number): void {
     if (this.stream.writableFinished) this.drained()
-    if (this.#writeBy !== 0 && now > this.#writeBy) return this.#expire()
-    if (this.#readBy === 0) return
-    // While the client takes nothing, the backend's silence has not begun.
+    if (this.#writeDeadline !== 0 && now > this.#writeDeadline) return this.#expire()
+    if (this.#readDeadline === 0) return
+    // While the client reads nothing, the idle time of the backend does not count.
     if (this.#body?.isWaiting === true) return this.#awaitBody()
-    if (now > this.#readBy) this.#expire()
-  }
-
-  #expire(): void {
-    this.#readBy = 0
-    this.#writeBy = 0
-    this.#outcome = 'backend_timeout'
-    this.#call.failed(createBackendTimeout())
-    this.abort()
-  }
-
-  /** What the backend got wrong is told to the client, not thrown into the session. */
-  #read(step: () => void): void {
-    try {
-      step()
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      this.#call.failed(error)
-      this.abort()
-    }
-  }
-
-  #inform(headers: Http2ResponseHeaders): void {
-    if (++this.#interim > MAX_INTERIM_RESPONSES)
-      throw createBackendFault('BACKEND_INVALID', 'too many interim responses')
-    const head = parseHttp2ResponseHead(headers)
-    head.remove('content-length')
-    if (!this.#call.isOver) this.#call.exchange.client.sendInterim(head)
-  }
-
-  #answer(headers: Http2ResponseHeaders, flags: number): void {
-    const head = parseHttp2ResponseHead(headers)
-    if (head.status < 200)
-      throw createBackendFault('BACKEND_INVALID', 'an interim response as the last')
-    this.#sessionOwner.answered()
-    const isBare = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
-    if (isBare && head.length < 0 && head.status !== 204 && head.status !== 304)
-      head.add('content-length', '0')
-    this.#call.answered({ head, body: isBare ? EMPTY_BODY : this.#open(head.length), tunnel: null })
-    if (isBare) this.#responseComplete()
-  }
-
-  #open(length: number): Body {
-    this.#awaitBody()
-    const body = new Http2Body(this.stream, length >= 0 ? 'length' : 'open', length, this)
-    this.stream.on('aborted', () => body.aborted())
-    this.#body = body
-    return body
+    if (now > this.#readDeadline) this.#expire()
   }
 
   bodyCancelled(): void {
@@ -286,26 +240,20 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     this.abort()
   }
 
-  /** The answer is whole: nobody waits for the rest of the request any more. */
-  #responseComplete(): void {
-    this.#readBy = 0
-    if (!this.stream.writableFinished) this.abort()
-  }
-
-  /** The stream is closed, by whomever. */
+  /** The stream is closed, by either side. */
   closed(): void {
-    this.#readBy = 0
-    this.#writeBy = 0
+    this.#readDeadline = 0
+    this.#writeDeadline = 0
     this.#sink.closed()
     this.#body?.closed()
     removeStreamListeners(this.stream)
     this.#body?.takeSink()?.cut(this.#outcome)
-    // Every stream closes, and an error takes longer to make than all of this.
+    // Every stream closes, and to create an error costs more than all of the above.
     if (this.#call.isOver) return
     const { rstCode } = this.stream
-    // RFC 9113 8.7: nothing was done with it.
+    // RFC 9113 8.7: the backend has not processed a refused stream.
     if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#call.rewind())
-      return this.#sessionOwner.submit(this.#call)
+      return this.#owner.submit(this.#call)
     this.#call.failed(
       rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM ||
         rstCode === constants.NGHTTP2_REFUSED_STREAM
@@ -314,8 +262,62 @@ class Http2BackendStream implements CallHolder, Http2BodyOwner, Http2SinkOwner, 
     )
   }
 
+  #expire(): void {
+    this.#readDeadline = 0
+    this.#writeDeadline = 0
+    this.#outcome = 'backend_timeout'
+    this.#call.failed(createBackendTimeout())
+    this.abort()
+  }
+
+  /** Fails the call for an invalid response, instead of throwing into the session. */
+  #handle(event: () => void): void {
+    try {
+      event()
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      this.#call.failed(error)
+      this.abort()
+    }
+  }
+
+  #relayInterim(headers: Http2ResponseHeaders): void {
+    if (++this.#interimCount > MAX_INTERIM_RESPONSES)
+      throw createBackendFault('BACKEND_INVALID', 'too many interim responses')
+    const head = parseHttp2ResponseHead(headers)
+    head.remove('content-length')
+    if (!this.#call.isOver) this.#call.exchange.client.sendInterim(head)
+  }
+
+  #answer(headers: Http2ResponseHeaders, flags: number): void {
+    const head = parseHttp2ResponseHead(headers)
+    if (head.status < 200)
+      throw createBackendFault('BACKEND_INVALID', 'the final response has an interim status')
+    this.#owner.answered()
+    const hasNoBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+    if (hasNoBody && head.length < 0 && head.status !== 204 && head.status !== 304)
+      head.add('content-length', '0')
+    const body = hasNoBody ? EMPTY_BODY : this.#openBody(head.length)
+    this.#call.answered({ head, body, tunnel: null })
+    if (hasNoBody) this.#responseComplete()
+  }
+
+  #openBody(length: number): Body {
+    this.#awaitBody()
+    const body = new Http2Body(this.stream, length >= 0 ? 'length' : 'open', length, this)
+    this.stream.on('aborted', () => body.aborted())
+    this.#body = body
+    return body
+  }
+
+  /** After a complete response the rest of the request is not needed. */
+  #responseComplete(): void {
+    this.#readDeadline = 0
+    if (!this.stream.writableFinished) this.abort()
+  }
+
   #awaitBody(): void {
-    this.#readBy = performance.now() + this.#sessionOwner.limits.bodyIdleTimeout
+    this.#readDeadline = performance.now() + this.#owner.limits.bodyIdleTimeout
   }
 }
 

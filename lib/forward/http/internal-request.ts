@@ -1,4 +1,4 @@
-// Requests the gateway makes for itself, through the same pools as those it relays.
+// Requests that the gateway makes itself, through the same pools as the requests that it forwards.
 
 import { GatewayError } from '../../core/errors.ts'
 import { BytesBody, EMPTY_BODY } from '../../core/replies.ts'
@@ -10,22 +10,22 @@ import type { Origin } from './pools.ts'
 import type { ConnectionPool } from './pool.ts'
 
 export interface InternalRequest {
-  /** As `createRequestHead` makes it; Host and Content-Length are added here. */
+  /** A head from `createRequestHead`; Host and Content-Length are added when it is sent. */
   readonly head: RequestHead
   readonly body: Buffer | null
-  /** Milliseconds to the answer's head, or 0. */
+  /** Milliseconds to the response head; 0 for no bound. */
   readonly deadline: number
-  /** `once`: what may have been done must not be done again, even on a connection that looks stale. */
+  /** `once`: the request is not idempotent and is never sent again, even after a stale connection. */
   readonly sending: 'once' | 'again'
 }
 
-/** Who asks: hears one of the two, once, never before `ask` has returned and never after `cancel`. */
+/** Gets exactly one of the two calls, never before `sendInternalRequest` has returned and never after `cancel`. */
 export interface ResponseReceiver {
   answered(reply: Reply): void
   failed(error: GatewayError): void
 }
 
-/** Names in lower case; whoever calls vouches that all of it is legal on the wire. */
+/** Names are in lower case. The caller ensures that names, values and target have only legal characters. */
 export function createRequestHead(
   method: string,
   target: string,
@@ -40,13 +40,13 @@ export function createRequestHead(
 
 export function sendInternalRequest(
   pool: ConnectionPool,
-  question: InternalRequest,
-  asker: ResponseReceiver,
+  request: InternalRequest,
+  receiver: ResponseReceiver,
 ): CancellableCall {
-  return new InternalRequestAttempt(pool, question, asker)
+  return new InternalRequestAttempt(pool, request, receiver)
 }
 
-/** There is no client to tell of interim answers. */
+/** Interim responses have no client to go to. */
 const NO_CLIENT: HttpCallInput['client'] = { sendInterim() {} }
 
 class InternalRequestAttempt implements Attempt, CancellableCall {
@@ -58,9 +58,9 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
   constructor(
     pool: ConnectionPool,
     { head, body, deadline, sending }: InternalRequest,
-    asker: ResponseReceiver,
+    receiver: ResponseReceiver,
   ) {
-    this.#receiver = asker
+    this.#receiver = receiver
     this.body = body === null ? EMPTY_BODY : new BytesBody(body)
     if (body !== null) head.set('content-length', String(body.length))
     head.authority = hostHeaderOf(pool.origin)
@@ -69,7 +69,7 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
     try {
       pool.submit(this.#call)
     } catch (error) {
-      // Such as TLS settings that only a connection tries out.
+      // For example invalid TLS settings, which only the first connection uses.
       this.#call.failed(new GatewayError('INTERNAL', 'internal error', { cause: error }))
     }
   }
@@ -85,7 +85,7 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
   }
 
   fail(error: GatewayError): void {
-    // A pool that is full says so at once.
+    // A full pool fails the call at once, before `sendInternalRequest` has returned.
     queueMicrotask(() => {
       if (this.#finish()) this.#receiver.failed(error)
     })
@@ -98,10 +98,10 @@ class InternalRequestAttempt implements Attempt, CancellableCall {
   }
 }
 
-/** What Host says: with the port, unless everybody knows it. */
+/** The port is left out where it is the default of the scheme. */
 function hostHeaderOf({ connect, label, tls }: Origin): string {
-  // Behind a socket's path there is no host.
+  // A Unix socket has no host.
   if ('path' in connect) return 'localhost'
-  const known = tls === null ? ':80' : ':443'
-  return label.endsWith(known) ? label.slice(0, -known.length) : label
+  const defaultPort = tls === null ? ':80' : ':443'
+  return label.endsWith(defaultPort) ? label.slice(0, -defaultPort.length) : label
 }

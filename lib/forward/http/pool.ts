@@ -1,5 +1,5 @@
-// The connections to one origin: idle ones first, new ones within a bound, and a bounded queue behind it.
-// A connection that does not come about fails the one call it was for and holds up nobody else.
+// The connections to one origin: a call takes an idle connection, opens a new one within a bound, or waits in a bounded queue.
+// A connection attempt that fails also fails the call it was for, and no other call.
 
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { BackendLimits } from '../../core/bounds.ts'
@@ -18,12 +18,11 @@ import { Http2BackendSession } from './http2-backend.ts'
 import type { Http2SessionOwner } from './http2-backend.ts'
 import type { Origin } from './pools.ts'
 
-/** What pools share. */
 export interface PoolContext {
   readonly limits: BackendLimits
   readonly sweeper: Sweeper<Sweepable>
   readonly log: Log | null
-  /** Seconds until connections of this kind stood; for those that never did, nothing. */
+  /** Seconds until connections were established; failed attempts are not counted. */
   readonly connectDurations: Histogram
 }
 
@@ -34,19 +33,19 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
   readonly #sweeper: Sweeper<Sweepable>
   readonly #log: Log | null
   readonly #connectDurations: Histogram
-  /** The one used last is used next, so that the others can grow old and go. */
+  /** The last one used is taken first, so that the others reach their idle timeout. */
   readonly #idle: Http1BackendConnection[] = []
-  /** Those that negotiated HTTP/2. */
+  /** Connections that negotiated HTTP/2. */
   readonly #sessions: Http2BackendSession[] = []
   readonly #waiting: HttpCall[] = []
-  /** Connections of either kind, and those under way. */
-  #open = 0
+  /** Connections of either kind, with those being opened. */
+  #openCount = 0
   #state: 'open' | 'closed' = 'open'
-  /** Plain connections that are not there yet. */
+  /** Connections without TLS that are being opened. */
   readonly #dialling = new Set<Http1BackendConnection>()
-  /** Why the last connection did not come about; '' since it did, or since another was answered on. */
+  /** Why the last connection attempt failed; '' after a success or a response on another connection. */
   #fault = ''
-  #context: SecureContext | null = null
+  #tlsContext: SecureContext | null = null
 
   constructor(origin: Origin, { limits, sweeper, log, connectDurations }: PoolContext) {
     this.#log = log
@@ -57,7 +56,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#sweeper = sweeper
   }
 
-  /** Why it cannot be connected to, as far as the last try tells; null when it can. */
+  /** Why the last connection attempt failed; null if it did not. */
   get fault(): string | null {
     return this.#fault === '' ? null : this.#fault
   }
@@ -65,17 +64,17 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
   describe(): PoolView {
     return {
       origin: this.origin.label,
-      open: this.#open,
+      open: this.#openCount,
       idle: this.#idle.length,
       sessions: this.#sessions.length,
       waiting: this.#waiting.length,
     }
   }
 
-  /** Sends a call now or, with every connection busy, when one is free. */
+  /** Sends a call now or, if all connections are busy, as soon as one is free. */
   submit(call: HttpCall): void {
     let connection = this.#idle.pop()
-    // One that was ended is `gone` only when its socket has closed.
+    // A destroyed connection leaves the pool only when its socket emits 'close'.
     while (connection?.isOver === true) connection = this.#idle.pop()
     const session = connection === undefined ? this.#sessionFor(call) : undefined
     const free = connection ?? session
@@ -84,7 +83,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
         this.#logEvent('trace', 'reusing connection')
       return free.send(call)
     }
-    if (this.#open < this.limits.poolMaxSize) return this.#dial(call)
+    if (this.#openCount < this.limits.poolMaxSize) return this.#dial(call)
     const { poolMaxWaiting } = this.limits
     if (this.#waiting.length >= poolMaxWaiting)
       return call.failed(createPoolExhaustedError(poolMaxWaiting))
@@ -93,20 +92,17 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#waiting.push(call)
   }
 
-  #logEvent(level: LoggingLevel, message: string): void {
-    this.#log?.write(level, 'forward', message, ['endpoint', this.origin.label, 'open', this.#open])
-  }
-
-  /** A call that waits here was cancelled. */
+  /** Removes a cancelled call from the queue. */
   abort(call: HttpCall): void {
     const at = this.#waiting.indexOf(call)
     if (at >= 0) this.#waiting.splice(at, 1)
   }
 
   resend(call: HttpCall, parts: readonly (string | Buffer)[]): void {
-    // Not from the idle ones: what ended this connection may have ended them too.
+    // On a new connection: the idle ones may be stale for the same reason.
     if (this.origin.tls === null) return this.#connect().sendAgain(call, parts)
-    const secured = (socket: TLSSocket): void => this.#secure(socket).sendAgain(call, parts)
+    const secured = (socket: TLSSocket): void =>
+      this.#addTlsConnection(socket).sendAgain(call, parts)
     this.#dialTls(call, ['http/1.1'], secured)
   }
 
@@ -117,7 +113,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     else this.#idle.push(connection)
   }
 
-  /** A pool that has connections enough dials no more: this is its word that the backend is there. */
+  /** A pool with enough connections opens no new ones: a response also shows that the backend is reachable. */
   answered(): void {
     this.#fault = ''
   }
@@ -125,7 +121,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
   connectionClosed(connection: Http1BackendConnection, error: Error | null): void {
     this.#sweeper.delete(connection)
     if (this.#dialling.delete(connection)) {
-      // For whoever looks at it; the call hears by itself.
+      // For the health view; the call gets its own error.
       if (error !== null) this.#fault = describeFaultCause(error)
       else if (connection.hasTimedOut) this.#fault = CONNECT_TIMED_OUT
     }
@@ -134,19 +130,20 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.#connectionEnded()
   }
 
+  /** Closes the half of the idle connections that was used longest ago. */
   trim(): void {
     const oldest = this.#idle.splice(0, Math.ceil(this.#idle.length / 2))
     for (const connection of oldest) connection.abort()
   }
 
-  /** Ends the idle connections; those in use end with their calls. */
+  /** Closes the idle connections; those in use close after their calls. */
   close(): void {
     this.#state = 'closed'
     for (const connection of this.#idle.splice(0)) connection.abort()
     for (const session of this.#sessions) session.close()
   }
 
-  /** A session can carry more: those who wait come first. */
+  /** Sends queued calls on a session that has room for more streams. */
   sessionHasRoom(session: Http2BackendSession): void {
     while (this.#waiting.length > 0 && session.hasRoom) {
       const at = this.#waiting.findIndex((call) => !needsHttp1(call))
@@ -168,8 +165,8 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     const { tls } = this.origin
     if (tls === null) return this.#connect().send(call)
     this.#dialTls(call, needsHttp1(call) ? ['http/1.1'] : tls.alpn, (socket) => {
-      if (socket.alpnProtocol === 'h2') this.#session(socket, call)
-      else this.#secure(socket).send(call)
+      if (socket.alpnProtocol === 'h2') this.#addSession(socket, call)
+      else this.#addTlsConnection(socket).send(call)
     })
   }
 
@@ -180,22 +177,22 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
 
   #dialTls(call: HttpCall, alpn: readonly string[], secured: (socket: TLSSocket) => void): void {
     const { origin } = this
-    const context = (this.#context ??= createBackendTlsContext(origin.tls!))
-    this.#open++
+    const context = (this.#tlsContext ??= createBackendTlsContext(origin.tls!))
+    this.#openCount++
     const failed = (reason: string | null): void => {
       if (reason !== null) this.#fault = reason
       this.#connectionEnded()
     }
     const timeout = this.limits.connectTimeout
-    const since = performance.now()
-    const taken = (socket: TLSSocket): void => {
-      this.#connected(since)
+    const startedAt = performance.now()
+    const established = (socket: TLSSocket): void => {
+      this.#recordConnected(startedAt)
       secured(socket)
     }
-    new TlsDial({ origin, context, call, alpn, timeout, secured: taken, failed })
+    new TlsDial({ origin, context, call, alpn, timeout, secured: established, failed })
   }
 
-  #session(socket: TLSSocket, call: HttpCall): void {
+  #addSession(socket: TLSSocket, call: HttpCall): void {
     const session = new Http2BackendSession(this, socket)
     this.#sessions.push(session)
     this.#sweeper.add(session)
@@ -203,7 +200,7 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
     this.sessionHasRoom(session)
   }
 
-  #secure(socket: TLSSocket): Http1BackendConnection {
+  #addTlsConnection(socket: TLSSocket): Http1BackendConnection {
     const connection = new Http1BackendConnection(this)
     this.#sweeper.add(connection)
     connection.attach(TransportSocket.fromSecured(socket, connection))
@@ -212,41 +209,50 @@ export class ConnectionPool implements Http1ConnectionOwner, Http2SessionOwner, 
   }
 
   #connectionEnded(): void {
-    this.#open--
-    if (this.#open >= this.limits.poolMaxSize) return
+    this.#openCount--
+    if (this.#openCount >= this.limits.poolMaxSize) return
     const call = this.#waiting.shift()
     if (call !== undefined) this.submit(call)
   }
 
   #connect(): Http1BackendConnection {
     const connection = new Http1BackendConnection(this)
-    this.#open++
+    this.#openCount++
     this.#sweeper.add(connection)
     this.#dialling.add(connection)
-    const since = performance.now()
+    const startedAt = performance.now()
     const connected = (): void => {
       this.#dialling.delete(connection)
-      this.#connected(since)
+      this.#recordConnected(startedAt)
       connection.connected()
     }
     return connection.attach(TransportSocket.dial(this.origin.connect, connection, connected))
   }
 
-  #connected(since: number): void {
+  #logEvent(level: LoggingLevel, message: string): void {
+    this.#log?.write(level, 'forward', message, [
+      'endpoint',
+      this.origin.label,
+      'open',
+      this.#openCount,
+    ])
+  }
+
+  #recordConnected(startedAt: number): void {
     this.#fault = ''
-    this.#connectDurations.add((performance.now() - since) / 1000)
+    this.#connectDurations.add((performance.now() - startedAt) / 1000)
   }
 }
 
-function createPoolExhaustedError(most: number): GatewayError {
+function createPoolExhaustedError(maxWaiting: number): GatewayError {
   return new GatewayError(
     'POOL_EXHAUSTED',
-    `upstream call failed: too many requests are waiting, at most ${most} (config.backend.poolMaxWaiting)`,
-    { limit: ['poolMaxWaiting', most] },
+    `upstream call failed: too many requests are waiting, at most ${maxWaiting} (config.backend.poolMaxWaiting)`,
+    { limit: ['poolMaxWaiting', maxWaiting] },
   )
 }
 
-/** HTTP/2 has no way to switch protocols. */
+/** HTTP/2 has no `upgrade`. */
 function needsHttp1({ exchange }: HttpCall): boolean {
   return exchange.request.upgrade !== ''
 }

@@ -1,4 +1,4 @@
-// Every origin's pool: routes that name the same origin share its connections.
+// The connection pools of all origins: routes with the same origin share its connections.
 
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -12,11 +12,11 @@ import { Sweeper } from '../../core/sweeper.ts'
 import type { Sweepable } from '../../core/sweeper.ts'
 import { ConnectionPool } from './pool.ts'
 
-/** Ends of buckets, in seconds, as reference.md 8.7's gateway has them for connections. */
+/** Upper bounds in seconds, the same as for connections in reference.md 8.7. */
 const CONNECT_BUCKETS = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8]
 
 export class ConnectionPools {
-  /** How long connections took to stand: those of pools that are gone, too. */
+  /** Seconds until connections were established, with those of removed pools. */
   readonly connectDurations = {
     plaintext: new Histogram(CONNECT_BUCKETS),
     tls: new Histogram(CONNECT_BUCKETS),
@@ -53,7 +53,7 @@ export class ConnectionPools {
     return [...this.#pools.values()].map((pool) => pool.describe())
   }
 
-  /** Forgets every origin but these; calls under way on the others finish, and their connections with them. */
+  /** Removes the pools of all other origins; their calls finish, and then their connections close. */
   retain(keys: ReadonlySet<string>): void {
     for (const [key, pool] of this.#pools) {
       if (keys.has(key)) continue
@@ -62,26 +62,25 @@ export class ConnectionPools {
     }
   }
 
-  /** Ends half of what is idle, of each the connections used longest ago: descriptors are short. */
+  /** Closes half of the idle connections of each pool, for when file descriptors run out. */
   trim(): void {
     for (const pool of this.#pools.values()) pool.trim()
   }
 
-  /** Ends what is idle. */
+  /** Closes the idle connections. */
   close(): void {
     for (const pool of this.#pools.values()) pool.close()
   }
 }
 
-// A place that answers HTTP: where it is, how it is reached, and what its connections have in common.
-
+/** The address of an HTTP server and the TLS settings for it. */
 export interface Origin {
-  /** Tells one pool from another: the same address with other TLS settings is another origin. */
+  /** Identifies the pool: the same address with other TLS settings is another origin. */
   readonly key: string
-  /** As the log tells it. */
+  /** The address in logs and views. */
   readonly label: string
   readonly connect: NetConnectOpts
-  /** The name to send as Host; '' for addresses and sockets, which keep the client's. */
+  /** The Host to send; '' for IP addresses and sockets, which get the Host of the client. */
   readonly name: string
   readonly tls: BackendTlsConfig | null
 }
@@ -108,7 +107,7 @@ export function createOrigin(endpoint: EndpointAddress, tls: BackendTlsConfig | 
   }
 }
 
-/** Tells TLS settings apart without holding the key that is among them. */
+/** A digest, so that the pool key does not contain the private key. */
 function digestTlsSettings(tls: BackendTlsConfig): string {
   const text = JSON.stringify({ ...tls, key: tls.key?.reveal() })
   return createHash('sha256').update(text).digest('base64')

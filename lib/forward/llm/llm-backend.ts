@@ -1,4 +1,5 @@
-// A route's LLM backend: what a request asks for, by its path, and who may answer it.
+// The LLM backend of a route: reads a request until its format and model are known, checks and admits it, and calls providers.
+// Also lists the configured models, and finds LLM requests among those to a plain HTTP backend.
 
 import type { LlmFormat } from '../../config/backend-types.ts'
 import { GatewayError, toGatewayError } from '../../core/errors.ts'
@@ -14,7 +15,6 @@ import type {
   CancellableCall,
   ErrorFormat,
   Reply,
-  TokenMeter,
 } from '../../core/types.ts'
 import { send100Continue } from '../backend-attempt.ts'
 import type { BodyEdits, PromptOwner } from './llm-call-types.ts'
@@ -38,19 +38,18 @@ import { supportsFormat } from './provider.ts'
 export interface LlmSettings {
   readonly formats: FormatTable
   readonly catalogue: ProviderCatalogue
-  /** Token limits; null for none. */
-  readonly meter: TokenMeter | null
+  readonly limitsTokens: boolean
   readonly prompts: Omit<PromptOptions, 'types' | 'faults' | 'model'>
-  /** `plain`: not every request there is one to an LLM. */
+  /** `plain`: a host with other requests too, not only LLM requests. */
   readonly host: 'provider' | 'plain'
-  /** Whether members of bodies are changed, but for the question for usage. */
+  /** Whether body members are changed, apart from `stream_options`. */
   readonly edits: 'members' | 'nothing'
-  /** Whether providers are asked to count, on behalf of clients that do not want to know. */
+  /** Whether to ask providers for usage where the client does not. */
   readonly usage: BodyEdits['usage']
 }
 
 export class LlmBackend implements Backend {
-  /** Until a provider is chosen. */
+  /** Empty until a provider is chosen. */
   readonly endpoint = ''
   readonly #settings: LlmSettings
 
@@ -58,45 +57,44 @@ export class LlmBackend implements Backend {
     this.#settings = settings
   }
 
-  errorFormatFor({ request, choice: { errorFormat: dialect } }: Exchange): ErrorFormat {
-    const asked = this.#settings.formats.formatOf(request.path)
-    const isOne = this.#settings.host === 'provider' || isJsonFormat(asked)
-    return isOne ? dialectOf(asked) : dialect
+  errorFormatFor({ request, choice }: Exchange): ErrorFormat {
+    const format = this.#settings.formats.formatOf(request.path)
+    const isLlm = this.#settings.host === 'provider' || isJsonFormat(format)
+    return isLlm ? dialectOf(format) : choice.errorFormat
   }
 
   call(exchange: Exchange, attempt: Attempt): void {
     const { formats, catalogue } = this.#settings
     const { request } = exchange
-    const asked = formats.formatOf(request.path)
+    const requested = formats.formatOf(request.path)
     exchange.choice.errorFormat = this.errorFormatFor(exchange)
     if (catalogue.models !== null && request.method === 'GET') {
-      const known = createModelsReply(request, catalogue.models)
-      if (known !== null) return attempt.answer(known)
+      const reply = createModelsReply(request, catalogue.models)
+      if (reply !== null) return attempt.answer(reply)
     }
-    const format = formats.formatSentTo(catalogue.pathOverride, asked)
+    const format = formats.formatSentTo(catalogue.pathOverride, requested)
     new LlmAdmission(this.#settings, exchange, attempt, format).start()
   }
 }
 
-// One LLM request before a provider hears of it: read as far as the choice and the limits need, and admitted.
+type LlmAdmissionState = 'reading' | 'admitting' | 'calling' | 'over'
 
-type LlmAdmissionState = 'reading' | 'admitting' | 'asking' | 'over'
-
+/** One LLM request before a provider is called: reads as much as the choice and the limits need, and admits it. */
 class LlmAdmission implements PromptOwner, CancellableCall {
   readonly #settings: LlmSettings
   readonly #exchange: Exchange
   readonly #attempt: Attempt
   readonly #format: LlmFormat
-  /** By the request's head. */
+  /** The model in path or query. */
   readonly #modelNaming: ModelNaming
-  /** Whether something goes by the model that a request names. */
+  /** Whether the choice of providers or an API key depends on the model. */
   readonly #dependsOnModel: boolean
   readonly #prompt: PromptBody
   readonly #facts: LlmFacts = {}
   #state: LlmAdmissionState = 'reading'
-  /** For what was let pass as free, in case it turns out not to be. */
-  #lateMeter: TokenMeter | null = null
-  /** Tokens taken in advance. */
+  /** Set for a request that passed as free, in case its response reports a cost. */
+  #mayChargeLate = false
+  /** Tokens charged in advance. */
   #estimate = 0
 
   constructor(settings: LlmSettings, exchange: Exchange, attempt: Attempt, format: LlmFormat) {
@@ -108,17 +106,17 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     this.#modelNaming = this.#findModelNaming(exchange.request)
     this.#dependsOnModel =
       prompts.holdFor === 'model' || exchange.facts?.allowedModels !== undefined
-    const named = this.#modelInHead
-    // Member by member, not by a spread: see `Exchange.learn`.
+    const modelInHead = this.#modelInHead
+    // Member by member instead of a spread, for the reason at `Exchange.addFacts`.
     const options: PromptOptions = {
       maxHeldBytes: prompts.maxHeldBytes,
       maxKeptBytes: prompts.maxKeptBytes,
       sharedBudget: prompts.sharedBudget,
       watchedMembers: prompts.watchedMembers,
-      holdFor: this.#dependsOnModel && named === null ? 'model' : 'nothing',
+      holdFor: this.#dependsOnModel && modelInHead === null ? 'model' : 'nothing',
       types: isJsonFormat(format) ? 'any' : 'json',
       faults: this.#mustRead || isJsonFormat(format) ? 'refuse' : 'pass',
-      model: this.#dependsOnModel && named !== null ? named.model : null,
+      model: this.#dependsOnModel && modelInHead !== null ? modelInHead.model : null,
     }
     this.#prompt = new PromptBody(attempt.body, exchange.request, options, this)
   }
@@ -131,15 +129,14 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     return this.#modelInHead?.model ?? this.#prompt.model
   }
 
-  /** Something goes by what stands in the body, or changes it. What is not known to be for an LLM need not say anything. */
+  /** Whether the body is needed, to choose a provider or to edit it. A request that may not be an LLM request needs no model. */
   get #mustRead(): boolean {
     const { edits, host } = this.#settings
     if (edits === 'members') return true
     return this.#dependsOnModel && (host === 'provider' || isJsonFormat(this.#format))
   }
 
-  /** Whether it may ask a model anything. */
-  get #mayAskModel(): boolean {
+  get #mayCallModel(): boolean {
     const { request } = this.#exchange
     return request.upgrade !== '' || !isReadOnlyRequest(request.method, this.#attempt.body)
   }
@@ -149,14 +146,14 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     this.#facts.operation = operationOf(this.#format)
     exchange.addFacts({ llm: this.#facts })
     exchange.pendingCall = this
-    // Of another try, which is over.
+    // Releases the prompt of an earlier attempt.
     exchange.forwarding.releaseResources?.()
     exchange.forwarding.releaseResources = () => this.#prompt.discard()
     this.#prompt.start()
     if (this.#state === 'reading') send100Continue(exchange)
   }
 
-  /** The client has left, or was told that it took too long, before a provider was asked. */
+  /** The client closed the connection or the request timed out, before a provider was called. */
   cancel(): void {
     this.#state = 'over'
   }
@@ -176,15 +173,15 @@ class LlmAdmission implements PromptOwner, CancellableCall {
 
   moreKnown(): void {
     this.#updateFacts()
-    const more = this.#estimateNow() - this.#estimate
-    if (more <= 0 || this.#state !== 'asking') return
-    this.#estimate += more
-    for (const charge of this.#exchange.enforcement.charges) charge.raise(more)
+    const increase = this.#estimateNow() - this.#estimate
+    if (increase <= 0 || this.#state !== 'calling') return
+    this.#estimate += increase
+    for (const charge of this.#exchange.enforcement.charges) charge.raise(increase)
   }
 
   failed(error: GatewayError): void {
     this.#state = 'over'
-    // A provider may have the first half: the exchange ends that call, so that nobody takes it for a whole request.
+    // A provider may have part of the request: `exchange.fail` aborts that call, so that it is not processed.
     const exchange = this.#exchange
     if (exchange.forwarding.tokenCost !== null && !exchange.isAnswered)
       exchange.forwarding.tokenCost = NO_COST
@@ -192,38 +189,38 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     exchange.fail(error)
   }
 
-  /** What cannot be read cannot be held to its model, nor changed: where that matters, it is not sent on. */
+  /** Refuses a request whose model is ambiguous, unreadable or not allowed, where the model matters. */
   #check(): void {
     const { request, facts } = this.#exchange
-    const isHidden = this.#prompt.isOpaque && isCompressedRequest(request)
-    const isJudged = this.#mustRead || facts?.allowedModels !== undefined
-    if (isJudged && this.#modelNaming === 'unclear')
+    const isCompressed = this.#prompt.isOpaque && isCompressedRequest(request)
+    const needsModel = this.#mustRead || facts?.allowedModels !== undefined
+    if (needsModel && this.#modelNaming === 'unclear')
       throw new GatewayError(
         'LLM_REQUEST',
-        'failed to process LLM request: the path or the query names its model in more than one way',
+        'failed to process LLM request: the model in the path or query is ambiguous',
       )
-    if (isHidden && isJsonFormat(this.#format) && this.#mustRead)
+    if (isCompressed && isJsonFormat(this.#format) && this.#mustRead)
       throw new GatewayError(
         'LLM_ENCODING',
-        'failed to process LLM request: a compressed body cannot be read here, send it without content-encoding',
+        'failed to process LLM request: a compressed body cannot be read, send it without content-encoding',
       )
-    const allowed = this.#mayAskModel ? facts?.allowedModels : undefined
+    const allowed = this.#mayCallModel ? facts?.allowedModels : undefined
     const model = this.#model
     if (
       allowed === undefined ||
       (model !== null && findBestModelName(allowed, model) !== undefined)
     )
       return
-    throw new GatewayError('MODEL_DENIED', 'this key may not ask for this model')
+    throw new GatewayError('MODEL_DENIED', 'this API key may not use this model')
   }
 
   #findModelNaming(request: RequestHead): ModelNaming {
-    if (!this.#mayAskModel) return null
+    if (!this.#mayCallModel) return null
     const isRealtime = this.#format === 'realtime' || request.upgrade !== ''
     const inQuery = isRealtime ? findModelInQuery(request) : null
-    // Much else is deployed, where not all is LLMs.
-    const isKnown = this.#settings.host === 'provider' || isJsonFormat(this.#format)
-    const inPath = findModelInPath(request, isKnown ? 'any' : 'sure')
+    // On a plain host, `/deployments/` may belong to another API.
+    const isLlm = this.#settings.host === 'provider' || isJsonFormat(this.#format)
+    const inPath = findModelInPath(request, isLlm ? 'any' : 'sure')
     return inPath !== null && inQuery !== null ? 'unclear' : (inPath ?? inQuery)
   }
 
@@ -239,19 +236,18 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   }
 
   #admit(choices: readonly ProviderChoice[]): void {
-    const { meter } = this.#settings
     const exchange = this.#exchange
     this.#estimate = this.#estimateNow()
-    // Another try of the route's `retry` was admitted with the first.
-    if (meter === null || exchange.forwarding.tokenCost !== null)
+    // A retry of the route was admitted with the first attempt.
+    if (!this.#settings.limitsTokens || exchange.forwarding.tokenCost !== null)
       return this.#callProviders(choices)
     if (this.#isFree(choices)) {
-      if (this.#mayAskModel) this.#lateMeter = meter
+      this.#mayChargeLate = this.#mayCallModel
       return this.#callProviders(choices)
     }
     exchange.forwarding.tokenCost = NO_COST
     this.#state = 'admitting'
-    const verdict = meter.admit(exchange, this.#estimate)
+    const verdict = exchange.handler.admit(exchange, this.#estimate)
     if (verdict === undefined) return this.#callProviders(choices)
     if (!(verdict instanceof Promise)) return this.#refuse(verdict)
     verdict
@@ -262,7 +258,7 @@ class LlmAdmission implements PromptOwner, CancellableCall {
       .catch((error: unknown) => this.#fail(toGatewayError(error)))
   }
 
-  /** Whoever answers it. */
+  /** Whether the request costs no tokens at any of the providers. */
   #isFree(choices: readonly ProviderChoice[]): boolean {
     const { method } = this.#exchange.request
     return choices.every(({ candidate }) => {
@@ -271,38 +267,37 @@ class LlmAdmission implements PromptOwner, CancellableCall {
     })
   }
 
-  /** Nobody reads the rest of the body: the connection ends with the answer, and says so. */
+  /** The rest of the body is not read, so the connection closes after the response, which announces it. */
   #closeAfterResponse(): void {
     if (!this.#prompt.isWhole) this.#exchange.request.keepAlive = false
   }
 
   #refuse(reply: Reply): void {
     this.#state = 'over'
-    this.#exchange.enforcement.answeringPolicy = 'tokenLimit'
     this.#closeAfterResponse()
     this.#exchange.answer(reply)
   }
 
   #callProviders(choices: readonly ProviderChoice[]): void {
-    this.#state = 'asking'
+    this.#state = 'calling'
     const { usage, host, formats } = this.#settings
-    const able = choices.filter(({ candidate }) =>
+    const supported = choices.filter(({ candidate }) =>
       supportsFormat(candidate.entry.provider, this.#format),
     )
-    const turns = new ProviderAttempts(this.#exchange, this.#attempt, {
-      // If nobody is able, the first says so.
-      choices: able.length > 0 ? able : choices,
+    const attempts = new ProviderAttempts(this.#exchange, this.#attempt, {
+      // If no provider supports the format, the call of the first one fails with that error.
+      choices: supported.length > 0 ? supported : choices,
       usage,
       host,
       format: this.#format,
       formats,
-      lateMeter: this.#lateMeter,
+      mayChargeLate: this.#mayChargeLate,
       modelInHead: this.#modelInHead,
       prompt: this.#prompt,
       facts: this.#facts,
     })
-    turns.callNextProvider()
-    // What came behind the point of decision.
+    attempts.callNextProvider()
+    // More of the body may have arrived since the estimate.
     this.moreKnown()
   }
 
@@ -314,24 +309,19 @@ class LlmAdmission implements PromptOwner, CancellableCall {
   }
 }
 
-// The models of the `llm` section, as clients of either dialect ask for them.
+const MODELS_PATH = /\/models(?:\/(.+?))?\/*$/
 
-const PATH = /\/models(?:\/(.+?))?\/*$/
-
-/** All of them, or the one that is named; null for a path that asks for neither. */
+/** Answers `GET /models` and `GET /models/<id>` of the `llm` section, in the dialect of the client; null for other paths. */
 function createModelsReply(request: RequestHead, ids: readonly string[]): Reply | null {
-  const found = PATH.exec(request.path)
-  if (found === null) return null
+  const match = MODELS_PATH.exec(request.path)
+  if (match === null) return null
   const shape = request.has('anthropic-version') ? ANTHROPIC : OPENAI
-  const name = found[1]
-  if (name === undefined) return createModelsJsonReply(shape.list(ids))
-  const id = ids.find((known) => known === name || encodeURIComponent(known) === name)
-  if (id === undefined) throw new GatewayError('MODEL_NOT_FOUND', 'the model does not exist')
-  return createModelsJsonReply(shape.one(id))
-}
-
-function createModelsJsonReply(value: object): Reply {
-  return buildReply(200, [['content-type', 'application/json']], JSON.stringify(value))
+  const name = match[1]
+  const id = ids.find((one) => one === name || encodeURIComponent(one) === name)
+  if (name !== undefined && id === undefined)
+    throw new GatewayError('MODEL_NOT_FOUND', 'the model does not exist')
+  const content = id === undefined ? shape.list(ids) : shape.one(id)
+  return buildReply(200, [['content-type', 'application/json']], JSON.stringify(content))
 }
 
 interface ModelListShape {
@@ -354,10 +344,9 @@ const ANTHROPIC: ModelListShape = {
   one: (id) => ({ type: 'model', id, display_name: id, created_at: '1970-01-01T00:00:00Z' }),
 }
 
-// A plain HTTP backend on a route whose limits count tokens: what looks like an LLM request is treated as one.
-
 type LlmRequestMatcher = (request: RequestHead, body: Body) => boolean
 
+/** A plain HTTP backend with token limits: requests that look like LLM requests go through the LLM backend. */
 export class MeteredBackend implements Backend {
   readonly endpoint: string
   readonly #plain: Backend
@@ -378,8 +367,8 @@ export class MeteredBackend implements Backend {
 }
 
 /**
- * A limit of the route's own is for everything that may cost; one of the whole gateway leaves plain APIs alone. What a
- * request says of its body's type counts for nothing: not every provider looks at it.
+ * A limit of the route applies to every request that may cost tokens; a limit of the gateway only to paths of LLM APIs. The
+ * content-type does not matter, as not every provider checks it.
  */
 export function createLlmRequestMatcher(
   formats: FormatTable,

@@ -1,9 +1,9 @@
-// What the parts of an LLM call tell each other. Shapes only.
+// Types that the parts of an LLM call share; no code.
 
 import type { LlmFormat } from '../../config/backend-types.ts'
 import type { GatewayError } from '../../core/errors.ts'
 
-/** Counts as a provider reported them; undefined where it said nothing. A later report of a field replaces an earlier one. */
+/** Token counts as the provider reported them; undefined if not reported. A later report of a field replaces an earlier one. */
 export interface RawUsage {
   input?: number | undefined
   output?: number | undefined
@@ -15,32 +15,32 @@ export interface RawUsage {
   outputAudio?: number | undefined
 }
 
-/** Whether a provider's own input count has the cached tokens in it. */
+/** Whether the input count of a provider includes cached tokens. */
 export type InputCountMeaning = 'withCached' | 'withoutCached'
 
-/** What the watch of an answer has seen so far. */
+/** What a response watch has read so far. */
 export interface ObservedUsage {
   readonly usage: RawUsage | null
-  /** How the counts of `usage` are meant: by the shape they came in. */
+  /** Whether the input of `usage` includes cached tokens, by the shape of the report. */
   readonly counts: InputCountMeaning
   readonly model: string | null
   readonly serviceTier: string | null
-  /** `begun`: the output of `usage` was told when the answer began, and grew since. */
+  /** `begun`: the output of `usage` was reported at the start of the response and is too low. */
   readonly outputCount: 'whole' | 'begun'
-  /** What a request that only counts was answered. */
+  /** The result of a request that only counts tokens. */
   readonly countTokens: number | null
-  /** Of a dialect whose requests cost no tokens: lists of models, counts. */
+  /** The dialect costs no tokens: lists of models, token counts. */
   readonly isFree: boolean
-  /** The dialect's last event, or the end of a whole answer. A stream without it was cut, whatever its framing says. */
+  /** The last event of the dialect, or the end of a JSON response. A stream without it was cut, whatever its framing. */
   readonly ending: 'seen' | 'missing'
-  /** Events, and long ones for more; of an answer in one piece, bytes over four: what output is taken for if nobody counted. */
+  /** Estimated output tokens: one or more for each event, or a quarter of the bytes of a JSON response. */
   readonly outputGuess: number
-  /** On the clock of `performance.now()`; 0 before there was any content. */
+  /** On the clock of `performance.now()`; 0 before any content. */
   readonly firstAt: number
   readonly lastAt: number
 }
 
-/** Changes to the members of a request's body, by name; values are JSON text. */
+/** Changes to the members of a request body, by name; values are JSON text. */
 export interface BodyEdits {
   /** Replaces the member, or adds it. */
   readonly set: ReadonlyMap<string, string>
@@ -52,7 +52,7 @@ export interface BodyEdits {
   readonly usage: 'ask' | 'leave'
 }
 
-/** What is known of a request's body; null while it is not, or when it says nothing. */
+/** What is known of a request body; null while a member is not read yet, or if it is missing. */
 export interface PromptFacts {
   readonly model: string | null
   readonly stream: boolean | null
@@ -63,11 +63,11 @@ export interface PromptFacts {
 }
 
 export interface PromptOwner {
-  /** What was asked for is known, or the body has ended without it. Once. */
+  /** Called once: what `holdFor` names is known, or the body has ended without it. */
   ready(): void
-  /** More is known behind `ready`, such as `maxTokens`. */
+  /** Called after `ready` when more is known, such as `maxTokens`. */
   moreKnown(): void
-  /** It cannot be used; nothing comes after this. */
+  /** The body cannot be used; no call follows. */
   failed(error: GatewayError): void
 }
 

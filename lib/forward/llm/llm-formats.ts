@@ -1,9 +1,9 @@
-// Which dialect a path speaks, and what each dialect's path is called below a provider's base.
+// The LLM formats: which format a path has, which path each format has at a provider, and what is known of its requests.
 
 import type { LlmFormat } from '../../config/backend-types.ts'
 import type { Body, ErrorFormat } from '../../core/types.ts'
 
-/** By the end of a path; the longest that fits counts. */
+/** Formats by the end of a path; the longest match wins. */
 const SUFFIXES: Readonly<Record<string, LlmFormat>> = {
   '/chat/completions': 'completions',
   '/completions': 'completions',
@@ -19,7 +19,7 @@ const SUFFIXES: Readonly<Record<string, LlmFormat>> = {
   ':countTokens': 'geminiCountTokens',
 }
 
-/** They ask how many tokens there would be. */
+/** Their requests only count tokens. */
 const COUNTING_FORMATS: ReadonlySet<LlmFormat> = new Set([
   'anthropicTokenCount',
   'geminiCountTokens',
@@ -27,46 +27,46 @@ const COUNTING_FORMATS: ReadonlySet<LlmFormat> = new Set([
 
 type FormatRow = readonly [suffix: string, format: LlmFormat]
 
-/** `*` is for what no other row fits. */
+/** Finds the format of a path, by the suffixes of the configuration first; `*` is for all other paths. */
 export class FormatTable {
   readonly #rows: readonly FormatRow[]
-  readonly #other: LlmFormat
+  readonly #fallback: LlmFormat
 
-  /** Rows of the user's come before our own. */
-  constructor(written: Readonly<Record<string, LlmFormat>> = {}) {
-    const { '*': other = 'detect', ...own } = written
-    this.#rows = [...sortFormatRows(own), ...sortFormatRows(SUFFIXES)]
-    this.#other = other
+  constructor(configured: Readonly<Record<string, LlmFormat>> = {}) {
+    const { '*': fallback = 'detect', ...suffixes } = configured
+    this.#rows = [...sortFormatRows(suffixes), ...sortFormatRows(SUFFIXES)]
+    this.#fallback = fallback
   }
 
   formatOf(path: string): LlmFormat {
     const rows = isUnambiguousPath(path) ? this.#rows : this.#costlyRows
-    for (const read of listPathReadings(path))
-      for (const [suffix, format] of rows) if (read.endsWith(suffix)) return format
-    return this.#other
+    for (const reading of listPathReadings(path))
+      for (const [suffix, format] of rows) if (reading.endsWith(suffix)) return format
+    return this.#fallback
   }
 
-  /** `path`: one of the configuration's own, which replaces the client's; that must not make anything free. */
-  formatSentTo(path: string | null, asked: LlmFormat): LlmFormat {
-    if (path === null) return asked
-    const own = this.formatOf(path)
-    const isVague = own === 'detect' && asked !== 'models' && !COUNTING_FORMATS.has(asked)
-    return isVague ? asked : own
+  /** The format at a configured path that replaces the client's. It must not make a request that costs tokens free. */
+  formatSentTo(pathOverride: string | null, requested: LlmFormat): LlmFormat {
+    if (pathOverride === null) return requested
+    const format = this.formatOf(pathOverride)
+    const isUnknown =
+      format === 'detect' && requested !== 'models' && !COUNTING_FORMATS.has(requested)
+    return isUnknown ? requested : format
   }
 
-  /** A path that can be read in several ways is not to make anything free. */
+  /** For ambiguous paths: a request must not become free because servers may read its path in another way. */
   get #costlyRows(): readonly FormatRow[] {
     return this.#rows.filter(([, format]) => format !== 'models' && !COUNTING_FORMATS.has(format))
   }
 }
 
-/** The longest come first. Capital letters make no difference. */
-function sortFormatRows(written: Readonly<Record<string, LlmFormat>>): FormatRow[] {
-  const rows = Object.entries(written).toSorted(([a], [b]) => b.length - a.length)
+/** The longest first, in lower case. */
+function sortFormatRows(formats: Readonly<Record<string, LlmFormat>>): FormatRow[] {
+  const rows = Object.entries(formats).toSorted(([a], [b]) => b.length - a.length)
   return rows.map(([suffix, format]) => [suffix.toLowerCase(), format])
 }
 
-/** Below `/v1`; null where the client's own path says more. */
+/** Paths below `/v1`; null where the path of the client is kept. */
 const PATH_TAILS: Readonly<Record<LlmFormat, string | null>> = {
   completions: '/chat/completions',
   messages: '/messages',
@@ -82,20 +82,20 @@ const PATH_TAILS: Readonly<Record<LlmFormat, string | null>> = {
   detect: null,
 }
 
-/** The version every client puts in front. */
 const VERSION_PREFIX = /^\/v\d+(?:beta)?(?=\/)/
 
-/** What stands behind a provider's base path: `/chat/completions` of `/v1/chat/completions`. */
+/** The path after the base path of a provider: `/chat/completions` for `/v1/chat/completions`. */
 export function pathTailOf(format: LlmFormat, path: string): string {
-  // Both are `completions`, and the older one has a path of its own.
+  // `completions` is also the format of the older API, which has another path.
   if (format === 'completions') {
-    const [read = ''] = listPathReadings(path)
-    if (read.endsWith('/completions') && !read.endsWith('/chat/completions')) return '/completions'
+    const [reading = ''] = listPathReadings(path)
+    if (reading.endsWith('/completions') && !reading.endsWith('/chat/completions'))
+      return '/completions'
   }
   return PATH_TAILS[format] ?? path.replace(VERSION_PREFIX, '')
 }
 
-/** What OpenTelemetry calls it (`gen_ai.operation.name`); of what it has no name for, the dialect's. */
+/** `gen_ai.operation.name` of OpenTelemetry, or our own name where it has none. */
 const OPERATIONS: Readonly<Record<LlmFormat, string | undefined>> = {
   completions: 'chat',
   messages: 'chat',
@@ -115,30 +115,29 @@ export function operationOf(format: LlmFormat): string | undefined {
   return OPERATIONS[format]
 }
 
-/** How its clients want to hear of errors. */
+/** The error format that clients of a format expect. */
 export function dialectOf(format: LlmFormat): ErrorFormat {
   return format === 'messages' || format === 'anthropicTokenCount' ? 'anthropic' : 'openai'
 }
 
-/** Dialects whose streams count only when they are asked to. */
+/** Streams of these formats report usage only if `stream_options.include_usage` asks for it. */
 export function needsUsageOption(format: LlmFormat): boolean {
   return format === 'completions'
 }
 
-/** Its requests are JSON, whatever they say of themselves. */
+/** Requests of these formats are JSON, whatever their content-type. */
 export function isJsonFormat(format: LlmFormat): boolean {
   return !['detect', 'passthrough', 'realtime', 'models'].includes(format)
 }
 
-/** Their requests only read. */
 const READ_ONLY_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 
-/** A request that brings nothing cannot ask a model anything. */
+/** A request without a body cannot call a model. */
 export function isReadOnlyRequest(method: string, { framing }: Pick<Body, 'framing'>): boolean {
   return framing === 'none' && READ_ONLY_METHODS.has(method)
 }
 
-/** Costs no tokens. */
+/** Whether a request costs no tokens. */
 export function isFreeOfCharge(
   format: LlmFormat,
   method: string,
@@ -147,24 +146,26 @@ export function isFreeOfCharge(
   return COUNTING_FORMATS.has(format) || isReadOnlyRequest(method, body)
 }
 
-// Paths in other spellings, which lead to the same place at most servers: encoded, in capitals, with dots, with parameters.
+// Most servers accept a path in several spellings: percent-encoded, in upper case, with dot segments or with `;` parameters.
 
-const ENCODED = /%([0-9a-f]{2})/gi
+const ENCODED_BYTE = /%([0-9a-f]{2})/gi
 
-/** Nothing in it is to be decoded, resolved, cut off or made small. */
+/** A path in its only spelling: nothing to decode, resolve, cut off or put in lower case. */
 const UNAMBIGUOUS_PATH = /^(?:\/(?!\.)[a-z\d_:.-]+)+(?<!\.)$/
 
-/** What servers do not take for a part of a path's last name. */
+/** Characters at the end of a path that some servers ignore. */
 const IGNORED_PATH_END = /[/.\s\0]+$/
 
-/** Byte by byte: what is no UTF-8 is no reason not to read the rest. */
+/** Byte by byte, so that invalid UTF-8 does not stop the decoding of the rest. */
 function decodePath(path: string): string {
-  return path.replace(ENCODED, (_, digits: string) => String.fromCharCode(parseInt(digits, 16)))
+  return path.replace(ENCODED_BYTE, (_, digits: string) =>
+    String.fromCharCode(parseInt(digits, 16)),
+  )
 }
 
 /**
- * All ways in which servers may read a path, in small letters, each at most once. Parameters are cut off each name by some
- * servers, and with all that follows by others.
+ * All ways in which servers may read a path, in lower case and without duplicates. Some servers cut `;` parameters off each
+ * segment, others cut off the rest of the path with them.
  */
 export function listPathReadings(path: string): readonly string[] {
   if (UNAMBIGUOUS_PATH.test(path)) return [path]
@@ -174,14 +175,14 @@ export function listPathReadings(path: string): readonly string[] {
   return [resolvePath(first), resolvePath(plain.replace(/;[^/]*/g, ''))]
 }
 
-/** Whether all servers read it in the same way, but for what is encoded, capital letters and slashes at its end. */
+/** Whether all servers read a path in the same way, apart from encoding, upper case and slashes at its end. */
 export function isUnambiguousPath(path: string): boolean {
   if (UNAMBIGUOUS_PATH.test(path)) return true
   const plain = decodePath(path).replace(/\/+$/, '')
   return !/[;\\\s\0]/.test(plain) && resolvePath(plain) === plain
 }
 
-/** Without dots that stand for this place or the one above, and without empty names. */
+/** Removes dot segments and empty segments. */
 function resolvePath(path: string): string {
   const names: string[] = []
   for (const name of path.split('/'))
@@ -190,12 +191,10 @@ function resolvePath(path: string): string {
   return `/${names.join('/')}`.replace(IGNORED_PATH_END, '')
 }
 
-// What a head's content-type says a body is.
-
-/** Of any family: `application/problem+json` too. */
+/** Includes `+json` types such as `application/problem+json`. */
 const JSON_TYPE = /^(?:application\/json|[^/;\s]+\/[^/;\s]+\+json)$/
 
-/** Without parameters, in lower case. */
+/** The media type without parameters, in lower case. */
 export function essenceOf(type: string): string {
   return type.split(';', 1)[0]!.trim().toLowerCase()
 }

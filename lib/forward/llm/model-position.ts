@@ -1,4 +1,4 @@
-// Where the head of a request names its model: some providers read it from their paths, and realtime from the query.
+// Finds the model that the path or the query of a request names: some providers have it in their paths, realtime in the query.
 
 import { isUnambiguousPath, listPathReadings } from './llm-formats.ts'
 
@@ -10,99 +10,101 @@ export interface PathAndQuery {
 export interface ModelInHead {
   readonly where: 'path' | 'query'
   readonly model: string
-  /** The same with another model in its place. */
+  /** Path and query with another model. */
   withModel(model: string): PathAndQuery
-  /** How a body calls it, if it does. */
+  /** The name of a model as the `model` member of the body spells it. */
   bodyNameOf(model: string): string
 }
 
-/** `unclear`: it names one, but not every server would read the same. */
+/** `unclear`: there is a model, but servers may read different ones. */
 export type ModelNaming = ModelInHead | 'unclear' | null
 
 interface ModelPathPattern {
-  /** The name that stands in front of the model. */
+  /** The segment before the model. */
   readonly before: string
-  /** Of a path as servers read it. */
-  readonly looks: RegExp
-  /** Of a path as it is written: what stands before the model, the model, and what stands behind it. */
+  /** Matches a path from `listPathReadings`. */
+  readonly reading: RegExp
+  /** Matches a path as the client wrote it: the part before the model, the model, and the part after it. */
   readonly parts: RegExp
-  readonly inBody: string
+  /** The prefix of the model in the body. */
+  readonly bodyPrefix: string
   /** `sure`: no other API has such paths. */
-  readonly is: 'sure' | 'likely'
+  readonly certainty: 'sure' | 'likely'
 }
 
 const MODEL_PATH_PATTERNS: readonly ModelPathPattern[] = [
   // Gemini: /v1beta/models/<model>:generateContent
   {
     before: 'models/',
-    looks: /models\/.+:[a-z]+$/,
+    reading: /models\/.+:[a-z]+$/,
     parts: /^(.*\/models\/)([^/]+?)((?::|%3a)[a-z]+\/*)$/i,
-    inBody: 'models/',
-    is: 'sure',
+    bodyPrefix: 'models/',
+    certainty: 'sure',
   },
   // Azure: /openai/deployments/<model>/chat/completions
   {
     before: '/deployments/',
-    looks: /\/deployments\/.+\/./,
+    reading: /\/deployments\/.+\/./,
     parts: /^(.*\/deployments\/)([^/]+)(\/.+)$/i,
-    inBody: '',
-    is: 'likely',
+    bodyPrefix: '',
+    certainty: 'likely',
   },
   // Bedrock: /model/<model>/converse
   {
     before: '/model/',
-    looks: /\/model\/.+\/(?:converse|invoke|count-tokens)[a-z-]*$/,
+    reading: /\/model\/.+\/(?:converse|invoke|count-tokens)[a-z-]*$/,
     parts: /^(.*\/model\/)([^/]+)(\/(?:converse|invoke|count-tokens)[a-z-]*\/*)$/i,
-    inBody: '',
-    is: 'sure',
+    bodyPrefix: '',
+    certainty: 'sure',
   },
 ]
 
-const CERTAIN_PATH_PATTERNS = MODEL_PATH_PATTERNS.filter(({ is }) => is === 'sure')
+const CERTAIN_PATH_PATTERNS = MODEL_PATH_PATTERNS.filter(({ certainty }) => certainty === 'sure')
 
-/** Letters of names in heads; what has others is somebody's try to be read in two ways. */
+/** The characters allowed in model names; others may be an attempt to be read in two ways. */
 const MODEL_NAME = /^[\w.:@+~/-]{1,1024}$/
 
 export function findModelInPath(
   { path, query }: PathAndQuery,
   kinds: 'any' | 'sure' = 'any',
 ): ModelNaming {
-  const ways = listPathReadings(path)
-  const [kind, ...others] = (kinds === 'any' ? MODEL_PATH_PATTERNS : CERTAIN_PATH_PATTERNS).filter(
-    ({ looks }) => ways.some((read) => looks.test(read)),
+  const readings = listPathReadings(path)
+  const patterns = kinds === 'any' ? MODEL_PATH_PATTERNS : CERTAIN_PATH_PATTERNS
+  const [pattern, ...others] = patterns.filter((one) =>
+    readings.some((path) => one.reading.test(path)),
   )
-  if (kind === undefined) return null
-  const { before, parts, inBody } = kind
-  const isOnce = ways.every((read) => read.split(before).length === 2)
-  const [, front, written, rest] = (isUnambiguousPath(path) && parts.exec(path)) || []
-  const model = written === undefined ? null : decodeModelName(written)
+  if (pattern === undefined) return null
+  const { before, parts, bodyPrefix } = pattern
+  const isOnce = readings.every((reading) => reading.split(before).length === 2)
+  const [, front, encoded, rest] = (isUnambiguousPath(path) && parts.exec(path)) || []
+  const model = encoded === undefined ? null : decodeModelName(encoded)
   if (others.length > 0 || !isOnce || model === null || !MODEL_NAME.test(model)) return 'unclear'
   return {
     where: 'path',
     model,
     withModel: (other: string) => ({ path: `${front}${encodeURIComponent(other)}${rest}`, query }),
-    bodyNameOf: (other) => inBody + other,
+    bodyNameOf: (other) => bodyPrefix + other,
   }
 }
 
-/** Parameters that name it, in small letters. */
-const PARAMETERS: ReadonlySet<string> = new Set(['model', 'deployment'])
+/** In lower case. */
+const MODEL_PARAMETERS: ReadonlySet<string> = new Set(['model', 'deployment'])
 
 export function findModelInQuery({ path, query }: PathAndQuery): ModelNaming {
   const parts = query.split('&')
-  const places = parts.flatMap((part, at) => {
+  const parameters = parts.flatMap((part, index) => {
     const [[name = '', model = ''] = []] = new URLSearchParams(part)
-    return PARAMETERS.has(name.toLowerCase()) ? [{ at, name, model }] : []
+    return MODEL_PARAMETERS.has(name.toLowerCase()) ? [{ index, name, model }] : []
   })
-  const [place] = places
-  if (place === undefined) return null
-  if (places.length > 1 || !MODEL_NAME.test(place.model)) return 'unclear'
+  const [parameter] = parameters
+  if (parameter === undefined) return null
+  if (parameters.length > 1 || !MODEL_NAME.test(parameter.model)) return 'unclear'
   return {
     where: 'query',
-    model: place.model,
+    model: parameter.model,
     withModel: (other: string) => {
-      const part = `${place.name}=${encodeURIComponent(other)}`
-      return { path, query: parts.with(place.at, part).join('&') }
+      const part = `${parameter.name}=${encodeURIComponent(other)}`
+      return { path, query: parts.with(parameter.index, part).join('&') }
     },
     bodyNameOf: (other) => other,
   }

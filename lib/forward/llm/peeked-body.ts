@@ -1,20 +1,20 @@
-// An answer's body whose beginning is read before anybody knows whether the client is to have it. If so, it passes as it
-// came.
+// A response body whose first bytes are read before it is decided whether the client gets it. If so, all bytes are forwarded
+// unchanged.
 
 import { ByteBuffer } from '../../text/byte-buffer.ts'
 import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../core/types.ts'
 import type { HeaderFields } from '../../core/head.ts'
 
-/** How much is read, and how long, in ms; an error has said by then what it is about. */
+/** Bounds of the first bytes, and of the wait for them in ms; an error message has named its reason by then. */
 const MAX_PEEKED_BYTES = 16_384
 const PEEK_DEADLINE = 2_000
 
-/** `decided`: the beginning was shown, and what comes now waits. */
-type PeekedBodyState = 'fresh' | 'tasting' | 'decided' | 'flowing' | 'over'
+/** `decided`: the first bytes were reported; the source is paused until `start`. */
+type PeekedBodyState = 'fresh' | 'peeking' | 'decided' | 'flowing' | 'over'
 
 const PEEKED_BODY_TRANSITIONS: Record<PeekedBodyState, readonly PeekedBodyState[]> = {
-  fresh: ['tasting'],
-  tasting: ['decided', 'over'],
+  fresh: ['peeking'],
+  peeking: ['decided', 'over'],
   decided: ['flowing', 'over'],
   flowing: ['over'],
   over: [],
@@ -26,22 +26,22 @@ export class PeekedBody implements Body, Sink {
   readonly #source: Body
   readonly #buffer = new ByteBuffer()
   #state: PeekedBodyState = 'fresh'
-  #sourceState: 'more' | 'nothing' | Outcome = 'more'
+  #sourceState: 'open' | 'ended' | Outcome = 'open'
   #trailers: HeaderFields | null = null
   #decide!: (beginning: string) => void
   #timer: NodeJS.Timeout | null = null
   #sink!: Sink
 
   constructor(source: Body) {
-    // Its content is kept without its framing.
+    // The content is kept without its chunk framing.
     this.framing = source.framing === 'chunked' ? 'open' : source.framing
     this.length = source.length
     this.#source = source
   }
 
-  /** `decide` hears the beginning once, in a tick of its own, and starts or cancels it. */
+  /** `decide` gets the first bytes once, in its own microtask, and then starts or cancels this body. */
   peek(decide: (beginning: string) => void): void {
-    this.#move('tasting')
+    this.#move('peeking')
     this.#decide = decide
     this.#timer = setTimeout(() => this.#reportBeginning(), PEEK_DEADLINE)
     this.#source.start(this, 'content')
@@ -53,26 +53,26 @@ export class PeekedBody implements Body, Sink {
     const beginning = this.#buffer.take()
     const hasRoom = beginning.length === 0 || sink.write(beginning, 0, beginning.length)
     if (this.#state !== 'flowing') return
-    if (this.#sourceState === 'nothing') sink.end(this.#trailers)
-    else if (this.#sourceState !== 'more') sink.cut(this.#sourceState)
+    if (this.#sourceState === 'ended') sink.end(this.#trailers)
+    else if (this.#sourceState !== 'open') sink.cut(this.#sourceState)
     else if (hasRoom) this.#source.resume()
   }
 
   pause(): void {
-    if (this.#sourceState === 'more') this.#source.pause()
+    if (this.#sourceState === 'open') this.#source.pause()
   }
 
   resume(): void {
-    if (this.#sourceState === 'more') this.#source.resume()
+    if (this.#sourceState === 'open') this.#source.resume()
   }
 
   cancel(): void {
     this.abandon()
-    // Behind its end the connection may be somebody else's.
-    if (this.#sourceState === 'more') this.#source.cancel()
+    // After the end, the connection may already have another call.
+    if (this.#sourceState === 'open') this.#source.cancel()
   }
 
-  /** Nobody waits for it any more; whoever calls this ends the source. */
+  /** Stops without a call of `decide`; the caller ends the source. */
   abandon(): void {
     if (this.#state !== 'over') this.#move('over')
     this.#stopTimer()
@@ -84,11 +84,11 @@ export class PeekedBody implements Body, Sink {
     if (this.#state === 'over') return true
     this.#buffer.append(bytes, from, to)
     if (this.#buffer.length >= MAX_PEEKED_BYTES) this.#reportBeginning()
-    return this.#state === 'tasting'
+    return this.#state === 'peeking'
   }
 
   end(trailers: HeaderFields | null): void {
-    this.#sourceState = 'nothing'
+    this.#sourceState = 'ended'
     this.#trailers = trailers
     if (this.#state === 'flowing') this.#sink.end(trailers)
     else this.#reportBeginning()
@@ -101,10 +101,10 @@ export class PeekedBody implements Body, Sink {
   }
 
   #reportBeginning(): void {
-    if (this.#state !== 'tasting') return
+    if (this.#state !== 'peeking') return
     this.#move('decided')
     this.#stopTimer()
-    if (this.#sourceState === 'more') this.#source.pause()
+    if (this.#sourceState === 'open') this.#source.pause()
     queueMicrotask(() => {
       if (this.#state !== 'decided') return
       const beginning = this.#buffer.take()
@@ -120,7 +120,7 @@ export class PeekedBody implements Body, Sink {
 
   #move(to: PeekedBodyState): void {
     if (!PEEKED_BODY_TRANSITIONS[this.#state].includes(to))
-      throw new Error(`tasted body: ${this.#state} → ${to}`)
+      throw new Error(`peeked body: ${this.#state} → ${to}`)
     this.#state = to
   }
 }

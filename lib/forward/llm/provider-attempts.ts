@@ -1,4 +1,5 @@
-// Providers asked in turn until one answers, as long as nothing has reached the client; then its answer is watched.
+// Calls providers one after the other until one answers, as long as no byte has reached the client, and reads the usage of the
+// response. Also estimates what a request costs.
 
 import type { LlmFormat } from '../../config/backend-types.ts'
 import { toGatewayError } from '../../core/errors.ts'
@@ -8,7 +9,7 @@ import type { Exchange } from '../../core/exchange.ts'
 import type { LlmFacts } from '../../core/facts.ts'
 import type { ResponseHead } from '../../core/head.ts'
 import { EMPTY_BODY } from '../../core/replies.ts'
-import type { Attempt, Body, Reply, TokenCost, TokenMeter } from '../../core/types.ts'
+import type { Attempt, Body, Reply, TokenCost } from '../../core/types.ts'
 import { TappedBody } from '../../http/tapped-body.ts'
 import { isEventStream } from '../../text/sse-reader.ts'
 import { restoreRequest } from '../retry.ts'
@@ -27,10 +28,10 @@ import { createResponseWatch } from './usage/response-watch.ts'
 import { UsageFilter } from './usage/usage-filter.ts'
 import { UsageSettlement } from './usage/usage-settlement.ts'
 
-/** Answers that another provider may do better than. */
+/** After these, the next provider is called. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
 
-/** What an error says that is about the question for usage. */
+/** Found in the message of a provider that does not know `stream_options.include_usage`. */
 const USAGE_REFUSAL_PATTERN = /stream_options|include_usage/i
 
 export interface ProviderAttemptPlan {
@@ -38,13 +39,13 @@ export interface ProviderAttemptPlan {
   readonly choices: readonly ProviderChoice[]
   readonly format: LlmFormat
   readonly formats: FormatTable
-  /** Asked once an answer tells of a cost that nobody expected; null for what was admitted. */
-  readonly lateMeter: TokenMeter | null
-  /** The model by the request's head; null where its body names it. */
+  /** The request passed as free; a cost that its response reports is charged late. */
+  readonly mayChargeLate: boolean
+  /** The model of path or query; null where the body names it. */
   readonly modelInHead: ModelInHead | null
-  /** `plain`: not every request there is one to an LLM. */
+  /** `plain`: a host with other requests too, not only LLM requests. */
   readonly host: 'provider' | 'plain'
-  /** Whether providers are asked to count, on the client's behalf. */
+  /** Whether to ask providers for usage where the client does not. */
   readonly usage: BodyEdits['usage']
   readonly prompt: PromptBody
   readonly facts: LlmFacts
@@ -58,17 +59,17 @@ export class ProviderAttempts implements Attempt {
   readonly #restoreRequest: () => void
   #choiceIndex = 0
   #attemptCount = 0
-  /** Of the try under way. */
+  /** The body of the current attempt. */
   #body: AttemptBody | null = null
-  /** That the try asks for, if any. */
+  /** The model of the current attempt; null if none is named. */
   #model: string | null = null
-  /** `withheld`: sent once more without the question for usage, after a 400. */
-  #usageOption: 'asked' | 'withheld' = 'asked'
+  /** `omitted`: sent again without `include_usage`, after a 400. */
+  #usageOption: 'allowed' | 'omitted' = 'allowed'
 
-  constructor(exchange: Exchange, attempt: Attempt, round: ProviderAttemptPlan) {
+  constructor(exchange: Exchange, attempt: Attempt, plan: ProviderAttemptPlan) {
     this.#exchange = exchange
     this.#attempt = attempt
-    this.#plan = round
+    this.#plan = plan
     const { path, query } = exchange.request
     this.#clientTarget = { path, query }
     this.#restoreRequest = restoreRequest(exchange)
@@ -82,7 +83,7 @@ export class ProviderAttempts implements Attempt {
     return this.#plan.choices[this.#choiceIndex]!
   }
 
-  /** Of what the provider is sent. */
+  /** The format of the request to the provider. */
   get #format(): LlmFormat {
     const { format, formats } = this.#plan
     return formats.formatSentTo(this.#choice.candidate.entry.pathOverride, format)
@@ -94,20 +95,23 @@ export class ProviderAttempts implements Attempt {
     const exchange = this.#exchange
     const { request } = exchange
     if (this.#attemptCount++ > 0) this.#restoreRequest()
-    const place =
+    const target =
       modelInHead === null || model === null ? this.#clientTarget : modelInHead.withModel(model)
-    const wanted = model ?? modelInHead?.model ?? prompt.model
-    this.#model = wanted
-    request.target = buildProviderTarget(candidate.entry, { format, model: wanted, ...place })
-    const body = prompt.createAttemptBody(this.#editsOf(this.#choice, request))
+    this.#model = model ?? modelInHead?.model ?? prompt.model
+    request.target = buildProviderTarget(candidate.entry, {
+      format,
+      model: this.#model,
+      ...target,
+    })
+    const body = prompt.createAttemptBody(this.#createEdits(this.#choice, request))
     this.#body = body
-    // Nobody could take the extra chunk out of a compressed stream again.
+    // The added usage chunk could not be removed from a compressed stream.
     if (body.mayAskForUsage) request.remove('accept-encoding')
     facts.provider = candidate.entry.name
     exchange.forwarding.endpoint = candidate.backend.endpoint
-    // From here on it may cost, whether anybody hears the answer or not.
+    // From here the request may cost tokens, even if the client leaves before the response.
     if (exchange.forwarding.tokenCost !== null)
-      exchange.forwarding.tokenCost = new AbandonedCost(body, () => this.#input ?? 0)
+      exchange.forwarding.tokenCost = new AbandonedCost(body, () => this.#estimatedInput ?? 0)
     exchange.trace?.emit({ type: 'llmRouteResolved', provider: facts.provider, routeType: format })
     candidate.backend.call(exchange, this)
   }
@@ -126,8 +130,8 @@ export class ProviderAttempts implements Attempt {
   #relay(reply: Reply): void {
     const { head } = reply
     const { candidate } = this.#choice
-    // Only now it is certain whose fault the first 400 was.
-    if (this.#usageOption === 'withheld' && head.status < 300)
+    // The second call succeeded, so `include_usage` was the reason for the 400.
+    if (this.#usageOption === 'omitted' && head.status < 300)
       candidate.usageRefusals.add(this.#model)
     if (head.status < 200 || head.status > 299) this.#settleAtZero()
     else if (reply.tunnel === null) return this.#attempt.answer(this.#watchUsage(reply))
@@ -139,12 +143,12 @@ export class ProviderAttempts implements Attempt {
       this.#choice.candidate.health.failed(0)
       if (this.#selectNextChoice()) return
     }
-    // One that is late may be at work all the same.
+    // After a timeout the provider may still process the request, which then costs tokens.
     if (error.code !== 'BACKEND_TIMEOUT') this.#settleAtZero()
     this.#attempt.fail(error)
   }
 
-  /** A provider that does not know the field says 400, and what it does not know. */
+  /** A provider that does not know `include_usage` answers 400 and names it in a text. */
   #mayRefuseUsage({ head, body }: Reply): boolean {
     if (this.#body?.asksForUsage !== true || !this.#plan.prompt.isReplayable) return false
     const type = essenceOf(head.get('content-type') ?? '')
@@ -152,47 +156,43 @@ export class ProviderAttempts implements Attempt {
     return isText && body.framing !== 'none' && !head.has('content-encoding')
   }
 
-  /** It is asked once more without, if that was the reason; and if that helps, never again with it for this model. */
+  /** Reads the message of a 400. If it is about `include_usage`, the provider is called again without the option. */
   #peekAtRefusal({ head, body, tunnel }: Reply): void {
     const exchange = this.#exchange
     const { pendingCall } = exchange
-    const tasted = new PeekedBody(body)
+    const peeked = new PeekedBody(body)
     const cancel = (): void => {
-      tasted.abandon()
+      peeked.abandon()
       pendingCall?.cancel()
     }
     exchange.pendingCall = { cancel }
-    tasted.peek((beginning) => {
-      if (exchange.isAnswered) return tasted.cancel()
+    peeked.peek((beginning) => {
+      if (exchange.isAnswered) return peeked.cancel()
       exchange.pendingCall = pendingCall
       try {
-        if (USAGE_REFUSAL_PATTERN.test(beginning) && this.#retryWithoutUsage())
-          return tasted.cancel()
-        if (tasted.framing === 'open') head.remove('transfer-encoding')
-        this.#relay({ head, body: tasted, tunnel })
+        if (USAGE_REFUSAL_PATTERN.test(beginning) && this.#plan.prompt.isReplayable) {
+          this.#usageOption = 'omitted'
+          this.#retryLater()
+          return peeked.cancel()
+        }
+        if (peeked.framing === 'open') head.remove('transfer-encoding')
+        this.#relay({ head, body: peeked, tunnel })
       } catch (error) {
         exchange.fail(toGatewayError(error))
       }
     })
   }
 
-  #retryWithoutUsage(): boolean {
-    if (!this.#plan.prompt.isReplayable) return false
-    this.#usageOption = 'withheld'
-    this.#retryLater()
-    return true
-  }
-
   #selectNextChoice(): boolean {
     const { choices, prompt } = this.#plan
     if (this.#choiceIndex + 1 >= choices.length || !prompt.isReplayable) return false
     this.#choiceIndex++
-    this.#usageOption = 'asked'
+    this.#usageOption = 'allowed'
     this.#retryLater()
     return true
   }
 
-  /** In a tick of its own: the connection that failed is still in the middle of telling. */
+  /** In its own microtask: the connection that failed is still inside its event handler. */
   #retryLater(): void {
     const exchange = this.#exchange
     exchange.forwarding.retries++
@@ -210,8 +210,8 @@ export class ProviderAttempts implements Attempt {
     })
   }
 
-  /** What the prompt is taken for if nobody counts it; null for what neither asks for a model nor where LLMs are. */
-  get #input(): number | null {
+  /** Estimated input tokens, for a provider that reports none; null if the request is not an LLM request. */
+  get #estimatedInput(): number | null {
     const { format, prompt, modelInHead, host } = this.#plan
     const isPrompt =
       host === 'provider' || isJsonFormat(format) || modelInHead !== null || prompt.model !== null
@@ -223,7 +223,7 @@ export class ProviderAttempts implements Attempt {
   }
 
   #watchUsage({ head, body, tunnel }: Reply): Reply {
-    const { facts, lateMeter } = this.#plan
+    const { facts, mayChargeLate } = this.#plan
     const sent = this.#body
     if (body.framing === 'none') {
       this.#settleAtZero()
@@ -231,17 +231,15 @@ export class ProviderAttempts implements Attempt {
     }
     const watch = createResponseWatch(this.#format, head)
     const isEvents = isEventStream(head.get('content-type'))
-    const kind = isEvents ? 'events' : 'other'
-    const input = (): number | null => this.#input
-    const tally = new UsageSettlement(this.#exchange, {
+    const settlement = new UsageSettlement(this.#exchange, {
       watch,
       facts,
-      kind,
-      guessInputTokens: input,
-      lateMeter,
+      kind: isEvents ? 'events' : 'other',
+      guessInputTokens: () => this.#estimatedInput,
+      mayChargeLate,
     })
-    const tapped = new TappedBody(body, tally)
-    // The head may come before the request has said whether it streams.
+    const tapped = new TappedBody(body, settlement)
+    // The response may start before the `stream` member of the request has been read.
     const isFiltered = sent?.mayAskForUsage === true && isEvents && !head.has('content-encoding')
     if (!isFiltered) return { head, body: tapped, tunnel }
     head.remove('content-length')
@@ -249,51 +247,50 @@ export class ProviderAttempts implements Attempt {
     return { head, body: new UsageFilter(tapped, () => sent.asksForUsage), tunnel }
   }
 
-  #editsOf({ candidate, model }: ProviderChoice, sent: PathAndQuery): BodyEdits {
+  #createEdits({ candidate, model }: ProviderChoice, target: PathAndQuery): BodyEdits {
     const { overrides, defaults } = candidate
-    const { usage, modelInHead } = this.#plan
-    const isSpared = candidate.usageRefusals.has(this.#model) || this.#usageOption === 'withheld'
-    const isAsked = usage === 'ask' && needsUsageOption(this.#format) && !isSpared
-    const asking = isAsked ? 'ask' : 'leave'
-    // A path of the gateway's own may have lost the name.
-    if (modelInHead === null || !isModelNamedIn(modelInHead, sent)) {
-      const inBody = model ?? modelInHead?.model ?? null
-      const set = inBody === null ? overrides : setModelMember(overrides, inBody)
-      return { set, replace: NONE, defaults, usage: asking }
+    const { modelInHead } = this.#plan
+    const isRefused = candidate.usageRefusals.has(this.#model) || this.#usageOption === 'omitted'
+    const isUsageAsked = this.#plan.usage === 'ask' && needsUsageOption(this.#format) && !isRefused
+    const usage = isUsageAsked ? 'ask' : 'leave'
+    // A configured path may not contain the model any more.
+    if (modelInHead === null || !isModelNamedIn(modelInHead, target)) {
+      const bodyModel = model ?? modelInHead?.model ?? null
+      const set = bodyModel === null ? overrides : setModelMember(overrides, bodyModel)
+      return { set, replace: NO_MEMBERS, defaults, usage }
     }
-    const replace = model === null ? NONE : setModelMember(NONE, modelInHead.bodyNameOf(model))
-    return { set: overrides, replace, defaults, usage: asking }
+    const replace =
+      model === null ? NO_MEMBERS : setModelMember(NO_MEMBERS, modelInHead.bodyNameOf(model))
+    return { set: overrides, replace, defaults, usage }
   }
 }
 
 type BodyMembers = ReadonlyMap<string, string>
 
-const NONE: BodyMembers = new Map()
+const NO_MEMBERS: BodyMembers = new Map()
 
 function setModelMember(members: BodyMembers, model: string): BodyMembers {
   return new Map(members).set('model', JSON.stringify(model))
 }
 
-function isModelNamedIn({ where }: ModelInHead, place: PathAndQuery): boolean {
-  return where === 'query' || findModelInPath(place) !== null
+function isModelNamedIn({ where }: ModelInHead, target: PathAndQuery): boolean {
+  return where === 'query' || findModelInPath(target) !== null
 }
 
-// What a request costs whose answer nobody stayed to hear, told by what has become of it when it is settled.
-
+/** The cost of a request whose client left before the response, computed when the exchange is settled. */
 class AbandonedCost implements TokenCost {
   readonly output = 0
   readonly #body: AttemptBody
-  readonly #prompt: () => number
+  readonly #estimateInput: () => number
 
-  /** `prompt`: what it is taken for, by what has come of it. */
-  constructor(body: AttemptBody, prompt: () => number) {
+  constructor(body: AttemptBody, estimateInput: () => number) {
     this.#body = body
-    this.#prompt = prompt
+    this.#estimateInput = estimateInput
   }
 
-  /** A provider that never had all of it has not begun. */
+  /** 0 while the provider does not have the whole request and has not started. */
   get input(): number {
-    return this.#body.isSent ? this.#prompt() : 0
+    return this.#body.isSent ? this.#estimateInput() : 0
   }
 
   get basis(): TokenCost['basis'] {
@@ -301,9 +298,7 @@ class AbandonedCost implements TokenCost {
   }
 }
 
-// How long a provider wants to be left alone.
-
-/** Milliseconds, by any of the ways providers say it; 0 when it says nothing. */
+/** Milliseconds, from `retry-after-ms` or either form of `retry-after`; 0 if there is none. */
 function parseRetryAfter(head: ResponseHead, now = Date.now()): number {
   const ms = Number(head.get('retry-after-ms') ?? NaN)
   if (ms >= 0) return ms
@@ -314,12 +309,12 @@ function parseRetryAfter(head: ResponseHead, now = Date.now()): number {
   return Math.max(0, Date.parse(text) - now) || 0
 }
 
-// What a request will cost, guessed before anybody has counted: so that many at once cannot all pass the last token.
+// Estimates of what a request will cost are charged in advance, so that parallel requests cannot all use the last token.
 
-/** Above this most of a body is likely no text but an image, which costs far less than its bytes. */
+/** Above this, most of a body is likely an image, which costs far less than its bytes. */
 const MAX_INPUT_ESTIMATE = 32_768
 
-/** `max_tokens` is a bound few answers come near. */
+/** Few responses come near `max_tokens`: an eighth of it is charged in advance. */
 const OUTPUT_SHARE = 8
 const MAX_OUTPUT_ESTIMATE = 4_096
 
@@ -327,7 +322,7 @@ export function estimateInput(bytes: number): number {
   return Math.min(guessTokens(bytes), MAX_INPUT_ESTIMATE)
 }
 
-/** The same when all is over and nobody has counted: of what has come, and without a bound where it can be read. */
+/** The estimate at the end of a request, from the bytes received; a body that could be read has no upper bound. */
 function guessInput({ isOpaque, received }: Pick<PromptBody, 'isOpaque' | 'received'>): number {
   return isOpaque ? estimateInput(received) : guessTokens(received)
 }

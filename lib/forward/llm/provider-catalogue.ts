@@ -1,4 +1,5 @@
-// Which providers may answer for a model: those of an `ai` backend for every one, those of `llm` by its name.
+// Chooses the providers for a model, in the order in which they are called, and keeps their health. An `ai` backend serves
+// every model; the `llm` section serves models by name.
 
 import { LRUMapWithDelete } from 'mnemonist'
 import type { AiEntry } from '../../config/backend-types.ts'
@@ -11,7 +12,7 @@ import type { Expression } from '../../expressions/compile.ts'
 import { ExpressionView } from '../../expressions/exchange-view.ts'
 import { findRuleViolation } from '../../expressions/rules.ts'
 
-/** One to ask, and for which model; null leaves it as the client wrote it. */
+/** A provider and the model to request there; null keeps the model of the client. */
 export interface ProviderChoice {
   readonly candidate: ProviderCandidate
   readonly model: string | null
@@ -20,17 +21,17 @@ export interface ProviderChoice {
 export interface ProviderCatalogue {
   /** Whether a choice needs the request's model. */
   readonly needs: 'model' | 'nothing'
-  /** Whether a provider may be asked for another model than the client wrote. */
+  /** Whether a provider may get another model than the client's. */
   readonly edits: 'model' | 'nothing'
-  /** A path that every provider is asked at, whatever the client's; null where that differs. */
+  /** The configured path that all providers share; null if there is none or they differ. */
   readonly pathOverride: string | null
-  /** Ids to tell clients of; null when only the provider knows. */
+  /** The ids for `GET /models`; null if the provider answers that. */
   readonly models: readonly string[] | null
-  /** In the order in which they are asked. Throws what the client is to hear. */
+  /** Providers in the order of their calls. Throws the error for the client if there is none. */
   choose(model: string | null, exchange: Exchange): readonly ProviderChoice[]
 }
 
-/** Of an `ai` backend. */
+/** The providers of an `ai` backend. */
 export class AnyModelCatalogue implements ProviderCatalogue {
   readonly needs: 'model' | 'nothing'
   readonly edits: 'model' | 'nothing'
@@ -46,30 +47,30 @@ export class AnyModelCatalogue implements ProviderCatalogue {
       levels.flat().map(({ candidate }) => candidate.entry.pathOverride),
     )
     this.pathOverride = others.length > 0 ? null : path
-    const hasOwn = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
-    this.edits = this.#aliases.size > 0 || hasOwn ? 'model' : 'nothing'
+    const setsModel = levels.flat().some(({ candidate }) => candidate.entry.provider.model !== null)
+    this.edits = this.#aliases.size > 0 || setsModel ? 'model' : 'nothing'
     this.needs = this.#aliases.size > 0 || levels.some(needsModelInPath) ? 'model' : 'nothing'
   }
 
   choose(model: string | null): ProviderChoice[] {
-    const real = model === null ? null : this.#resolveAlias(model)
-    return orderCandidates(this.#levels).map((candidate) => createChoice(candidate, real))
+    const resolved = model === null ? null : this.#resolveAlias(model)
+    return orderCandidates(this.#levels).map((candidate) => createChoice(candidate, resolved))
   }
 
   #resolveAlias(model: string): string | null {
-    const same = this.#aliases.get(model)
-    if (same !== undefined) return same
+    const exact = this.#aliases.get(model)
+    if (exact !== undefined) return exact
     const alias = findBestModelName(this.#aliases.keys(), model)
     return alias === undefined ? null : this.#aliases.get(alias)!
   }
 }
 
-/** A provider with a model of its own is asked for that, whatever the client wants. */
+/** A model in the provider's configuration replaces every other. */
 function createChoice(candidate: ProviderCandidate, model: string | null): ProviderChoice {
   return { candidate, model: candidate.entry.provider.model ?? model }
 }
 
-/** Some have the model in their path. */
+/** Azure may have the model in its path. */
 function needsModelInPath(level: CandidateLevel): boolean {
   return level.some(({ candidate }) => candidate.entry.provider.kind === 'azure')
 }
@@ -82,7 +83,7 @@ export interface ListedModelEntry {
   readonly authorization: AuthorizationConfig | null
 }
 
-/** One of `llm.virtualModels`; exactly one way to choose among the models it names. */
+/** One of `llm.virtualModels`: it has either levels or conditions. */
 export interface VirtualModelEntry {
   readonly name: string
   readonly levels: readonly (readonly {
@@ -95,7 +96,7 @@ export interface VirtualModelEntry {
   }[]
 }
 
-/** Of the `llm` section. */
+/** The models of the `llm` section. */
 export class ListedModelCatalogue implements ProviderCatalogue {
   readonly needs = 'model'
   readonly edits = 'model'
@@ -104,18 +105,19 @@ export class ListedModelCatalogue implements ProviderCatalogue {
   readonly #listed: ReadonlyMap<string, ListedModelEntry>
   readonly #virtual: ReadonlyMap<string, VirtualModelEntry>
 
-  constructor(listed: readonly ListedModelEntry[], mixed: readonly VirtualModelEntry[]) {
+  constructor(listed: readonly ListedModelEntry[], virtual: readonly VirtualModelEntry[]) {
     this.#listed = new Map(listed.map((model) => [model.name, model]))
-    this.#virtual = new Map(mixed.map((model) => [model.name, model]))
-    const open = listed.filter(({ visibility }) => visibility === 'public')
-    this.models = [...open, ...mixed].map(({ name }) => name).filter((name) => !name.includes('*'))
+    this.#virtual = new Map(virtual.map((model) => [model.name, model]))
+    const visible = listed.filter(({ visibility }) => visibility === 'public')
+    const names = [...visible, ...virtual].map(({ name }) => name)
+    this.models = names.filter((name) => !name.includes('*'))
   }
 
   choose(model: string | null, exchange: Exchange): ProviderChoice[] {
     if (model === null)
       throw new GatewayError('MODEL_MISSING', 'failed to process LLM request: the model is missing')
-    const mixed = this.#virtual.get(model)
-    if (mixed !== undefined) return this.#chooseAmong(mixed, exchange)
+    const virtual = this.#virtual.get(model)
+    if (virtual !== undefined) return this.#chooseTargets(virtual, exchange)
     const name = findBestModelName(this.#publicNames(), model)
     const listed = name === undefined ? undefined : this.#listed.get(name)
     if (listed === undefined)
@@ -123,36 +125,32 @@ export class ListedModelCatalogue implements ProviderCatalogue {
         'MODEL_NOT_FOUND',
         `the model '${clipShownName(model)}' does not exist`,
       )
-    requireModelPermission(listed, exchange)
+    if (!isModelPermitted(listed, exchange)) throw createModelDeniedError(listed.name)
     return [createChoice(listed.candidate, null)]
   }
 
-  /** Targets a client may not use are as if they were not there. */
-  #chooseAmong(
+  /** Skips the targets that the client may not use. */
+  #chooseTargets(
     { name, levels, conditions }: VirtualModelEntry,
     exchange: Exchange,
   ): ProviderChoice[] {
-    const isOpen = (model: ListedModelEntry): boolean => isModelPermitted(model, exchange)
-    const met = conditions.find(
+    const isPermitted = (model: ListedModelEntry): boolean => isModelPermitted(model, exchange)
+    const match = conditions.find(
       ({ when, model }) =>
-        isOpen(model) &&
+        isPermitted(model) &&
         (when === null || when.holds(new ExpressionView(exchange, exchange.facts ?? {}))),
     )
-    const open =
-      met === undefined
-        ? levels.map((level) => level.filter(({ model }) => isOpen(model)))
-        : [[{ model: met.model, weight: 1 }]]
-    const names = new Map(open.flat().map(({ model }) => [model.candidate, model.name]))
+    const permitted =
+      match === undefined
+        ? levels.map((level) => level.filter(({ model }) => isPermitted(model)))
+        : [[{ model: match.model, weight: 1 }]]
+    const names = new Map(permitted.flat().map(({ model }) => [model.candidate, model.name]))
     const order = orderCandidates(
-      open.map((level) =>
+      permitted.map((level) =>
         level.map(({ model, weight }) => ({ candidate: model.candidate, weight })),
       ),
     )
-    if (order.length === 0)
-      throw new GatewayError(
-        'MODEL_DENIED',
-        `the model '${clipShownName(name)}' is not for you to use`,
-      )
+    if (order.length === 0) throw createModelDeniedError(name)
     return order.map((candidate) => createChoice(candidate, exactModelName(names.get(candidate))))
   }
 
@@ -162,7 +160,7 @@ export class ListedModelCatalogue implements ProviderCatalogue {
   }
 }
 
-/** A pattern is no name a provider knows. */
+/** null for a pattern, which is not the name of a model. */
 function exactModelName(name: string | undefined): string | null {
   return name === undefined || name.includes('*') ? null : name
 }
@@ -175,84 +173,77 @@ function isModelPermitted({ authorization }: ListedModelEntry, exchange: Exchang
   )
 }
 
-function requireModelPermission(model: ListedModelEntry, exchange: Exchange): void {
-  if (!isModelPermitted(model, exchange))
-    throw new GatewayError(
-      'MODEL_DENIED',
-      `the model '${clipShownName(model.name)}' is not for you to use`,
-    )
+function createModelDeniedError(name: string): GatewayError {
+  return new GatewayError('MODEL_DENIED', `access to model '${clipShownName(name)}' is denied`)
 }
 
-/** Letters of a client's own words in an answer. */
+/** Of a name in an error message. */
 const MAX_SHOWN_NAME_LENGTH = 128
 
 function clipShownName(text: string): string {
   return text.length <= MAX_SHOWN_NAME_LENGTH ? text : `${text.slice(0, MAX_SHOWN_NAME_LENGTH)}…`
 }
 
-// A provider that may answer a request, and what a request to it must look like.
-
+/** A provider that may serve a request, and the changes that a request to it needs. */
 export interface ProviderCandidate {
   readonly entry: AiEntry
-  /** The way there; its own policies included. */
+  /** The backend with the provider's own policies. */
   readonly backend: Backend
-  /** Members of the body, as JSON text: to be set always, and where they are missing. */
+  /** Body members as JSON text: `overrides` always, `defaults` where the member is missing. */
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
   readonly health: ProviderHealth
-  /** Models that are not asked to count. */
   readonly usageRefusals: UsageOptionRefusals
 }
 
-/** One level of preference; within it the weights decide. */
+/** Candidates of the same priority; their weights decide the order. */
 export type CandidateLevel = readonly {
   readonly candidate: ProviderCandidate
   readonly weight: number
 }[]
 
 /**
- * Whom to ask, in turn: the levels in their order, in each a random order by weight; those that rest come last, the one
- * that rests shortest first, for nobody else may be left.
+ * The order of calls: level by level, and random by weight in each level. Candidates in cooldown come last, the one with the
+ * shortest cooldown first: they are called if all others fail.
  */
 export function orderCandidates(
   levels: readonly CandidateLevel[],
   random: () => number = Math.random,
 ): ProviderCandidate[] {
-  // Most have one provider.
+  // Most backends have one provider.
   if (levels.length === 1 && levels[0]!.length === 1) return [levels[0]![0]!.candidate]
   const shuffled = levels.flatMap((level) =>
     level.length === 1 ? [level[0]!.candidate] : shuffleByWeight(level, random),
   )
   if (shuffled.length < 2) return shuffled
   const ready = shuffled.filter(({ health }) => health.cooldownLeft === 0)
-  const resting = shuffled
+  const inCooldown = shuffled
     .filter((candidate) => !ready.includes(candidate))
     .toSorted((a, b) => a.health.cooldownLeft - b.health.cooldownLeft)
-  return [...ready, ...resting].slice(0, MAX_PROVIDER_ATTEMPTS)
+  return [...ready, ...inCooldown].slice(0, MAX_PROVIDER_ATTEMPTS)
 }
 
-/** Without weight it is never asked. */
+/** Candidates with weight 0 are left out. */
 function shuffleByWeight(level: CandidateLevel, random: () => number): ProviderCandidate[] {
-  const left = level.filter(({ weight }) => weight > 0)
+  const remaining = level.filter(({ weight }) => weight > 0)
   const order: ProviderCandidate[] = []
-  while (left.length > 0) {
-    let at = random() * left.reduce((sum, { weight }) => sum + weight, 0)
-    const found = left.findIndex(({ weight }) => (at -= weight) < 0)
-    order.push(left.splice(Math.max(0, found), 1)[0]!.candidate)
+  while (remaining.length > 0) {
+    let position = random() * remaining.reduce((sum, { weight }) => sum + weight, 0)
+    const found = remaining.findIndex(({ weight }) => (position -= weight) < 0)
+    order.push(remaining.splice(Math.max(0, found), 1)[0]!.candidate)
   }
   return order
 }
 
-// Whether a provider is worth asking: one that failed is left alone for a while.
-
-/** After one failure; doubled with every further one. */
+/** After one failure; each further failure doubles it. */
 const FIRST_COOLDOWN_MS = 1_000
-/** The longest, whatever `retry-after` says. */
+/** Also bounds the `retry-after` of a provider. */
 const MAX_PROVIDER_COOLDOWN_MS = 60_000
 
-/** Milliseconds on any clock that does not go back. */
+/** Milliseconds on a monotonic clock. */
 type HealthClock = () => number
 
+/** The cooldown of a provider after failures. */
 export class ProviderHealth {
   readonly #now: HealthClock
   #failures = 0
@@ -262,7 +253,7 @@ export class ProviderHealth {
     this.#now = now
   }
 
-  /** When it may be asked again; 0 for now. */
+  /** Milliseconds until the provider is called again; 0 outside a cooldown. */
   get cooldownLeft(): number {
     return this.#failures === 0 ? 0 : Math.max(0, this.#cooldownUntil - this.#now())
   }
@@ -271,26 +262,24 @@ export class ProviderHealth {
     this.#failures = 0
   }
 
-  /** `retryAfter` is the provider's own word, in milliseconds, or 0. */
+  /** `retryAfter`: milliseconds that the provider asked for, or 0. */
   failed(retryAfter: number): void {
-    const rest = Math.max(retryAfter, FIRST_COOLDOWN_MS * 2 ** Math.min(this.#failures, 6))
+    const cooldown = Math.max(retryAfter, FIRST_COOLDOWN_MS * 2 ** Math.min(this.#failures, 6))
     this.#failures++
-    this.#cooldownUntil = this.#now() + Math.min(rest, MAX_PROVIDER_COOLDOWN_MS)
+    this.#cooldownUntil = this.#now() + Math.min(cooldown, MAX_PROVIDER_COOLDOWN_MS)
   }
 }
 
-// Which models of a provider do not know `stream_options.include_usage`, as far as its answers have told.
-
-/** Above this the model learnt first is forgotten, and asked again. */
+/** Above this the model added first is removed, and gets the option again. */
 export const MAX_USAGE_REFUSALS = 256
 
+/** The models of a provider that refused `stream_options.include_usage`. */
 export class UsageOptionRefusals {
   readonly #models = new LRUMapWithDelete<string, true>(MAX_USAGE_REFUSALS)
   readonly #onNewModel: (model: string) => void
 
-  /** `tell` hears of each that is new. */
-  constructor(tell: (model: string) => void) {
-    this.#onNewModel = tell
+  constructor(onNewModel: (model: string) => void) {
+    this.#onNewModel = onNewModel
   }
 
   has(model: string | null): boolean {
@@ -304,9 +293,7 @@ export class UsageOptionRefusals {
   }
 }
 
-// Names of models with one star in them, at either end, that stands for anything.
-
-/** The name that fits best: the very same, or else the one with most letters. */
+/** The same name, or else the longest matching pattern; a pattern has a `*` as its first or last character. */
 export function findBestModelName(names: Iterable<string>, model: string): string | undefined {
   let best: string | undefined
   for (const name of names) {

@@ -1,4 +1,4 @@
-// What differs between providers: where they are, what their paths look like, and how they want a key.
+// The differences between providers: their hosts, their paths and their header for the API key.
 
 import type { AiEntry, AiProvider, LlmFormat } from '../../config/backend-types.ts'
 import type { BackendAuthConfig, EndpointAddress } from '../../config/config-types.ts'
@@ -8,7 +8,7 @@ import type { RequestHead } from '../../core/head.ts'
 import type { Attempt, Backend } from '../../core/types.ts'
 import { pathTailOf } from './llm-formats.ts'
 
-/** The provider's own host, reached by TLS; null for those that have none. */
+/** The public host of a provider, which uses TLS; null if it has none. */
 export function providerEndpointOf(provider: AiProvider): EndpointAddress | null {
   const host = providerHostOf(provider)
   return host === null ? null : { kind: 'tcp', host, port: 443 }
@@ -38,21 +38,21 @@ const AZURE_DOMAINS = {
   aiServices: 'cognitiveservices.azure.com',
 } as const
 
-/** What a request asks for. */
+/** The format, model, path and query of a request. */
 export interface LlmRequestTarget {
   readonly format: LlmFormat
-  /** The one the provider is to use; null when the request names none. */
+  /** The model for the provider; null if the request names none. */
   readonly model: string | null
-  /** As the client wrote it. */
+  /** As the client sent it. */
   readonly path: string
   readonly query: string
 }
 
-/** Path and query for the provider. */
-export function buildProviderTarget(entry: AiEntry, asked: LlmRequestTarget): string {
-  const { path, query } = buildProviderPath(entry, asked)
-  const all = [asked.query, query].filter((part) => part !== '').join('&')
-  return all === '' ? path : `${path}?${all}`
+/** The path and query of the request to the provider. */
+export function buildProviderTarget(entry: AiEntry, target: LlmRequestTarget): string {
+  const { path, query } = buildProviderPath(entry, target)
+  const joined = [target.query, query].filter((part) => part !== '').join('&')
+  return joined === '' ? path : `${path}?${joined}`
 }
 
 interface ProviderPath {
@@ -60,27 +60,27 @@ interface ProviderPath {
   readonly query: string
 }
 
-function buildProviderPath(entry: AiEntry, asked: LlmRequestTarget): ProviderPath {
+function buildProviderPath(entry: AiEntry, target: LlmRequestTarget): ProviderPath {
   const { provider, pathOverride, pathPrefix } = entry
-  const { format, path } = asked
+  const { format, path } = target
   if (pathOverride !== null) return { path: pathOverride, query: '' }
   const tail = pathTailOf(format, path)
   if (provider.kind === 'custom') {
     if (!supportsFormat(provider, format))
       throw new GatewayError(
         'LLM_REQUEST',
-        `failed to process LLM request: provider '${entry.name}' does not speak '${format}'`,
+        `failed to process LLM request: provider '${entry.name}' does not support '${format}'`,
       )
-    const spoken = provider.formats.find(({ type }) => type === format)
-    if (spoken?.path != null) return { path: spoken.path, query: '' }
+    const configured = provider.formats.find(({ type }) => type === format)
+    if (configured?.path != null) return { path: configured.path, query: '' }
   }
   if (pathPrefix !== null) return { path: pathPrefix + tail, query: '' }
-  // Whoever names a host knows its paths.
+  // A configured host gets the path of the client.
   if (entry.endpoint !== null) return { path, query: '' }
-  return buildNativePath(provider, asked, tail)
+  return buildNativePath(provider, target, tail)
 }
 
-/** Whether a provider has a path for it, as far as the configuration says. */
+/** Whether a provider has a path for a format; only custom providers list their formats. */
 export function supportsFormat(provider: AiProvider, format: LlmFormat): boolean {
   if (provider.kind !== 'custom') return true
   return provider.formats.some(({ type }) => type === format || type === 'detect')
@@ -110,10 +110,10 @@ function isNativeFormat(format: LlmFormat): boolean {
   return format === 'generateContent' || format === 'geminiCountTokens'
 }
 
-/** The client's own way to say it. */
+/** The part of an Azure path that names the model. */
 const DEPLOYMENT = /^.*\/deployments\/[^/]+(?=\/)/i
 
-/** With a version by date, the model is part of the path. */
+/** With an API version that is a date, the path has the model. */
 function buildAzurePath(
   { apiVersion }: Extract<AiProvider, { kind: 'azure' }>,
   tail: string,
@@ -129,7 +129,7 @@ function buildAzurePath(
   }
 }
 
-/** Where providers look for keys. */
+/** Headers in which providers accept an API key. */
 const KEY_HEADERS: readonly string[] = [
   'authorization',
   'x-api-key',
@@ -137,7 +137,7 @@ const KEY_HEADERS: readonly string[] = [
   'x-goog-api-key',
   'ocp-apim-subscription-key',
 ]
-/** In small letters; they count in any. */
+/** In lower case; they are compared case-insensitively. */
 const KEY_PARAMETERS: ReadonlySet<string> = new Set([
   'key',
   'api-key',
@@ -145,44 +145,45 @@ const KEY_PARAMETERS: ReadonlySet<string> = new Set([
   'access_token',
   'subscription-key',
 ])
-/** What else tells who a client is. */
+/** Other headers with credentials of the client. */
 const CLIENT_HEADERS: readonly string[] = ['proxy-authorization', 'cookie', 'x-amz-security-token']
 
-const ALL_HEADERS: readonly string[] = [...KEY_HEADERS, ...CLIENT_HEADERS]
+const CREDENTIAL_HEADERS: readonly string[] = [...KEY_HEADERS, ...CLIENT_HEADERS]
 
-/** What pages send along, and Anthropic takes for a call from a browser. */
-const PAGE_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
+/** Anthropic treats a request with these as a call from a browser. */
+const BROWSER_HEADERS = ['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site']
 
 const ANTHROPIC_VERSION = '2023-06-01'
 
-/** Login tokens of Anthropic's are no keys. */
+/** The prefix of Anthropic's login tokens, which are not API keys. */
 const ANTHROPIC_LOGIN = 'sk-ant-oat'
 
-/** The head as the provider wants it: one key, under its own name, and the fields it insists on; `auth` has been added. */
+/** Keeps one API key, moves it to the header of the provider and adds required fields. `auth` was already applied. */
 function applyProviderHeaders(
   head: RequestHead,
   { kind }: AiProvider,
   auth: BackendAuthConfig | null,
 ): void {
-  const isOurs = auth !== null && auth.kind !== 'passthrough'
-  if (isOurs) keepOnlyCredential(head, auth)
+  const isConfigured = auth !== null && auth.kind !== 'passthrough'
+  if (isConfigured) keepOnlyCredential(head, auth)
   if (kind === 'anthropic') {
-    for (const name of PAGE_HEADERS) head.remove(name)
+    for (const name of BROWSER_HEADERS) head.remove(name)
     if (!head.has('anthropic-version')) head.add('anthropic-version', ANTHROPIC_VERSION)
     moveKey(head, 'x-api-key')
-  } else if (isOurs && kind === 'azure') moveKey(head, 'api-key')
-  else if (isOurs && kind === 'gemini' && head.path.includes(':')) moveKey(head, 'x-goog-api-key')
+  } else if (isConfigured && kind === 'azure') moveKey(head, 'api-key')
+  else if (isConfigured && kind === 'gemini' && head.path.includes(':'))
+    moveKey(head, 'x-goog-api-key')
 }
 
-/** A client's placeholder, or the key for another provider, must not stand beside the one that counts. */
+/** Removes credentials of the client, such as a placeholder or the key of another provider. */
 function keepOnlyCredential(
   head: RequestHead,
   { kind, name }: Exclude<BackendAuthConfig, { kind: 'passthrough' }>,
 ): void {
-  // A header that no provider reads is for somebody in between, who wants it beside the client's key.
+  // A header that no provider reads is for a proxy in between, so the client's key stays.
   const isKey = kind === 'query' ? KEY_PARAMETERS.has(name) : KEY_HEADERS.includes(name)
   if (!isKey) return
-  for (const other of ALL_HEADERS) if (kind === 'query' || other !== name) head.remove(other)
+  for (const other of CREDENTIAL_HEADERS) if (kind === 'query' || other !== name) head.remove(other)
   removeKeyParameters(head, kind === 'query' ? name : null)
 }
 
@@ -198,13 +199,13 @@ function removeKeyParameters(head: RequestHead, except: string | null): void {
   head.target = kept.length === 0 ? head.path : `${head.path}?${kept.join('&')}`
 }
 
-/** The name of one, as servers read it. */
+/** The decoded name of a query parameter. */
 function parameterNameOf(part: string): string {
   const at = part.indexOf('=')
   const name = at < 0 ? part : part.slice(0, at)
   if (!/[%+?]/.test(name)) return name
-  const [read = ''] = new URLSearchParams(part).keys()
-  return read
+  const [decoded = ''] = new URLSearchParams(part).keys()
+  return decoded
 }
 
 const BEARER = /^bearer +(\S+)$/i
@@ -216,13 +217,12 @@ function moveKey(head: RequestHead, name: string): void {
   head.add(name, key)
 }
 
-/** A login's token, which stays where it is. */
+/** Login tokens, such as JWTs, stay in `authorization`. */
 function isLoginToken(key: string): boolean {
   return key.startsWith(ANTHROPIC_LOGIN) || key.split('.').length === 3
 }
 
-// The last step before a provider: behind every policy, its key under its own name and the fields it insists on.
-
+/** Sets the headers of the provider after all policies have run, and calls its backend. */
 export class ProviderBackend implements Backend {
   readonly endpoint: string
   readonly #backend: Backend

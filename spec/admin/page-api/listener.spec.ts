@@ -10,6 +10,7 @@ import { Http2Client } from '../../support/http2-client.ts'
 import type { RawClient } from '../../support/raw-client.ts'
 import { Reloading } from '../../support/reloading.ts'
 import { until } from '../../support/until.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 
 const listener = suite('ui/listener')
 const stage = new Stage()
@@ -45,12 +46,12 @@ listener('the page and its files are there, beside the routes of the configurati
   const gateway = await stage.gateway(`${OWN}ui: {}\n`)
   const page = await ask(gateway, 'GET /ui')
   assert.is(statusOf(page), 200)
-  assert.match(page, /\r\ncontent-security-policy: default-src 'none'; script-src 'self' 'sha256-/)
+  assert.match(page, /\r\ncontent-security-policy: default-src 'none'; script-src 'self'; /)
   assert.match(page, '<div id="page">')
-  const script = await ask(gateway, 'GET /ui/lib/ui/page/main.js')
+  const script = await ask(gateway, `GET ${mainScript()}`)
   assert.match(script, /\r\ncontent-type: text\/javascript; charset=utf-8\r\n/)
   const [, tag] = /\r\netag: (.*)\r\n/.exec(script) ?? []
-  const known = await ask(gateway, 'GET /ui/lib/ui/page/main.js', `if-none-match: ${tag}`)
+  const known = await ask(gateway, `GET ${mainScript()}`, `if-none-match: ${tag}`)
   assert.is(statusOf(known), 304)
   assert.is(bodyOf(known), '')
   assert.is(bodyOf(await ask(gateway, 'HEAD /ui')), '')
@@ -67,8 +68,10 @@ listener('the root leads to the page where nothing of the configuration is there
   assert.match(answer, /\r\nlocation: \/ui\r\n/)
   assert.match(answer, /\r\ncache-control: no-store\r\n/)
   assert.is(statusOf(await ask(free, 'GET /other')), 404)
+  assert.match(await ask(free, 'GET /favicon.ico'), /\r\ncontent-type: image\/x-icon\r\n/)
   const taken = await stage.gateway(`${OWN}ui: {}\n`)
-  assert.is(bodyOf(await ask(taken, 'GET /')), 'own')
+  for (const path of ['/', '/favicon.ico'])
+    assert.is(bodyOf(await ask(taken, `GET ${path}`)), 'own', path)
 })
 
 /** Each is a way to something that is not to be reached from here. */
@@ -157,7 +160,7 @@ listener('only GET and HEAD are answered', async () => {
 
 listener('without a policy on this machine, only names of this machine are answered', async () => {
   const gateway = await stage.gateway(`${OWN}ui: {}\n`)
-  for (const path of ['/ui', '/api/runtime', '/ui/lib/ui/page/main.js']) {
+  for (const path of ['/ui', '/api/runtime', mainScript()]) {
     const answer = await ask(gateway, `GET ${path}`, 'host: evil.example')
     assert.is(statusOf(answer), 403)
     assert.match(bodyOf(answer), /^{"error":"forbidden: the web UI answers to loopback names only/)
@@ -177,13 +180,7 @@ listener('policies decide who sees it, and routes of the configuration are not a
   const refused = await ask(gateway, 'GET /ui')
   assert.is(statusOf(refused), 401)
   assert.match(refused, /\r\nwww-authenticate: Basic /i)
-  for (const path of [
-    '/ui/lib/ui/page/main.js',
-    '/api/runtime',
-    '/api/live',
-    '/api/trace',
-    '/ui/none',
-  ])
+  for (const path of [mainScript(), '/api/runtime', '/api/live', '/api/trace', '/ui/none'])
     assert.is(statusOf(await ask(gateway, `GET ${path}`)), 401, path)
   assert.is(gateway.watchers.count, 0)
   assert.is(bodyOf(await ask(gateway, 'GET /other')), 'own')
@@ -253,7 +250,7 @@ listener('who watches for a request is not shown the page itself', async () => {
   const head = await watcher.until(/: ready\n\n/)
   assert.match(head, /\r\ncontent-type: text\/event-stream\r\n/)
   assert.match(head, /\r\nx-accel-buffering: no\r\n/)
-  for (const path of ['/ui', '/ui/none', '/ui/lib/ui/page/main.js', '/api/trace?expression=1'])
+  for (const path of ['/ui', '/ui/none', mainScript(), '/api/trace?expression=1'])
     await ask(gateway, `GET ${path}`)
   assert.is(gateway.watchers.count, 1)
   assert.not.match(watcher.text, 'data: ')
@@ -325,7 +322,7 @@ listener('a reload that takes it away ends what is read, and nothing is left of 
   await reloading.change(OWN)
   assert.match(await watcher.untilClosed(), /\r\n0\r\n\r\n$/)
   assert.is(reloading.gateway.watchers.count, 0)
-  for (const path of ['/ui', '/ui/lib/ui/page/main.js', '/api/runtime', '/api/trace'])
+  for (const path of ['/ui', mainScript(), '/api/runtime', '/api/trace'])
     assert.is(bodyOf(await ask(reloading, `GET ${path}`)), 'own', path)
   await reloading.change(`${OWN}ui: { policies: { ${BASIC} } }\n`)
   assert.is(statusOf(await ask(reloading, 'GET /ui')), 401)

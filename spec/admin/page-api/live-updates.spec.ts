@@ -14,7 +14,7 @@ import type {
   LiveTopic,
 } from '../../../lib/admin/page-api/page-api-types.ts'
 import type { UiResponse } from '../../../lib/admin/page-api/page-request.ts'
-import { RecentLogLines } from '../../../lib/admin/page-api/log-lines.ts'
+import { RecentLogLines } from '../../../lib/admin/page-api/recent-log-lines.ts'
 import { LiveStreams, MAX_EVENT_LINES } from '../../../lib/admin/page-api/live-updates.ts'
 
 const living = suite('ui/live-streams')

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { listMcpLocations } from '../../../lib/admin/page-api/mcp-locations.ts'
-import { destinationOf } from '../../../lib/ui/playground/destination.ts'
+import { destinationOf } from '../../../lib/admin/playground/listener-destination.ts'
 import { configOf } from '../../support/config.ts'
 import { PemFiles } from '../../support/pem-files.ts'
 

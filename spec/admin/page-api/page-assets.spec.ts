@@ -1,89 +1,83 @@
-// The files of the page: all that it asks for, and nothing else.
+// The files of the page: everything that it loads, and nothing else.
 
 import { createHash } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Assets } from '../../../lib/admin/page-api/page-assets.ts'
+import { mainScript, pageFiles } from '../../support/ui/page-files.ts'
 
 const assets = suite('ui/assets')
 
-const MAIN = '/ui/lib/ui/page/main.js'
+/** More than this would be slow again over a long distance. */
+const MAX_FILES = 6
 
-/** Addresses of modules that a script imports, as a browser makes them. */
-function importsOf(path: string, text: string, names: Record<string, string>): string[] {
-  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["']([^"'\s<>]+)["']/g)].map(
-    ([, name = '']) =>
-      name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : (names[name] ?? name),
+/** Paths of modules that a script imports, as a browser resolves them. */
+function importsOf(path: string, text: string): string[] {
+  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?["'](\.[^"'\s<>]+)["']/g)].map(
+    ([, name = '']) => new URL(name, `http://x${path}`).pathname,
   )
-}
-
-function importMap(html: string): { text: string; names: Record<string, string> } {
-  const [, text = ''] = /<script type="importmap">([^]*?)<\/script>/.exec(html) ?? []
-  return { text, names: (JSON.parse(text) as { imports: Record<string, string> }).imports }
 }
 
 assets('has every module that the page loads, and every file its head names', () => {
   const served = new Assets()
-  const html = served.page.content.toString()
-  const { names } = importMap(html)
-  const named = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, path]) => path!)
-  assert.ok(named.includes(MAIN))
-  const wanted = new Set([...named, ...Object.values(names)])
+  const wanted = new Set(pageFiles())
+  assert.is(wanted.size, 4)
   for (const path of wanted) {
     const asset = served.find(path)
     assert.ok(asset, path)
     if (!path.endsWith('.js')) continue
-    for (const next of importsOf(path, asset!.content.toString(), names)) wanted.add(next)
+    for (const next of importsOf(path, asset!.content.toString())) wanted.add(next)
   }
-  assert.ok(wanted.size > 15)
+  assert.ok(wanted.size <= MAX_FILES, [...wanted].join(' '))
 })
 
-assets('the one inline script is named by its hash', () => {
-  const { page } = new Assets()
-  const html = page.content.toString()
-  const hash = createHash('sha256').update(importMap(html).text).digest('base64')
-  assert.is(page.inlineHash, `'sha256-${hash}'`)
-  const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>/g)]
-  assert.is(inline.length, 1)
-  assert.not.match(html, /<style|\sstyle=|\son[a-z]+=/)
-})
+assets(
+  'the page has no inline script or style, and names no address outside of the process',
+  () => {
+    const html = new Assets().page.content.toString()
+    assert.not.match(html, /<script(?![^>]*\ssrc=)/)
+    assert.not.match(html, /<style|\sstyle=|\son[a-z]+=/)
+    assert.not.match(html, /(?:https?:)?\/\/[a-z]/i)
+    assert.not.match(html, '{{')
+  },
+)
 
-assets('names no address outside of the process', () => {
-  const { page } = new Assets()
-  assert.not.match(page.content.toString(), /(?:https?:)?\/\/[a-z]/i)
-})
-
-assets('serves scripts and styles with their types, and no maps, pages or types', () => {
+assets('serves scripts, styles and the icon with their types, each with a hash in its name', () => {
   const served = new Assets()
-  assert.is(served.find(MAIN)?.type, 'text/javascript; charset=utf-8')
-  assert.is(served.find('/ui/lib/ui/page/style/frame.css')?.type, 'text/css; charset=utf-8')
-  assert.is(served.page.type, 'text/html; charset=utf-8')
-  assert.not.match(served.find(MAIN)!.content.toString(), 'sourceMappingURL')
-  for (const path of [
-    `${MAIN}.map`,
-    '/ui/lib/ui/page/index.html',
-    '/ui/lib/ui/page/',
-    '/ui/lib/ui/page/main.ts',
-    '/ui/lib/ui/page/pages',
+  const types = pageFiles().map((path) => served.find(path)!.type)
+  assert.equal(types.sort(), [
+    'image/svg+xml',
+    'text/css; charset=utf-8',
+    'text/javascript; charset=utf-8',
+    'text/javascript; charset=utf-8',
   ])
-    assert.is(served.find(path), undefined, path)
+  for (const path of pageFiles()) assert.match(path, /^\/ui\/\w+-[A-Z0-9]{8}\.(?:js|css|svg)$/)
+  assert.is(served.page.type, 'text/html; charset=utf-8')
+  assert.is(served.find('/favicon.ico')?.type, 'image/x-icon')
 })
 
-assets('no path leads out of the folders that are served', () => {
+assets('serves no maps, no compressed files by name, and no path that leads elsewhere', () => {
   const served = new Assets()
+  const main = mainScript()
+  assert.not.match(served.find(main)!.content.toString(), 'sourceMappingURL')
   for (const path of [
-    '/ui/lib/ui/service.js',
-    '/ui/lib/ui/page/../service.js',
-    '/ui/lib/ui/page/..%2fservice.js',
-    '/ui/lib/ui/page/%2e%2e/service.js',
-    '/ui/lib/ui/page/..\\service.js',
-    '/ui/lib/trace-view/../log.js',
+    `${main}.map`,
+    `${main}.br`,
+    `${main}.gz`,
+    `${main}\0`,
+    main.toUpperCase(),
+    main.replace('/ui/', '/ui//'),
+    main.replace('/ui/', '/ui/../ui/'),
+    '/ui/index.html',
+    '/ui/manifest.json',
+    '/ui/LICENSES.txt',
+    '/ui/favicon.ico',
+    '/ui/',
+    '/ui/../package.json',
+    '/ui/..%2fservice.js',
+    '/ui/%2e%2e/service.js',
+    '/ui/..\\service.js',
     '/ui/lib/gateway.js',
-    '/ui/vendor/../package.json',
-    '/ui/vendor/jose.js',
-    '/ui/lib/ui/page//main.js',
-    '/ui/lib/ui/page/main.js\0',
-    '/ui/lib/ui/page/MAIN.js',
     '/etc/passwd',
     '/ui//etc/passwd',
     '__proto__',
@@ -93,14 +87,13 @@ assets('no path leads out of the folders that are served', () => {
     assert.is(served.find(path), undefined, JSON.stringify(path))
 })
 
-assets('reads a file once, and its tag tells its content', () => {
+assets('reads a file once, and its tag is made from its content', () => {
   const served = new Assets()
-  const first = served.find(MAIN)!
-  assert.is(served.find(MAIN), first)
+  const first = served.find(mainScript())!
+  assert.is(served.find(mainScript()), first)
   assert.is(served.page, served.page)
   const hash = createHash('sha256').update(first.content).digest('base64url')
   assert.is(first.tag, `"${hash}"`)
-  assert.is.not(served.find('/ui/lib/ui/page/app.js')!.tag, first.tag)
 })
 
 assets.run()

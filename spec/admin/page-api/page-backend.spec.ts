@@ -8,6 +8,7 @@ import type { UiHosts } from '../../../lib/admin/page-api/page-backend.ts'
 import { UiService } from '../../../lib/admin/page-api/page-service.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 import { Readers } from '../../support/ui-sources.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 
 const backend = suite('ui/backend')
 
@@ -76,14 +77,7 @@ backend('names of other machines are refused where they could be pointed here', 
 })
 
 /** Of each kind that it has. */
-const PATHS = [
-  '/',
-  '/ui',
-  '/ui/lib/ui/page/main.js',
-  '/api/config',
-  '/api/trace',
-  '/api/live?topics=a',
-]
+const PATHS = ['/', '/ui', mainScript(), '/api/config', '/api/trace', '/api/live?topics=a']
 
 function isAnswered(line: string, ...fields: string[]): boolean {
   const { head, body } = ask('any', line, ...fields)

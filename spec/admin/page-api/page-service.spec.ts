@@ -1,5 +1,6 @@
 // The page's server, asked as both places ask it.
 
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_PAGE_STREAMS } from '../../../lib/core/bounds.ts'
@@ -9,10 +10,11 @@ import type { UiResponse } from '../../../lib/admin/page-api/page-request.ts'
 import { maxListenerReaders, UiService } from '../../../lib/admin/page-api/page-service.ts'
 import { StuckOut } from '../../support/stuck-out.ts'
 import { Readers } from '../../support/ui-sources.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 
 const service = suite('ui/service')
 
-const MAIN = '/ui/lib/ui/page/main.js'
+const MAIN = mainScript()
 const LIVE = '/api/live?topics=runtime'
 
 type Whole = Extract<UiResponse, { kind: 'whole' }>
@@ -24,13 +26,15 @@ function made(readers = new Readers()): UiService {
 interface More {
   readonly place?: UiPlace
   readonly ifNoneMatch?: string
+  readonly acceptEncoding?: string
 }
 
 /** `GET /path`, or with another method in front. */
-function ask(ui: UiService, line: string, { place = 'admin', ifNoneMatch }: More = {}) {
+function ask(ui: UiService, line: string, more: More = {}) {
+  const { place = 'admin', ifNoneMatch, acceptEncoding } = more
   const [method = '', target = ''] = line.split(' ')
   const [path = '', query = ''] = target.split('?')
-  const asked = { method, path, query: new URLSearchParams(query), ifNoneMatch }
+  const asked = { method, path, query: new URLSearchParams(query), ifNoneMatch, acceptEncoding }
   return ui.answer(asked, place)
 }
 
@@ -74,7 +78,7 @@ service('the page comes with a policy that lets nothing in from outside', () => 
       assert.is(field('content-type'), 'text/html; charset=utf-8')
       assert.match(
         field('content-security-policy')!,
-        /^default-src 'none'; script-src 'self' 'sha256-[\w+/]{43}='; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
+        /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
       )
       assert.is(field('referrer-policy'), 'no-referrer')
       assert.is(field('x-content-type-options'), 'nosniff')
@@ -94,11 +98,12 @@ service('a browser is sent back to the page by a provider on the admin interface
   assert.equal(errorIn(there), [404, { error: 'not found' }])
 })
 
-service('files are asked about each time, and sent when they changed', () => {
+service('the browser keeps files with a hash in their name, and revalidates the page', () => {
   const ui = made()
   const { status, field, content } = whole(ask(ui, `GET ${MAIN}`))
   assert.is(status, 200)
-  assert.is(field('cache-control'), 'no-cache')
+  assert.is(field('cache-control'), 'public, max-age=31536000, immutable')
+  assert.is(whole(ask(ui, 'GET /ui')).field('cache-control'), 'no-cache')
   assert.is(field('x-content-type-options'), 'nosniff')
   assert.ok(content.length > 0)
   const tag = field('etag')!
@@ -110,6 +115,38 @@ service('files are asked about each time, and sent when they changed', () => {
   }
   assert.is(whole(ask(ui, `GET ${MAIN}`, { ifNoneMatch: '"other"' })).status, 200)
   assert.is(whole(ask(ui, 'GET /ui', { ifNoneMatch: tag })).status, 200)
+})
+
+service('a file is sent in the smallest form that the browser accepts', () => {
+  const ui = made()
+  const sent = (acceptEncoding: string) => {
+    const { field, content } = whole(ask(ui, `GET ${MAIN}`, { acceptEncoding }))
+    assert.is(field('vary'), 'accept-encoding')
+    return { coding: field('content-encoding'), tag: field('etag')!, content: Buffer.from(content) }
+  }
+  const plain = sent('')
+  const br = sent('gzip, deflate, br, zstd')
+  const gzip = sent('gzip, deflate')
+  assert.equal([plain.coding, br.coding, gzip.coding], [undefined, 'br', 'gzip'])
+  assert.ok(br.content.length < gzip.content.length && gzip.content.length < plain.content.length)
+  assert.equal(brotliDecompressSync(br.content), plain.content)
+  assert.equal(gunzipSync(gzip.content), plain.content)
+  assert.is(new Set([plain.tag, br.tag, gzip.tag]).size, 3)
+  assert.is(sent('br;q=0, GZIP;q=0.5').coding, 'gzip')
+  assert.is(sent('br;q=0.0, identity').coding, undefined)
+  const known = { acceptEncoding: 'br', ifNoneMatch: br.tag }
+  assert.is(whole(ask(ui, `GET ${MAIN}`, known)).status, 304)
+})
+
+service('the icon is there under the name that browsers ask for by themselves', () => {
+  const ui = made()
+  for (const place of ['admin', 'listener'] as const) {
+    const { status, field, content } = whole(ask(ui, 'GET /favicon.ico', { place }))
+    assert.is(status, 200)
+    assert.is(field('content-type'), 'image/x-icon')
+    assert.is(field('vary'), undefined)
+    assert.ok(content.length > 0)
+  }
 })
 
 service('each part is told as compact JSON that nobody keeps, and knows where it was asked', () => {

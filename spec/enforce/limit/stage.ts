@@ -5,7 +5,7 @@ import type { EndpointAddress } from '../../../lib/config/config-types.ts'
 import { Exchange } from '../../../lib/core/exchange.ts'
 import { BytesBody, buildResponseHead } from '../../../lib/core/replies.ts'
 import type {
-  TokenMeter,
+  TokenLimitPolicy,
   Policy,
   Reply,
   ExchangeHandler,
@@ -13,9 +13,10 @@ import type {
 } from '../../../lib/core/types.ts'
 import {
   createRemoteRateLimitPolicy,
-  createRemoteTokenMeter,
+  createRemoteTokenLimitPolicy,
 } from '../../../lib/enforce/limit/remote-limit.ts'
 import { RateLimitService } from '../../../lib/enforce/limit/rate-limit-service.ts'
+import { admit } from '../../../lib/enforce/run-policies.ts'
 import { ungatedConfig, routeText, firstListener } from '../../support/config.ts'
 import { deadline } from '../../support/deadline.ts'
 import { contentOf, requestOf } from '../../support/exchange-of.ts'
@@ -24,7 +25,7 @@ import { Lines } from '../../support/rls/lines.ts'
 /** One gateway's share: its policy, its meter and its connection to the service. */
 export class Limited {
   readonly policy: Policy
-  readonly meter: TokenMeter
+  readonly meter: TokenLimitPolicy
   readonly service: RateLimitService
   readonly log = new Lines()
 
@@ -39,7 +40,7 @@ export class Limited {
     const { remoteRateLimit } = firstListener(ungatedConfig(text)).routes[0]!.policies
     this.service = new RateLimitService(endpoint, this.log)
     this.policy = createRemoteRateLimitPolicy(remoteRateLimit!, this.service, this.log)
-    this.meter = createRemoteTokenMeter(remoteRateLimit!, this.service, this.log)
+    this.meter = createRemoteTokenLimitPolicy(remoteRateLimit!, this.service, this.log)
   }
 
   close(): void {
@@ -75,7 +76,14 @@ async function said(exchange: Exchange, limited: Limited, verdict: Verdict): Pro
   return `${reply.head.status} ${contentOf(reply)}`
 }
 
-const IDLE: ExchangeHandler = { onReply() {}, onFailure() {}, onSettled() {} }
+/** Runs the policies of `choice` when the body is known, and does nothing else. */
+const IDLE: ExchangeHandler = {
+  serve() {},
+  admit: (exchange, estimate) => admit(exchange, exchange.choice.policies, estimate),
+  onReply() {},
+  onFailure() {},
+  onSettled() {},
+}
 const never = (): never => {
   throw new Error('not here')
 }

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert'
 import type { ExchangeFacts } from '../../../lib/core/facts.ts'
 import type { Exchange } from '../../../lib/core/exchange.ts'
 import type { RateLimitRule } from '../../../lib/enforce/limit/limit-rule.ts'
-import type { TokenMeter, Reply } from '../../../lib/core/types.ts'
+import type { TokenLimitPolicy, Reply } from '../../../lib/core/types.ts'
 import { LimitRegistry } from '../../../lib/enforce/limit/limits.ts'
-import { createTokenMeter } from '../../../lib/enforce/limit/local-limits.ts'
+import { createTokenLimitPolicy } from '../../../lib/enforce/limit/local-limits.ts'
 import { firstListener, routeText, ungatedConfig } from '../../support/config.ts'
 import { contentOf, exchangeOf, requestOf } from '../../support/exchange-of.ts'
 
@@ -15,7 +15,7 @@ const metering = suite('token limits')
 class Stage {
   time = 0
   readonly rules: readonly RateLimitRule[]
-  readonly meter: TokenMeter
+  readonly meter: TokenLimitPolicy
 
   constructor(...entries: string[]) {
     const limits = new LimitRegistry(() => this.time)
@@ -23,7 +23,7 @@ class Stage {
     const text = `backends: [{ host: "a:1" }], policies: { rateLimit: { local: [${local}] } }`
     const { routes } = firstListener(ungatedConfig(routeText(text)))
     this.rules = routes[0]!.limits.map((config) => limits.ruleFor('route', config))
-    this.meter = createTokenMeter(this.rules)
+    this.meter = createTokenLimitPolicy(this.rules)
   }
 
   exchange(facts: ExchangeFacts | null = null): Exchange {
@@ -211,7 +211,7 @@ metering('adds to what others have charged', () => {
 metering('charges a request once where a limit was attached twice', () => {
   const stage = new Stage('tokens: 10, unit: Minutes')
   const exchange = stage.exchange()
-  const meter = createTokenMeter([...stage.rules, ...stage.rules])
+  const meter = createTokenLimitPolicy([...stage.rules, ...stage.rules])
   assert.is(meter.admit(exchange, 4), undefined)
   assert.is(exchange.enforcement.charges.length, 1)
   assert.is(stage.left(), 6)

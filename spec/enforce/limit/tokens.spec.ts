@@ -274,18 +274,21 @@ tokens('of what was let pass as free are told when its answer says what it cost'
   for (const phase of ['relay', 'settled'] as const) {
     const exchange = of(phase)
     exchange.phase = phase
-    chargeLate(limit.meter, exchange, { input: 30, output: 25, basis: 'counted' })
+    exchange.choice.policies = [limit.meter]
+    chargeLate(exchange, { input: 30, output: 25, basis: 'counted' })
   }
   await called(rls, 4)
   assert.equal([rls.countOf('user', 'relay'), rls.countOf('user', 'settled')], [55, 55])
 
   const beyond = of('relay')
   beyond.phase = 'relay'
-  chargeLate(limit.meter, beyond, { input: 60, output: 0, basis: 'counted' })
+  beyond.choice.policies = [limit.meter]
+  chargeLate(beyond, { input: 60, output: 0, basis: 'counted' })
   await called(rls, 6)
   const spent = of('relay')
   spent.phase = 'relay'
-  chargeLate(limit.meter, spent, { input: 60, output: 0, basis: 'counted' })
+  spent.choice.policies = [limit.meter]
+  chargeLate(spent, { input: 60, output: 0, basis: 'counted' })
   await called(rls, 7)
   assert.is(await limit.admit(of('relay'), 1), '429 rate limit exceeded')
   assert.equal(

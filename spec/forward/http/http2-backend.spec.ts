@@ -1,3 +1,5 @@
+// Requests to HTTP/2 backends: streams on one session, bodies, trailers and resets.
+
 import { constants } from 'node:http2'
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { suite } from 'uvu'
@@ -16,7 +18,7 @@ const INSECURE = 'backendTLS: { insecure: true }'
 
 const backendWith = async (onStream: OnStream) => http2Backend(stage, onStream)
 
-http2('carries requests over one session, with the client’s own authority', async () => {
+http2('sends requests on one session, with the authority of the client', async () => {
   const heads: IncomingHttpHeaders[] = []
   const { port, sockets } = await backendWith((stream, headers) => {
     heads.push(headers)
@@ -41,7 +43,7 @@ function dateOf(text: string): string {
   return /date: [^\r]+\r\n/.exec(text)?.[0] ?? ''
 }
 
-http2('carries body and trailers both ways', async () => {
+http2('forwards body and trailers in both directions', async () => {
   const { port } = await backendWith((stream) => {
     let body = ''
     let sum = ''
@@ -61,7 +63,7 @@ http2('carries body and trailers both ways', async () => {
   assert.match(text, /transfer-encoding: chunked\r\n\r\n5\r\nABCDE\r\n0\r\nx-got: 5\r\n\r\n$/)
 })
 
-http2('goes on with a body whenever the backend takes more of it', async () => {
+http2('continues a body when the backend reads more of it', async () => {
   const { port } = await backendWith((stream) => {
     stream.respond({ ':status': 200 })
     stream.pipe(stream)
@@ -74,7 +76,7 @@ http2('goes on with a body whenever the backend takes more of it', async () => {
   assert.is(client.text.slice(client.text.indexOf('\r\n\r\n') + 4).length, 1_000_000)
 })
 
-http2('relays interim answers and answers without a body', async () => {
+http2('forwards interim responses and responses without a body', async () => {
   const { port } = await backendWith((stream) => {
     stream.additionalHeaders({ ':status': 103, link: '</a>' })
     stream.respond({ ':status': 204 }, { endStream: true })
@@ -89,7 +91,7 @@ http2('relays interim answers and answers without a body', async () => {
   )
 })
 
-http2('lets those who wait have the session once it is there', async () => {
+http2('sends queued requests on the session once it is open', async () => {
   const { port, sockets } = await backendWith(answerOk)
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1 } }\n${routeTo({ port }, INSECURE)}`,
@@ -100,7 +102,7 @@ http2('lets those who wait have the session once it is there', async () => {
   assert.is(sockets.length, 1)
 })
 
-http2('takes a field that a client repeats and HTTP/2 may say once', async () => {
+http2('accepts a repeated field that HTTP/2 allows only once', async () => {
   const { port } = await backendWith(answerOk)
   const gateway = await stage.gateway(routeTo({ port }, INSECURE))
   const client = await stage.client(gateway)
@@ -108,7 +110,7 @@ http2('takes a field that a client repeats and HTTP/2 may say once', async () =>
   await client.until(/ok$/)
 })
 
-http2('resets the stream when the client is gone', async () => {
+http2('resets the stream when the client closes the connection', async () => {
   const codes: (number | undefined)[] = []
   let closed = (): void => {}
   const over = new Promise<void>((resolve) => (closed = resolve))
@@ -135,7 +137,7 @@ for (const [how, cut] of [
     'resets its stream',
     (stream: ServerHttp2Stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
   ],
-  ['goes away whole', (stream: ServerHttp2Stream) => stream.session!.destroy()],
+  ['destroys its session', (stream: ServerHttp2Stream) => stream.session!.destroy()],
 ] as const)
   http2(`cuts the client when the backend ${how} in the middle of a body`, async () => {
     const streams: ServerHttp2Stream[] = []
@@ -161,7 +163,7 @@ http2('answers 503 when the backend refuses the stream', async () => {
   await client.until(/503 Service Unavailable[^]*upstream call failed: stream refused$/)
 })
 
-http2('opens another session when the backend says it goes away', async () => {
+http2('opens another session after a GOAWAY', async () => {
   let served = 0
   const { port, sockets } = await backendWith((stream, headers) => {
     if (served++ === 0) stream.session!.goaway()

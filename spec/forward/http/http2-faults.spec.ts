@@ -1,3 +1,5 @@
+// HTTP/2 backends that reset, stall or send invalid responses.
+
 import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
 import { suite } from 'uvu'
@@ -26,7 +28,7 @@ const POST = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nsome'
 const INSECURE = 'backendTLS: { insecure: true }'
 const backendWith = async (onStream: OnStream) => http2Backend(stage, onStream)
 
-/** By bytes; the first stream is 1. */
+/** A backend that sends raw frames; the first stream is 1. */
 async function rawBackend(...script: Step[]): Promise<Backend> {
   const tls = { cert: CERT, key: KEY, ALPNProtocols: ['h2'] }
   const greeting: Step = { send: frame('settings', 0, 0) }
@@ -40,9 +42,9 @@ function closeOf(stream: ServerHttp2Stream): Promise<number> {
   return deadline(closed, 30_000, 'a stream to close')
 }
 
-// The whole answer and the reset arrive in one read, so that the end is known but not yet read.
+// The complete response and the reset arrive in one read: the end is known but not yet read.
 faults(
-  'takes an answer for whole though its stream is reset without an error behind it',
+  'accepts a complete response whose stream is reset without an error after its end',
   async () => {
     const part = Buffer.alloc(16_000, 'x')
     const backend = await rawBackend(
@@ -64,35 +66,32 @@ faults(
   },
 )
 
-faults(
-  'takes an answer for cut when its stream is reset without an error before the end',
-  async () => {
-    const backend = await rawBackend(
-      { wait: /some/ },
-      {
-        send: Buffer.concat([
-          frame('headers', END_HEADERS, 1, fieldLines([':status', '413'])),
-          frame('data', 0, 1, Buffer.alloc(16_000, 'x')),
-          frame('reset', 0, 1, Buffer.alloc(4)),
-        ]),
-      },
-    )
-    const gateway = await stage.gateway(routeTo(backend, INSECURE))
-    const client = await stage.client(gateway)
-    client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nsome')
-    assert.not.match(await client.untilClosed(), /\r\n0\r\n\r\n/)
-    assert.equal(await gateway.outcomes(1), ['backend_reset'])
-  },
-)
+faults('cuts a response whose stream is reset without an error before its end', async () => {
+  const backend = await rawBackend(
+    { wait: /some/ },
+    {
+      send: Buffer.concat([
+        frame('headers', END_HEADERS, 1, fieldLines([':status', '413'])),
+        frame('data', 0, 1, Buffer.alloc(16_000, 'x')),
+        frame('reset', 0, 1, Buffer.alloc(4)),
+      ]),
+    },
+  )
+  const gateway = await stage.gateway(routeTo(backend, INSECURE))
+  const client = await stage.client(gateway)
+  client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nsome')
+  assert.not.match(await client.untilClosed(), /\r\n0\r\n\r\n/)
+  assert.equal(await gateway.outcomes(1), ['backend_reset'])
+})
 
 for (const [what, answer] of [
-  ['an answer', answerOk],
+  ['a response', answerOk],
   [
-    'an answer without a body',
+    'a response without a body',
     (stream: ServerHttp2Stream) => stream.respond({ ':status': 401 }, { endStream: true }),
   ],
 ] as const)
-  faults(`ends the stream of ${what} that did not wait for the request`, async () => {
+  faults(`resets the stream of ${what} that arrives before the request is complete`, async () => {
     const codes: Promise<number>[] = []
     const { port } = await backendWith((stream, headers) => {
       codes.push(closeOf(stream.resume()))
@@ -106,7 +105,7 @@ for (const [what, answer] of [
     assert.equal(await gateway.outcomes(1), ['complete'])
   })
 
-faults('resets no stream whose request was whole', async () => {
+faults('does not reset a stream whose request is complete', async () => {
   const codes: Promise<number>[] = []
   const { port } = await backendWith((stream, headers) => {
     codes.push(closeOf(stream))
@@ -121,7 +120,7 @@ faults('resets no stream whose request was whole', async () => {
   assert.equal(await Promise.all(codes), [0, 0])
 })
 
-faults('answers 504 when the backend takes nothing of the request', async () => {
+faults('answers 504 when the backend does not read the request', async () => {
   const { port } = await backendWith((stream) => stream.pause())
   const gateway = await stage.gateway(
     `config: { backend: { bodyIdleTimeout: 50ms } }\n${routeTo({ port }, INSECURE)}`,
@@ -133,30 +132,33 @@ faults('answers 504 when the backend takes nothing of the request', async () => 
   assert.equal(await gateway.outcomes(1), ['backend_timeout'])
 })
 
-faults('waits for the answer to a request that was taken while others time out', async () => {
-  let answer = (): void => {}
-  let heard = (): void => {}
-  const taken = new Promise<void>((resolve) => (heard = resolve))
-  const { port } = await backendWith((stream, headers) => {
-    if (headers[':path'] === '/stuck') return void stream.pause()
-    answer = () => answerOk(stream, headers)
-    stream.resume().on('end', heard)
-  })
-  const gateway = await stage.gateway(
-    `config: { backend: { bodyIdleTimeout: 50ms } }\n${routeTo({ port }, INSECURE)}`,
-  )
-  const client = await stage.client(gateway)
-  client.send(POST)
-  await deadline(taken, 30_000, 'the backend to have the request')
-  const other = await stage.client(gateway)
-  other.send('POST /stuck HTTP/1.1\r\nhost: a\r\ncontent-length: 300000\r\n\r\n')
-  other.send(Buffer.alloc(300_000))
-  await other.until(/504 Gateway Timeout[^]*upstream call timeout$/)
-  answer()
-  assert.match(await client.until(/\r\n\r\n[^]+$/), /^HTTP\/1\.1 200 OK[^]*ok$/)
-})
+faults(
+  'waits for the response to a request that was read while other requests time out',
+  async () => {
+    let answer = (): void => {}
+    let markRead = (): void => {}
+    const taken = new Promise<void>((resolve) => (markRead = resolve))
+    const { port } = await backendWith((stream, headers) => {
+      if (headers[':path'] === '/stuck') return void stream.pause()
+      answer = () => answerOk(stream, headers)
+      stream.resume().on('end', markRead)
+    })
+    const gateway = await stage.gateway(
+      `config: { backend: { bodyIdleTimeout: 50ms } }\n${routeTo({ port }, INSECURE)}`,
+    )
+    const client = await stage.client(gateway)
+    client.send(POST)
+    await deadline(taken, 30_000, 'the backend to have the request')
+    const other = await stage.client(gateway)
+    other.send('POST /stuck HTTP/1.1\r\nhost: a\r\ncontent-length: 300000\r\n\r\n')
+    other.send(Buffer.alloc(300_000))
+    await other.until(/504 Gateway Timeout[^]*upstream call timeout$/)
+    answer()
+    assert.match(await client.until(/\r\n\r\n[^]+$/), /^HTTP\/1\.1 200 OK[^]*ok$/)
+  },
+)
 
-faults('still times an answer on a session that goes away', async () => {
+faults('still times out a response on a session that received GOAWAY', async () => {
   const { port } = await backendWith((stream) => {
     stream.respond({ ':status': 200 })
     stream.write('some')
@@ -171,7 +173,7 @@ faults('still times an answer on a session that goes away', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_timeout'])
 })
 
-faults('hangs up on a backend that does not, once goodbye is said', async () => {
+faults('closes the socket if the backend does not, after GOAWAY was sent', async () => {
   const answer = frame('headers', END_HEADERS | END_STREAM, 1, fieldLines([':status', '204']))
   const backend = await rawBackend({ wait: /some/ }, { send: answer }, { hold: true })
   const gateway = await stage.gateway(
@@ -185,7 +187,7 @@ faults('hangs up on a backend that does not, once goodbye is said', async () => 
 
 for (const [what, onStream, why] of [
   [
-    'a length that somebody might not take for one',
+    'a content-length that some parsers reject',
     (stream: ServerHttp2Stream) => {
       stream.respond({ ':status': 200, 'content-length': '0000000000000002' })
       stream.end('ok')
@@ -193,7 +195,7 @@ for (const [what, onStream, why] of [
     'content-length out of range',
   ],
   [
-    'too many interim answers',
+    'more interim responses than allowed',
     (stream: ServerHttp2Stream) => {
       for (let i = 0; i < 17; i++) stream.additionalHeaders({ ':status': 103 })
       stream.end()
@@ -221,7 +223,7 @@ for (const status of ['101', '600', '999'])
     assert.match(await client.until(/\r\n\r\n.+$/), /^HTTP\/1\.1 503 /)
   })
 
-faults('tells of an interim answer once', async () => {
+faults('forwards an interim response once', async () => {
   const { port } = await backendWith((stream, headers) => {
     stream.additionalHeaders({ ':status': 100 })
     answerOk(stream, headers)
@@ -232,7 +234,7 @@ faults('tells of an interim answer once', async () => {
   assert.is((await client.until(/ok$/)).split('100 Continue').length, 2)
 })
 
-faults('cuts an answer with a forbidden trailer', async () => {
+faults('cuts a response with a forbidden trailer', async () => {
   const { port } = await backendWith((stream) => {
     stream.respond({ ':status': 200 }, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'content-length': '2' }))
@@ -245,7 +247,7 @@ faults('cuts an answer with a forbidden trailer', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
-faults('carries fields called like what every object has', async () => {
+faults('forwards fields with the names of members of Object.prototype', async () => {
   const seen: unknown[] = []
   const { port } = await backendWith((stream, headers) => {
     seen.push(headers['constructor'], headers['__proto__'])

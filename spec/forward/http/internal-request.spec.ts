@@ -1,4 +1,4 @@
-// What the gateway asks on its own account, against scripted backends.
+// Requests that the gateway makes itself, against scripted backends.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -20,9 +20,9 @@ import { contentOf } from '../../support/exchange-of.ts'
 import { Stage } from '../../support/gateway.ts'
 import { answerOk, http2Backend } from '../../support/http2-backend.ts'
 
-const asking = suite('forward/http/ask')
+const internal = suite('forward/http/internal-request')
 const stage = new Stage()
-asking.after.each(() => stage.clear())
+internal.after.each(() => stage.clear())
 
 const WAIT_MS = 30_000
 const HEAD = /\r\n\r\n/
@@ -46,38 +46,38 @@ function originAt(port: number): Origin {
   return createOrigin({ kind: 'tcp', host: '127.0.0.1', port }, null)
 }
 
-/** Notes what it hears, in order. */
-class Ear implements ResponseReceiver {
-  readonly heard: string[] = []
+/** Records its calls in order. */
+class RecordingReceiver implements ResponseReceiver {
+  readonly calls: string[] = []
   error: GatewayError | null = null
   reply: Reply | null = null
   #wake: (() => void) | null = null
 
   answered(reply: Reply): void {
     this.reply = reply
-    this.#note(`answered ${reply.head.status}`)
+    this.#record(`answered ${reply.head.status}`)
   }
 
   failed(error: GatewayError): void {
     this.error = error
-    this.#note(`failed: ${error.message}`)
+    this.#record(`failed: ${error.message}`)
   }
 
   async once(): Promise<string> {
-    while (this.heard.length === 0) {
-      const heard = new Promise<void>((resolve) => (this.#wake = resolve))
-      await deadline(heard, WAIT_MS, 'an answer')
+    while (this.calls.length === 0) {
+      const called = new Promise<void>((resolve) => (this.#wake = resolve))
+      await deadline(called, WAIT_MS, 'a response')
     }
-    return this.heard.join()
+    return this.calls.join()
   }
 
-  #note(what: string): void {
-    this.heard.push(what)
+  #record(call: string): void {
+    this.calls.push(call)
     this.#wake?.()
   }
 }
 
-function question(method = 'GET', body: Buffer | null = null, ms = 0) {
+function createRequest(method = 'GET', body: Buffer | null = null, ms = 0) {
   return {
     head: createRequestHead(method, '/a?b', [['x-c', 'd']]),
     body,
@@ -86,116 +86,124 @@ function question(method = 'GET', body: Buffer | null = null, ms = 0) {
   }
 }
 
-asking('sends method, target, fields, Host and the body with its length', async () => {
+internal('sends method, target, fields, Host and the body with its length', async () => {
   const backend = await stage.backend([{ wait: /hello$/ }, { send: OK }])
-  const ear = new Ear()
-  sendInternalRequest(poolOf(originAt(backend.port)), question('POST', Buffer.from('hello')), ear)
-  assert.is(await ear.once(), 'answered 200')
-  assert.is(contentOf(ear.reply!), 'ok')
+  const receiver = new RecordingReceiver()
+  sendInternalRequest(
+    poolOf(originAt(backend.port)),
+    createRequest('POST', Buffer.from('hello')),
+    receiver,
+  )
+  assert.is(await receiver.once(), 'answered 200')
+  assert.is(contentOf(receiver.reply!), 'ok')
   assert.is(
     backend.received,
     `POST /a?b HTTP/1.1\r\nhost: 127.0.0.1:${backend.port}\r\nx-c: d\r\ncontent-length: 5\r\n\r\nhello`,
   )
 })
 
-asking('names the host with its port, unless that is the usual one', async () => {
+internal('sends Host with the port, unless it is the default port', async () => {
   const labels = ['a.example:8080', 'a.example:80', '[::1]:80', '10.0.0.1:443']
   const hosts = ['a.example:8080', 'a.example', '[::1]', '10.0.0.1:443']
   for (const [at, label] of labels.entries()) {
     const backend = await stage.backend(SERVE)
-    const ear = new Ear()
-    sendInternalRequest(poolOf({ ...originAt(backend.port), label }), question(), ear)
-    await ear.once()
+    const receiver = new RecordingReceiver()
+    sendInternalRequest(poolOf({ ...originAt(backend.port), label }), createRequest(), receiver)
+    await receiver.once()
     assert.match(backend.received, `\r\nhost: ${hosts[at]!}\r\n`)
   }
 })
 
-asking('uses a connection again', async () => {
+internal('reuses a connection', async () => {
   const backend = await stage.backend(SERVE)
   const pool = poolOf(originAt(backend.port))
   for (let i = 0; i < 3; i++) {
-    const ear = new Ear()
-    sendInternalRequest(pool, question(), ear)
-    await ear.once()
-    assert.is(contentOf(ear.reply!), 'ok')
+    const receiver = new RecordingReceiver()
+    sendInternalRequest(pool, createRequest(), receiver)
+    await receiver.once()
+    assert.is(contentOf(receiver.reply!), 'ok')
   }
   assert.is(backend.connections.length, 1)
 })
 
-asking('is asked by name over HTTP/2, too', async () => {
+internal('sends the authority over HTTP/2', async () => {
   const authorities: unknown[] = []
   const backend = await http2Backend(stage, (stream, headers) => {
     authorities.push([headers[':authority'], headers['host'], headers['content-length']])
     answerOk(stream, headers)
   })
   const origin = createOrigin({ kind: 'tcp', host: '127.0.0.1', port: backend.port }, INSECURE)
-  const ear = new Ear()
-  sendInternalRequest(poolOf(origin), question('POST', Buffer.from('hello')), ear)
-  assert.is(await ear.once(), 'answered 200')
+  const receiver = new RecordingReceiver()
+  sendInternalRequest(poolOf(origin), createRequest('POST', Buffer.from('hello')), receiver)
+  assert.is(await receiver.once(), 'answered 200')
   assert.equal(authorities, [[`127.0.0.1:${backend.port}`, undefined, '5']])
-  ear.reply!.body.cancel()
+  receiver.reply!.body.cancel()
 })
 
-asking('passes over interim answers', async () => {
+internal('ignores interim responses', async () => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
   const backend = await stage.backend([{ wait: HEAD }, { send: hints + OK }])
-  const ear = new Ear()
-  sendInternalRequest(poolOf(originAt(backend.port)), question(), ear)
-  assert.is(await ear.once(), 'answered 200')
+  const receiver = new RecordingReceiver()
+  sendInternalRequest(poolOf(originAt(backend.port)), createRequest(), receiver)
+  assert.is(await receiver.once(), 'answered 200')
 })
 
-asking('tells why there is no answer', async () => {
+internal('fails with the reason when there is no response', async () => {
   const backend = await stage.backend([])
   const origin = originAt(backend.port)
   await backend.close()
-  const ear = new Ear()
-  sendInternalRequest(poolOf(origin), question(), ear)
-  assert.is(await ear.once(), 'failed: upstream call failed: connection refused')
+  const receiver = new RecordingReceiver()
+  sendInternalRequest(poolOf(origin), createRequest(), receiver)
+  assert.is(await receiver.once(), 'failed: upstream call failed: connection refused')
 })
 
-asking('refuses when the pool is full, but not before it has returned', async () => {
+internal('fails when the pool is full, but not before the call has returned', async () => {
   const backend = await stage.backend([{ wait: HEAD }])
   const pool = poolOf(originAt(backend.port), { poolMaxSize: 1, poolMaxWaiting: 0 })
-  const [first, second, third] = [new Ear(), new Ear(), new Ear()]
-  const call = sendInternalRequest(pool, question(), first)
-  sendInternalRequest(pool, question(), second)
-  sendInternalRequest(pool, question(), third).cancel()
-  assert.equal(second.heard, [])
+  const [first, second, third] = [
+    new RecordingReceiver(),
+    new RecordingReceiver(),
+    new RecordingReceiver(),
+  ]
+  const call = sendInternalRequest(pool, createRequest(), first)
+  sendInternalRequest(pool, createRequest(), second)
+  sendInternalRequest(pool, createRequest(), third).cancel()
+  assert.equal(second.calls, [])
   assert.match(await second.once(), 'failed: upstream call failed: too many requests are waiting')
-  assert.equal(third.heard, [])
+  assert.equal(third.calls, [])
   call.cancel()
   await backend.connections[0]?.untilClosed()
 })
 
-asking('gives up at the deadline, and the connection with it', async () => {
+internal('fails at the deadline and closes the connection', async () => {
   const backend = await stage.backend([{ wait: HEAD }])
-  const ear = new Ear()
-  sendInternalRequest(poolOf(originAt(backend.port)), question('GET', null, 30), ear)
-  assert.is(await ear.once(), 'failed: upstream call timeout')
-  assert.is(ear.error!.code, 'BACKEND_TIMEOUT')
+  const receiver = new RecordingReceiver()
+  sendInternalRequest(poolOf(originAt(backend.port)), createRequest('GET', null, 30), receiver)
+  assert.is(await receiver.once(), 'failed: upstream call timeout')
+  assert.is(receiver.error!.code, 'BACKEND_TIMEOUT')
   await backend.connections[0]!.untilClosed()
 })
 
-asking('says nothing any more once it is cancelled', async () => {
+internal('makes no call after it is cancelled', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }, { send: OK }])
-  const ear = new Ear()
-  const call = sendInternalRequest(poolOf(originAt(backend.port)), question(), ear)
+  const receiver = new RecordingReceiver()
+  const call = sendInternalRequest(poolOf(originAt(backend.port)), createRequest(), receiver)
   await backend.until((text) => HEAD.test(text))
   call.cancel()
   call.cancel()
   await backend.connections[0]!.untilClosed()
-  assert.equal(ear.heard, [])
+  assert.equal(receiver.calls, [])
 })
 
-asking('fails by TLS settings that do not work, and throws nothing', async () => {
+internal('fails for invalid TLS settings, and does not throw', async () => {
   const tls = { ...INSECURE, cert: 'no certificate' }
-  const ear = new Ear()
+  const receiver = new RecordingReceiver()
   sendInternalRequest(
     poolOf(createOrigin({ kind: 'tcp', host: '127.0.0.1', port: 1 }, tls)),
-    question(),
-    ear,
+    createRequest(),
+    receiver,
   )
-  assert.is(await ear.once(), 'failed: internal error')
+  assert.is(await receiver.once(), 'failed: internal error')
 })
 
-asking.run()
+internal.run()

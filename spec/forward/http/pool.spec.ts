@@ -1,3 +1,5 @@
+// The connection pool of an origin: reuse, limits, the queue and idle connections.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Step } from '../../support/backend.ts'
@@ -16,7 +18,7 @@ function get(path: string): string {
   return `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
 }
 
-pool('uses an idle connection again, whoever asks', async () => {
+pool('reuses an idle connection for any client', async () => {
   const backend = await stage.backend(SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   for (const path of ['/1', '/2', '/3']) {
@@ -28,7 +30,7 @@ pool('uses an idle connection again, whoever asks', async () => {
   assert.is(backend.received, get('/1') + get('/2') + get('/3'))
 })
 
-pool('opens as many connections as there are requests at once', async () => {
+pool('opens a connection for each parallel request', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(routeTo(backend))
   const clients = await Promise.all([1, 2, 3].map(() => stage.client(gateway)))
@@ -39,7 +41,7 @@ pool('opens as many connections as there are requests at once', async () => {
   for (const client of clients) await client.until(/ok$/)
 })
 
-pool('does not use a connection again that the backend says it closes', async () => {
+pool('does not reuse a connection after `connection: close`', async () => {
   const close = 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'
   const backend = await stage.backend([{ wait: HEAD }, { send: close }])
   const gateway = await stage.gateway(routeTo(backend))
@@ -51,7 +53,7 @@ pool('does not use a connection again that the backend says it closes', async ()
   assert.is(backend.connections.length, 2)
 })
 
-pool('does not use a connection again on which more came than was asked for', async () => {
+pool('does not reuse a connection with bytes after the response', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { send: `${OK}HTTP/1.1 200 OK\r\n` }], SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -60,7 +62,7 @@ pool('does not use a connection again on which more came than was asked for', as
   assert.is(backend.connections[1]!.received, get('/2'))
 })
 
-pool('drops an idle connection that speaks unasked', async () => {
+pool('closes an idle connection on which the backend sends bytes', async () => {
   const backend = await stage.backend([
     { wait: HEAD },
     { send: OK },
@@ -75,19 +77,22 @@ pool('drops an idle connection that speaks unasked', async () => {
   await backend.connections[0]!.untilClosed()
 })
 
-pool('closes an idle connection before the origin does, by its own word', async () => {
-  const hint = OK.replace('\r\n\r\n', '\r\nkeep-alive: timeout=1\r\n\r\n')
-  const backend = await stage.backend([{ wait: HEAD }, { send: hint }])
-  const gateway = await stage.gateway(
-    `config: { backend: { connectTimeout: 100ms } }\n${routeTo(backend)}`,
-  )
-  const client = await stage.client(gateway)
-  client.send(get('/'))
-  assert.not.match(await client.until(/ok$/), 'keep-alive')
-  await backend.connections[0]!.untilClosed()
-})
+pool(
+  'closes an idle connection before the timeout in the backend’s `keep-alive` field',
+  async () => {
+    const hint = OK.replace('\r\n\r\n', '\r\nkeep-alive: timeout=1\r\n\r\n')
+    const backend = await stage.backend([{ wait: HEAD }, { send: hint }])
+    const gateway = await stage.gateway(
+      `config: { backend: { connectTimeout: 100ms } }\n${routeTo(backend)}`,
+    )
+    const client = await stage.client(gateway)
+    client.send(get('/'))
+    assert.not.match(await client.until(/ok$/), 'keep-alive')
+    await backend.connections[0]!.untilClosed()
+  },
+)
 
-pool('closes an idle connection that nobody has used for poolIdleTimeout', async () => {
+pool('closes a connection that is idle for poolIdleTimeout', async () => {
   const backend = await stage.backend(SERVE)
   const gateway = await stage.gateway(
     `config: { backend: { poolIdleTimeout: 50ms } }\n${routeTo(backend)}`,
@@ -98,7 +103,7 @@ pool('closes an idle connection that nobody has used for poolIdleTimeout', async
   await backend.connections[0]!.untilClosed()
 })
 
-pool('queues behind poolMaxSize and serves in the order of asking', async () => {
+pool('queues requests above poolMaxSize and serves them in order', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1 } }\n${routeTo(backend)}`,
@@ -118,8 +123,8 @@ pool('queues behind poolMaxSize and serves in the order of asking', async () => 
   assert.is(backend.connections.length, 1)
 })
 
-pool('hands a connection on behind an answer without a body', async () => {
-  // The connection is free before the answer is told; the one who waited must not be forgotten.
+pool('gives a connection to a queued request after a response without a body', async () => {
+  // The connection is free before the response is reported; the queued request must not be lost.
   const backend = await stage.backend([
     { wait: HEAD },
     { hold: true },
@@ -136,7 +141,7 @@ pool('hands a connection on behind an answer without a body', async () => {
   second.send(get('/2'))
   const third = await stage.client(gateway)
   third.send('GET / HTTP/1.1\r\n\r\n')
-  // Its refusal tells that the gateway has read the second one's request, too.
+  // This refusal shows that the gateway has also read the second request.
   await third.until(/400 Bad Request/)
   backend.release()
   await first.until(/204 No Content/)
@@ -145,7 +150,7 @@ pool('hands a connection on behind an answer without a body', async () => {
   assert.is(backend.received, get('/1') + get('/2'))
 })
 
-pool('refuses with 503 when poolMaxWaiting are waiting', async () => {
+pool('refuses with 503 when poolMaxWaiting requests are queued', async () => {
   const backend = await stage.backend(HELD)
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1, poolMaxWaiting: 0 } }\n${routeTo(backend)}`,
@@ -165,7 +170,7 @@ pool('refuses with 503 when poolMaxWaiting are waiting', async () => {
   assert.is(served!['outcome'], 'complete')
 })
 
-pool('gives a waiting request the place of a connection that died', async () => {
+pool('opens a connection for a queued request after another connection is reset', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { hold: true }, { reset: true }], SERVE)
   const gateway = await stage.gateway(
     `config: { backend: { poolMaxSize: 1 } }\n${routeTo(backend)}`,
@@ -180,7 +185,7 @@ pool('gives a waiting request the place of a connection that died', async () => 
   await second.until(/ok$/)
 })
 
-pool('says that nobody listens there', async () => {
+pool('answers 503 when the connection is refused', async () => {
   const backend = await stage.backend([])
   const { port } = backend
   await backend.close()

@@ -1,4 +1,4 @@
-// Connections that die between two requests: what is sent again, and what is not.
+// Connections that close between two requests: which requests are sent again, and which are not.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,12 +17,12 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const GET = 'GET /1 HTTP/1.1\r\nhost: a\r\n\r\n'
 const SERVE: Step[] = [{ wait: HEAD }, { send: OK }, { again: true }]
 
-/** Answers once, then does `last` to whatever comes next. */
+/** Answers one request, then runs the steps in `last`. */
 function answersOnce(...last: Step[]): Step[] {
   return [{ wait: HEAD }, { send: OK }, ...last]
 }
 
-stale('sends a request again when its reused connection resets without a byte', async () => {
+stale('sends a request again when a reused connection is reset before the first byte', async () => {
   const backend = await stage.backend(answersOnce({ wait: HEAD }, { reset: true }), SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -36,7 +36,7 @@ stale('sends a request again when its reused connection resets without a byte', 
   assert.equal(await gateway.outcomes(2), ['complete', 'complete'])
 })
 
-stale('sends a request again when its reused connection ends without a byte', async () => {
+stale('sends a request again when a reused connection ends before the first byte', async () => {
   const backend = await stage.backend(answersOnce({ wait: HEAD }, { close: true }), SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -45,7 +45,7 @@ stale('sends a request again when its reused connection ends without a byte', as
   assert.is(backend.connections[1]!.received, GET)
 })
 
-stale('sends a small POST again with its whole body, of either framing', async () => {
+stale('sends a small POST again with its whole body, in either framing', async () => {
   const bodies = [
     'content-length: 4\r\n\r\nbody',
     'transfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nx-t: 1\r\n\r\n',
@@ -68,7 +68,7 @@ stale('sends a small POST again with its whole body, of either framing', async (
   }
 })
 
-stale('sends a request again by TLS, too', async () => {
+stale('sends a request again over TLS', async () => {
   const backend = stage.add(
     await Backend.startAt(
       { tls: { cert: CERT, key: KEY } },
@@ -83,7 +83,7 @@ stale('sends a request again by TLS, too', async () => {
   assert.is(backend.connections[1]!.received, GET)
 })
 
-stale('sends it again only once, and never on another idle connection', async () => {
+stale('sends a request again only once, and never on another idle connection', async () => {
   const reset: Step[] = [{ wait: HEAD }, { reset: true }]
   const backend = await stage.backend(answersOnce(...reset), reset, SERVE)
   const gateway = await stage.gateway(routeTo(backend))
@@ -93,7 +93,7 @@ stale('sends it again only once, and never on another idle connection', async ()
   assert.is(backend.connections.length, 2)
 })
 
-stale('does not send again what a fresh connection lost', async () => {
+stale('does not send a request again after a new connection is reset', async () => {
   const backend = await stage.backend([{ wait: HEAD }, { reset: true }], SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -103,7 +103,7 @@ stale('does not send again what a fresh connection lost', async () => {
   assert.equal(await gateway.outcomes(1), ['backend_reset'])
 })
 
-stale('does not send again when a byte was answered', async () => {
+stale('does not send a request again after the first byte of the response', async () => {
   const backend = await stage.backend(
     answersOnce({ wait: HEAD }, { send: 'H' }, { hold: true }, { reset: true }),
     SERVE,
@@ -121,7 +121,7 @@ stale('does not send again when a byte was answered', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-stale('does not send again a body that is too large to keep', async () => {
+stale('does not send a body again that is too large to keep', async () => {
   const size = 100_000
   const post = `POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`
   const backend = await stage.backend(
@@ -137,7 +137,7 @@ stale('does not send again a body that is too large to keep', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-stale('does not send again a body that has not ended', async () => {
+stale('does not send a body again that is incomplete', async () => {
   const post = 'POST /2 HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\nhalf'
   const backend = await stage.backend(answersOnce({ wait: post.length }, { reset: true }), SERVE)
   const gateway = await stage.gateway(routeTo(backend))
@@ -149,7 +149,7 @@ stale('does not send again a body that has not ended', async () => {
   assert.is(backend.connections.length, 1)
 })
 
-stale('notices an idle connection that the backend ends, and opens another', async () => {
+stale('opens another connection after the backend closed an idle one', async () => {
   const backend = await stage.backend(answersOnce({ hold: true }, { close: true }), SERVE)
   const gateway = await stage.gateway(routeTo(backend))
   const client = await stage.client(gateway)
@@ -163,9 +163,9 @@ stale('notices an idle connection that the backend ends, and opens another', asy
   assert.is(backend.connections[1]!.received, GET)
 })
 
-stale('takes no connection that is on its way out, as for an upload under way', async () => {
-  // Timers run before sockets are read, and a socket that a timer destroyed closes behind both. So
-  // with the loop held up, the connection is swept and the request read in one turn.
+stale('does not send an upload on a connection that is being closed', async () => {
+  // Timers run before sockets are read, and a socket that a timer destroyed closes after both. So
+  // while the event loop is blocked, the connection expires and the request is read in one turn.
   const backend = await stage.backend(SERVE, [{ wait: /body/ }, { send: OK }])
   const gateway = await stage.gateway(
     `config: { backend: { poolIdleTimeout: 40ms } }\n${routeTo(backend)}`,
@@ -181,8 +181,8 @@ stale('takes no connection that is on its way out, as for an upload under way', 
   await client.until(/ok[^]*ok$/)
 })
 
-// A JSON-RPC call ran twice: its backend died half a minute into it, on a connection that had been used before.
-stale('sends nothing again that the backend has had for a while', async () => {
+// A JSON-RPC call ran twice: its backend exited after half a minute of work, on a reused connection.
+stale('does not send a request again that the backend has had for some time', async () => {
   const backend = await stage.backend(
     answersOnce({ wait: HEAD }, { sleep: STALE_CONNECTION_MS + 2_000 }, { reset: true }),
     SERVE,

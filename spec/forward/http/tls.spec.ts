@@ -1,3 +1,5 @@
+// TLS to backends: trust, host names, client certificates and ALPN.
+
 import { once } from 'node:events'
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:net'
@@ -25,7 +27,7 @@ async function secureBackend(options: object, ...scripts: Step[][]): Promise<Bac
   return stage.add(await Backend.startAt({ tls: { cert: CERT, key: KEY, ...options } }, ...scripts))
 }
 
-/** What a client of the gateway gets for one request. */
+/** The response to one request through a gateway with this configuration. */
 async function answerOf(text: string): Promise<string> {
   const gateway = await stage.gateway(text)
   const client = await stage.client(gateway)
@@ -39,7 +41,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-tls('speaks HTTP/1.1 to a backend that negotiates nothing, and reuses the connection', async () => {
+tls('uses HTTP/1.1 for a backend without ALPN, and reuses the connection', async () => {
   const backend = await secureBackend({}, SERVE)
   const gateway = await stage.gateway(routeTo(backend, 'backendTLS: { insecure: true }'))
   const client = await stage.client(gateway)
@@ -49,14 +51,14 @@ tls('speaks HTTP/1.1 to a backend that negotiates nothing, and reuses the connec
   assert.is(backend.received, GET.repeat(3))
 })
 
-tls('trusts a root that the route names', async () => {
+tls('trusts the configured root certificate', async () => {
   const pem = stage.add(new PemFiles())
   const backend = await secureBackend({}, SERVE)
   const answer = await answerOf(routeTo(backend, `backendTLS: { root: ${pem.cert} }`))
   assert.match(answer, '200 OK')
 })
 
-tls('refuses a backend that nobody vouches for, and tells no more than why', async () => {
+tls('refuses a backend with an untrusted certificate, and answers only the reason', async () => {
   const backend = await secureBackend({}, SERVE)
   const answer = await answerOf(routeTo(backend, 'backendTLS: {}'))
   assert.match(
@@ -66,7 +68,7 @@ tls('refuses a backend that nobody vouches for, and tells no more than why', asy
   assert.is(backend.received, '')
 })
 
-tls('holds a backend to the hostname that the route names, and asks for it', async () => {
+tls('checks the certificate for the configured hostname, and sends it as server name', async () => {
   const pem = stage.add(new PemFiles())
   const names: string[] = []
   const options = {
@@ -86,12 +88,12 @@ tls('holds a backend to the hostname that the route names, and asks for it', asy
   assert.equal(names, ['inner.example.test'])
   const wrong = await answerOf(routeTo(backend, `backendTLS: { ${root}, hostname: other.test }`))
   assert.match(wrong, /503[^]*upstream call failed: ERR_TLS_CERT_ALTNAME_INVALID$/)
-  // An address is looked for among the certificate's addresses.
+  // An IP address must be among the addresses of the certificate.
   const address = await answerOf(routeTo(backend, `backendTLS: { ${root} }`))
   assert.match(address, /503[^]*upstream call failed: ERR_TLS_CERT_ALTNAME_INVALID$/)
 })
 
-tls('shows its own certificate to a backend that asks for one', async () => {
+tls('sends its client certificate to a backend that requests one', async () => {
   const pem = stage.add(new PemFiles())
   const options = { requestCert: true, rejectUnauthorized: true, ca: OTHER_CERT }
   const backend = await secureBackend(options, SERVE)
@@ -104,7 +106,7 @@ tls('fails only the call whose handshake stalls', async () => {
   let accepted = 0
   const server = createServer((socket) => {
     stage.add({ close: () => socket.destroy() })
-    // The first one hears nothing; the others are handed to a server that answers.
+    // The first connection gets no answer; the others go to a server that answers.
     if (accepted++ === 0) socket.resume()
     else secure.emit('connection', socket)
   })
@@ -132,7 +134,7 @@ tls('fails only the call whose handshake stalls', async () => {
   )
 })
 
-tls('carries a websocket to a backend that would rather speak HTTP/2', async () => {
+tls('forwards a websocket to a backend that prefers HTTP/2', async () => {
   const server = createSecureServer(
     { cert: CERT, key: KEY, allowHTTP1: true },
     (_request, response) => {

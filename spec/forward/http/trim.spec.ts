@@ -1,3 +1,5 @@
+// Closing idle connections when file descriptors run out.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { BACKEND_LIMITS } from '../../../lib/core/bounds.ts'
@@ -15,7 +17,7 @@ trim.after.each(() => stage.clear())
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 
-trim('ends half of the idle connections', async () => {
+trim('closes half of the idle connections', async () => {
   const backend = await stage.backend([
     { wait: /\r\n\r\n/ },
     { hold: true },
@@ -30,8 +32,8 @@ trim('ends half of the idle connections', async () => {
     (number) =>
       new Promise<void>((resolve, reject) => {
         const head = createRequestHead('GET', `/${number}`, [])
-        const question = { head, body: null, deadline: 0, sending: 'once' } as const
-        sendInternalRequest(pool, question, { answered: () => resolve(), failed: reject })
+        const request = { head, body: null, deadline: 0, sending: 'once' } as const
+        sendInternalRequest(pool, request, { answered: () => resolve(), failed: reject })
       }),
   )
   await backend.until((text) => text.includes('/1') && text.includes('/2') && text.includes('/3'))

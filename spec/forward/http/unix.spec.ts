@@ -1,3 +1,5 @@
+// Backends at Unix sockets.
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +20,7 @@ function folder(): string {
   return made
 }
 
-unix('reaches a backend by its socket file, with the client’s Host', async () => {
+unix('calls a backend at a socket file, with the Host of the client', async () => {
   const path = join(folder(), 'a.sock')
   const backend = stage.add(
     await Backend.startAt({ path }, [
@@ -39,7 +41,7 @@ unix('reaches a backend by its socket file, with the client’s Host', async () 
   assert.is(line!['endpoint'], `unix:${path}`)
 })
 
-unix('says that there is no such socket', async () => {
+unix('answers 503 when the socket file does not exist', async () => {
   const path = join(folder(), 'none.sock')
   const gateway = await stage.gateway(
     `routes: [{ name: all, backends: [{ host: 'unix:${path}' }] }]`,

@@ -1,5 +1,5 @@
-// Answers of every dialect through a whole gateway, in pieces: the client has every byte, the log the counts, and the
-// budget exactly one debit.
+// Responses of every dialect through a whole gateway, in pieces: the client gets every byte, the log gets the counts, and the
+// budget is debited exactly once.
 
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { suite } from 'uvu'
@@ -33,7 +33,7 @@ const PATHS: Partial<Record<LlmFormat, string>> = {
 
 const BODY = chatAsking({ stream: true, stream_options: { include_usage: true } })
 
-/** Whole, in sevens, and cut in two at a few places. */
+/** In one piece, in pieces of seven bytes, and in two pieces split at a few positions. */
 function waysToSend(bytes: Buffer): Buffer[][] {
   const sevens = Array.from({ length: Math.ceil(bytes.length / 7) }, (_none, at) =>
     bytes.subarray(at * 7, at * 7 + 7),
@@ -45,7 +45,7 @@ function waysToSend(bytes: Buffer): Buffer[][] {
   return [[bytes], sevens, ...halves]
 }
 
-/** What one such answer takes out of the budget. */
+/** The tokens that one such response takes from the budget. */
 function costOf({ cost, format }: Fixture): number {
   if (format === 'models') return 0
   if (cost.basis === 'counted') return cost.input + cost.output
@@ -55,7 +55,7 @@ function costOf({ cost, format }: Fixture): number {
 
 for (const fixture of FIXTURES) {
   const { file, format, facts } = fixture
-  all(`reach the client as they are, and are counted: ${file}`, async () => {
+  all(`reach the client unchanged, and are counted: ${file}`, async () => {
     const bytes = bytesOf(file)
     const ways = waysToSend(bytes)
     const fields = { 'content-type': typeOf(file) }
@@ -65,10 +65,10 @@ for (const fixture of FIXTURES) {
     const method = format === 'models' ? 'GET' : 'POST'
     for (const [at, pieces] of ways.entries()) {
       const before = left(gateway)
-      const told = await post(gateway, BODY, { path: PATHS[format]!, method })
+      const response = await post(gateway, BODY, { path: PATHS[format]!, method })
       assert.is(before - left(gateway), costOf(fixture), `${pieces.length} pieces`)
-      assert.equal([told.status, told.end], [200, 'whole'])
-      assert.ok(told.body.equals(bytes))
+      assert.equal([response.status, response.end], [200, 'whole'])
+      assert.ok(response.body.equals(bytes))
       const line = (await gateway.logged(at + 1))[at]!
       assert.is(line['gen_ai.usage.input_tokens'], facts.inputTokens)
       assert.is(line['gen_ai.usage.output_tokens'], facts.outputTokens)
@@ -82,7 +82,7 @@ for (const fixture of FIXTURES) {
 
 const CODINGS = { gzip: gzipSync, br: brotliCompressSync }
 
-all('are watched through a decoder when they are compressed, and pass as they are', async () => {
+all('are counted through a decoder when they are compressed, and forwarded unchanged', async () => {
   const ofUse = ['chat-stream.sse', 'chat.json', 'messages-stream.sse', 'responses.json']
   for (const [coding, compress] of Object.entries(CODINGS))
     for (const fixture of FIXTURES.filter(({ file }) => ofUse.includes(file))) {
@@ -92,11 +92,11 @@ all('are watched through a decoder when they are compressed, and pass as they ar
       const fields = { 'content-type': typeOf(file), 'content-encoding': coding }
       const answer = answers.events([bytes.subarray(0, half), bytes.subarray(half)], fields)
       const { gateway, backend } = await staged(stage, { policies: tokens(BUDGET) }, answer)
-      const asked = { path: PATHS[format]!, fields: { 'accept-encoding': coding } }
-      const told = await post(gateway, BODY, asked)
-      assert.ok(told.body.equals(bytes), file)
-      assert.is(told.headers['content-encoding'], coding)
-      // It asked for usage itself, so nothing must be taken out again.
+      const options = { path: PATHS[format]!, fields: { 'accept-encoding': coding } }
+      const response = await post(gateway, BODY, options)
+      assert.ok(response.body.equals(bytes), file)
+      assert.is(response.headers['content-encoding'], coding)
+      // The client asked for usage itself, so nothing is removed.
       assert.is(backend.requests[0]!.headers['accept-encoding'], coding)
       const [line] = await gateway.logged(1)
       assert.is(line!['gen_ai.usage.output_tokens'], facts.outputTokens, `${coding} ${file}`)
@@ -104,7 +104,7 @@ all('are watched through a decoder when they are compressed, and pass as they ar
     }
 })
 
-all('are not counted where they are errors, whatever stands in them', async () => {
+all('are not counted if they are errors, even if they contain usage', async () => {
   const { gateway } = await staged(stage, { policies: tokens(BUDGET) }, (_request, response) => {
     response.writeHead(422, { 'content-type': 'application/json' }).end(bytesOf('chat.json'))
   })

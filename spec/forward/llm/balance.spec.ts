@@ -1,4 +1,4 @@
-// Whatever clients and providers do, in whatever order: in the end the budget has lost just what the log says was spent.
+// Random actions of clients and providers: at the end the budget is reduced by exactly the cost in the log.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,7 +17,7 @@ const BUDGET = 10_000_000
 const REQUESTS = 160
 const AT_ONCE = 8
 
-/** The same numbers in every run. */
+/** The same random numbers in every run. */
 function numbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -28,7 +28,7 @@ function numbers(seed: number): (below: number) => number {
 
 type Pick = ReturnType<typeof numbers>
 
-/** Sends its events and is cut behind one of them. */
+/** Sends its events and closes the connection after one of them. */
 function cutsAfter(events: readonly string[], count: number): LlmAnswer {
   return (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -56,7 +56,7 @@ function anyAnswer(pick: Pick): LlmAnswer {
   return table[pick(table.length)]!()
 }
 
-/** One client: sends all, half or nonsense, and reads to the end or leaves. */
+/** One client: sends a whole body, half of it or invalid JSON, and reads to the end or closes the connection. */
 async function act(gateway: RunningGateway, pick: Pick): Promise<void> {
   const client = await stage.client(gateway)
   const body = chatAsking({

@@ -1,4 +1,4 @@
-// However an LLM request ends, its charge is settled once, with what is known.
+// Every way in which an LLM request can end: its charge is settled once, with the counts that are known.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,65 +35,77 @@ async function ask(gateway: RunningGateway, body = STREAMING): Promise<RawClient
   return client
 }
 
-ends('settle with the prompt when the client leaves before the answer', async () => {
-  const never = new Promise(() => {})
-  const held = answers.held(never, answers.json(''))
-  const { gateway, backend } = await staged(stage, LIMITED, held)
-  const client = await ask(gateway)
-  await backend.heard(1)
-  client.destroy()
-  const [line] = await gateway.logged(1)
-  assert.is(line!['outcome'], 'client_closed')
-  assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
-  assert.is(left(gateway), BUDGET - ESTIMATE)
-})
+ends(
+  'settle with the prompt when the client closes the connection before the response',
+  async () => {
+    const never = new Promise(() => {})
+    const held = answers.held(never, answers.json(''))
+    const { gateway, backend } = await staged(stage, LIMITED, held)
+    const client = await ask(gateway)
+    await backend.heard(1)
+    client.destroy()
+    const [line] = await gateway.logged(1)
+    assert.is(line!['outcome'], 'client_closed')
+    assert.is(line!['gen_ai.usage.estimated'], ESTIMATE)
+    assert.is(left(gateway), BUDGET - ESTIMATE)
+  },
+)
 
-ends('settle with the events that passed when the client leaves among them', async () => {
-  const stream = new LlmStream()
-  const { gateway } = await staged(stage, LIMITED, stream.answer)
-  const client = await ask(gateway)
-  await stream.opened()
-  for (const event of EVENTS.slice(0, 2)) await stream.send(event)
-  await client.until(/ is"/)
-  client.destroy()
-  await stream.left()
-  const [line] = await gateway.logged(1)
-  assert.is(line!['outcome'], 'client_closed')
-  assert.is(line!['gen_ai.usage.estimated'], ESTIMATE + 2)
-  assert.is(left(gateway), BUDGET - ESTIMATE - 2)
-})
+ends(
+  'settle with the events sent so far when the client closes the connection during the stream',
+  async () => {
+    const stream = new LlmStream()
+    const { gateway } = await staged(stage, LIMITED, stream.answer)
+    const client = await ask(gateway)
+    await stream.opened()
+    for (const event of EVENTS.slice(0, 2)) await stream.send(event)
+    await client.until(/ is"/)
+    client.destroy()
+    await stream.left()
+    const [line] = await gateway.logged(1)
+    assert.is(line!['outcome'], 'client_closed')
+    assert.is(line!['gen_ai.usage.estimated'], ESTIMATE + 2)
+    assert.is(left(gateway), BUDGET - ESTIMATE - 2)
+  },
+)
 
-ends('settle with the counts when the client leaves behind them', async () => {
-  const stream = new LlmStream()
-  const { gateway } = await staged(stage, LIMITED, stream.answer)
-  const body = chatAsking({ stream: true, stream_options: { include_usage: true } })
-  const client = await ask(gateway, body)
-  await stream.opened()
-  for (const event of EVENTS.slice(0, 4)) await stream.send(event)
-  await client.until(/"usage"/)
-  client.destroy()
-  const [line] = await gateway.logged(1)
-  assert.is(line!['outcome'], 'client_closed')
-  assert.is(line!['gen_ai.usage.output_tokens'], 12)
-  assert.is(left(gateway), BUDGET - 42)
-})
+ends(
+  'settle with the reported counts when the client closes the connection after them',
+  async () => {
+    const stream = new LlmStream()
+    const { gateway } = await staged(stage, LIMITED, stream.answer)
+    const body = chatAsking({ stream: true, stream_options: { include_usage: true } })
+    const client = await ask(gateway, body)
+    await stream.opened()
+    for (const event of EVENTS.slice(0, 4)) await stream.send(event)
+    await client.until(/"usage"/)
+    client.destroy()
+    const [line] = await gateway.logged(1)
+    assert.is(line!['outcome'], 'client_closed')
+    assert.is(line!['gen_ai.usage.output_tokens'], 12)
+    assert.is(left(gateway), BUDGET - 42)
+  },
+)
 
-ends('cut the client when the provider is cut, and settle with what passed', async () => {
-  const stream = new LlmStream()
-  const { gateway } = await staged(stage, LIMITED, stream.answer)
-  const client = await ask(gateway)
-  await stream.opened()
-  await stream.send(EVENTS[0]!)
-  await client.until(/"It"/)
-  stream.cut()
-  const text = await client.untilClosed()
-  assert.not.match(text, /\r\n0\r\n/)
-  const [line] = await gateway.logged(1)
-  assert.is(line!['outcome'], 'backend_reset')
-  assert.is(left(gateway), BUDGET - ESTIMATE - 1)
-})
+ends(
+  'cut the response when the provider closes the connection, and settle with the events sent so far',
+  async () => {
+    const stream = new LlmStream()
+    const { gateway } = await staged(stage, LIMITED, stream.answer)
+    const client = await ask(gateway)
+    await stream.opened()
+    await stream.send(EVENTS[0]!)
+    await client.until(/"It"/)
+    stream.cut()
+    const text = await client.untilClosed()
+    assert.not.match(text, /\r\n0\r\n/)
+    const [line] = await gateway.logged(1)
+    assert.is(line!['outcome'], 'backend_reset')
+    assert.is(left(gateway), BUDGET - ESTIMATE - 1)
+  },
+)
 
-ends('cost nothing when the provider fails, refuses or is not there', async () => {
+ends('cost nothing when the provider fails, refuses or cannot be reached', async () => {
   const table: [answer: LlmAnswer, status: number][] = [
     [answers.fails(500), 500],
     [answers.fails(401), 401],
@@ -102,20 +114,20 @@ ends('cost nothing when the provider fails, refuses or is not there', async () =
   ]
   for (const [answer, status] of table) {
     const { gateway } = await staged(stage, LIMITED, answer)
-    const told = await post(gateway)
-    assert.is(told.status, status)
+    const response = await post(gateway)
+    assert.is(response.status, status)
     assert.is(left(gateway), BUDGET, String(status))
-    assert.is(told.headers['x-ratelimit-limit'], String(BUDGET))
+    assert.is(response.headers['x-ratelimit-limit'], String(BUDGET))
   }
   const { gateway, backend } = await staged(stage, LIMITED, answers.fails(500))
   await backend.close()
-  const told = await post(gateway)
-  assert.is(told.status, 503)
-  assert.match(told.headers['content-type']!, 'application/json')
+  const response = await post(gateway)
+  assert.is(response.status, 503)
+  assert.match(response.headers['content-type']!, 'application/json')
   assert.is(left(gateway), BUDGET)
 })
 
-ends('are not charged twice by another try', async () => {
+ends('are charged once, even after a retry', async () => {
   const policies = `retry: { attempts: 2, codes: [500], backoff: 1ms }, ${tokens(BUDGET)}`
   let seen = 0
   let gateway: RunningGateway | null = null
@@ -125,19 +137,19 @@ ends('are not charged twice by another try', async () => {
   }
   const made = await staged(stage, { policies }, answers.fails(500), answers.hangsUp(), look)
   gateway = made.gateway
-  const told = await post(gateway, STREAMING)
-  assert.is(told.status, 200)
-  assert.not.match(told.text, '"usage"')
+  const response = await post(gateway, STREAMING)
+  assert.is(response.status, 200)
+  assert.not.match(response.text, '"usage"')
   assert.is(made.backend.requests.length, 3)
   assert.is(seen, BUDGET - ESTIMATE)
-  assert.is(told.headers['x-ratelimit-remaining'], String(BUDGET - ESTIMATE))
+  assert.is(response.headers['x-ratelimit-remaining'], String(BUDGET - ESTIMATE))
   assert.is(left(gateway), BUDGET - 42)
   made.backend.answer(answers.fails(500))
   assert.is((await post(gateway, STREAMING)).status, 500)
   assert.is(left(gateway), BUDGET - 42)
 })
 
-ends('cost nothing when the body breaks off or turns out to be no JSON', async () => {
+ends('cost nothing when the body is truncated or not JSON', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.json(chatOf(1, 1)))
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 30\r\n\r\n{"model":"m",`)
@@ -153,7 +165,7 @@ ends('cost nothing when the body breaks off or turns out to be no JSON', async (
 
 const NEVER = answers.held(new Promise(() => {}), answers.json(''))
 
-ends('cost nothing when the client leaves in the middle of its body', async () => {
+ends('cost nothing when the client closes the connection before the end of its body', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, NEVER)
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2000\r\n\r\n{`)
@@ -165,7 +177,7 @@ ends('cost nothing when the client leaves in the middle of its body', async () =
   assert.is(left(gateway), BUDGET)
 })
 
-ends('cost the prompt, however it was framed', async () => {
+ends('cost the prompt, with either framing', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, NEVER)
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
@@ -184,7 +196,7 @@ ends('cost the prompt, however it was framed', async () => {
   assert.is(left(gateway), BUDGET - 2 * ESTIMATE)
 })
 
-ends('cost all of a long prompt, though little of it was taken in advance', async () => {
+ends('cost all of a long prompt, though only a part was charged in advance', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, { policies: tokens(1_000_000) }, stream.answer)
   const body = chatAsking({ stream: true, x: 'word '.repeat(60_000) })
@@ -197,7 +209,7 @@ ends('cost all of a long prompt, though little of it was taken in advance', asyn
   assert.is(left(gateway), 1_000_000 - estimateOf(body))
 })
 
-ends('cost the prompt where nobody can read the answer', async () => {
+ends('cost the prompt when the response cannot be read', async () => {
   const answer = answers.json('x'.repeat(40), { 'content-type': 'application/octet-stream' })
   const { gateway } = await staged(stage, LIMITED, answer)
   const body = JSON.stringify({ messages: [{ text: 'x'.repeat(400) }] })
@@ -205,7 +217,7 @@ ends('cost the prompt where nobody can read the answer', async () => {
   assert.ok(left(gateway) <= BUDGET - estimateOf(body))
 })
 
-ends('are the same over HTTP/2', async () => {
+ends('settle the same over HTTP/2', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, answers.events(EVENTS), stream.answer)
   const client = stage.add(new Http2Client(`http://127.0.0.1:${gateway.port}`))
@@ -239,7 +251,7 @@ ends('refuse over HTTP/2 as over HTTP/1', async () => {
   }
 })
 
-ends('count an answer whose body nobody asks for as nothing', async () => {
+ends('cost nothing for a response without a body', async () => {
   const { gateway } = await staged(stage, LIMITED, (_request, response) =>
     response.writeHead(204).end(),
   )
@@ -247,17 +259,17 @@ ends('count an answer whose body nobody asks for as nothing', async () => {
   assert.is(left(gateway), BUDGET)
 })
 
-ends('time out to a charge of the prompt', async () => {
+ends('cost the prompt after requestTimeout', async () => {
   const never = answers.held(new Promise(() => {}), answers.json(''))
   const policies = `timeout: { requestTimeout: 50ms }, ${tokens(BUDGET)}`
   const { gateway } = await staged(stage, { policies }, never)
-  const told = await post(gateway, STREAMING)
-  assert.is(told.status, 504)
-  assert.match(told.text, '"error"')
+  const response = await post(gateway, STREAMING)
+  assert.is(response.status, 504)
+  assert.match(response.text, '"error"')
   assert.is(left(gateway), BUDGET - ESTIMATE)
 })
 
-ends('time out to the same when only the provider is late', async () => {
+ends('cost the prompt after backendRequestTimeout', async () => {
   const policies = `timeout: { backendRequestTimeout: 50ms }, ${tokens(BUDGET)}`
   const { gateway } = await staged(stage, { policies }, NEVER)
   assert.is((await post(gateway, STREAMING)).status, 504)
@@ -266,7 +278,7 @@ ends('time out to the same when only the provider is late', async () => {
   assert.is(left(gateway), BUDGET - ESTIMATE)
 })
 
-ends('are visible in the log where a stream had none', async () => {
+ends('are logged as missing for a stream without a last event', async () => {
   const { gateway } = await staged(
     stage,
     LIMITED,
@@ -283,7 +295,7 @@ ends('are visible in the log where a stream had none', async () => {
       [undefined, 'complete'],
     ],
   )
-  // What was counted is no estimate, whatever came behind it.
+  // A reported count is not an estimate, whatever follows it.
   assert.equal(
     lines.map((line) => [line['gen_ai.usage.output_tokens'], line['gen_ai.usage.estimated']]),
     [
@@ -293,7 +305,7 @@ ends('are visible in the log where a stream had none', async () => {
   )
 })
 
-ends('leave nothing behind in what requests may hold together', async () => {
+ends('release all bytes of the shared buffer', async () => {
   const text = `config: { llm: { maxHeldTogether: 65536 } }\n`
   const backend = (await staged(stage, LIMITED, answers.json(chatOf(1, 1)))).backend
   const gateway = await stage.gateway(text + aiRoute(backend, LIMITED))

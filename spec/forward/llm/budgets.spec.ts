@@ -1,4 +1,4 @@
-// Budgets of tokens and requests in front of LLM providers: who passes, who is refused, and by which bucket.
+// Token and request limits in front of LLM providers: which requests are admitted or refused, and by which bucket.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,7 +15,7 @@ import {
   staged,
   tokens,
 } from '../../support/llm/asking.ts'
-import type { Told } from '../../support/llm/asking.ts'
+import type { LlmResponse } from '../../support/llm/asking.ts'
 import { Reloading } from '../../support/reloading.ts'
 import { Signer } from '../../support/signer.ts'
 
@@ -26,15 +26,15 @@ budgets.after.each(() => stage.clear())
 const BODY = chatAsking()
 const ESTIMATE = estimateOf(BODY)
 
-function limitsIn({ headers }: Told): (string | undefined)[] {
+function limitsIn({ headers }: LlmResponse): (string | undefined)[] {
   return ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}`])
 }
 
-function statuses(all: readonly Told[]): number[] {
+function statuses(all: readonly LlmResponse[]): number[] {
   return all.map(({ status }) => status)
 }
 
-budgets('let the one that overshoots succeed, and refuse the next', async () => {
+budgets('admit the request that overshoots, and refuse the next', async () => {
   const { gateway, backend } = await staged(
     stage,
     { policies: tokens(100) },
@@ -53,18 +53,21 @@ budgets('let the one that overshoots succeed, and refuse the next', async () => 
   assert.is(backend.requests.length, 1)
 })
 
-budgets('tell what is left with every answer, after the estimate of the request', async () => {
-  const { gateway } = await staged(stage, { policies: tokens(1000) }, answers.json(chatOf(7, 3)))
-  assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(1000 - ESTIMATE))
-  assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(990 - ESTIMATE))
-  const capped = chatAsking({ max_tokens: 800 })
-  const estimate = estimateOf(capped) + 100
-  const third = await post(gateway, capped)
-  assert.is(third.headers['x-ratelimit-remaining'], String(980 - estimate))
-  assert.is(left(gateway), 970)
-})
+budgets(
+  'send the remaining tokens with every response, after the estimate of the request',
+  async () => {
+    const { gateway } = await staged(stage, { policies: tokens(1000) }, answers.json(chatOf(7, 3)))
+    assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(1000 - ESTIMATE))
+    assert.is((await post(gateway)).headers['x-ratelimit-remaining'], String(990 - ESTIMATE))
+    const capped = chatAsking({ max_tokens: 800 })
+    const estimate = estimateOf(capped) + 100
+    const third = await post(gateway, capped)
+    assert.is(third.headers['x-ratelimit-remaining'], String(980 - estimate))
+    assert.is(left(gateway), 970)
+  },
+)
 
-budgets('are not passed by many requests at once', async () => {
+budgets('are not exceeded by many parallel requests', async () => {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => (open = resolve))
   const { gateway, backend } = await staged(
@@ -72,40 +75,40 @@ budgets('are not passed by many requests at once', async () => {
     { policies: tokens(3 * ESTIMATE) },
     answers.held(opened, answers.json(chatOf(1, 1))),
   )
-  // None is answered until all have been decided on.
-  const asked = Promise.all(Array.from({ length: 6 }, () => post(gateway)))
+  // No request is answered until all have been admitted or refused.
+  const responses = Promise.all(Array.from({ length: 6 }, () => post(gateway)))
   await gateway.logged(3)
   await backend.heard(3)
   assert.is(left(gateway), 0)
   open()
-  const told = statuses(await asked)
+  const codes = statuses(await responses)
   assert.equal(
-    told.toSorted((a, b) => a - b),
+    codes.toSorted((a, b) => a - b),
     [200, 200, 200, 429, 429, 429],
   )
   assert.is(backend.requests.length, 3)
   assert.is(left(gateway), 3 * ESTIMATE - 6)
 })
 
-budgets('are full again when their window turns', async () => {
+budgets('are full again in the next window', async () => {
   const { gateway } = await staged(
     stage,
     { policies: 'rateLimit: { local: [{ tokens: 20, unit: Seconds }] }' },
     answers.json(chatOf(500, 500)),
   )
   const last = performance.now() + 30_000
-  let told = await post(gateway)
-  assert.is(told.status, 200)
-  // On a busy machine the second may come in the next window, and is then the one that overdraws it.
-  while (told.status === 200 && performance.now() < last) told = await post(gateway)
-  assert.is(told.status, 429)
-  assert.is(told.headers['retry-after'], '1')
-  while (told.status === 429 && performance.now() < last) told = await post(gateway)
-  // However deep the debt was, it ends with the window.
-  assert.is(told.status, 200)
+  let response = await post(gateway)
+  assert.is(response.status, 200)
+  // On a busy machine the second request may fall into the next window, and then overshoots it.
+  while (response.status === 200 && performance.now() < last) response = await post(gateway)
+  assert.is(response.status, 429)
+  assert.is(response.headers['retry-after'], '1')
+  while (response.status === 429 && performance.now() < last) response = await post(gateway)
+  // A debt of any size ends with the window.
+  assert.is(response.status, 200)
 })
 
-budgets('of requests are asked before the body has come', async () => {
+budgets('of requests are checked before the body arrives', async () => {
   const policies =
     'rateLimit: { local: [{ requests: 1, unit: Hours }, { tokens: 9, unit: Hours }] }'
   const { gateway, backend } = await staged(stage, { policies }, answers.json(chatOf(1, 1)))
@@ -117,7 +120,7 @@ budgets('of requests are asked before the body has come', async () => {
   assert.is(left(gateway, 1), 7)
 })
 
-budgets('must all have room, and one without owes the others nothing', async () => {
+budgets('must all admit a request, and a refusal by one charges none of the others', async () => {
   const local = '[{ tokens: 1000, unit: Hours }, { tokens: 20, unit: Hours }]'
   const { gateway } = await staged(
     stage,
@@ -125,14 +128,14 @@ budgets('must all have room, and one without owes the others nothing', async () 
     answers.json(chatOf(40, 10)),
   )
   const first = await post(gateway)
-  // The tightest is the one that is told of.
+  // The headers are those of the tightest limit.
   assert.is(first.headers['x-ratelimit-limit'], '20')
   assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
   assert.is((await post(gateway)).status, 429)
   assert.equal([left(gateway, 0), left(gateway, 1)], [950, 0])
 })
 
-budgets('of a gateway are one over all its routes', async () => {
+budgets('of a gateway are shared by all its routes', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 20))))
   const ai = `{ ai: { name: p, provider: { openAI: {} }, hostOverride: "127.0.0.1:${backend.port}" } }`
   const route = (name: string) =>
@@ -155,7 +158,7 @@ spec:
 
 const signer = await Signer.make('ES256', 'k1')
 
-budgets('are kept apart by the subject of a token', async () => {
+budgets('are separate for each subject of a token', async () => {
   const keys = stage.add(await KeyServer.start(signer))
   const auth = `jwtAuth: { mode: strict, issuer: "https://i/", audiences: [a], jwks: "${keys.url}" }`
   const { gateway } = await staged(
@@ -173,7 +176,7 @@ budgets('are kept apart by the subject of a token', async () => {
   assert.equal([await ask('bob'), await ask('bob'), await ask('ann')], [200, 429, 429])
 })
 
-budgets('are kept apart by whose key it is', async () => {
+budgets('are separate for each API key', async () => {
   const keys =
     'apiKey: { mode: strict, keys: [{ key: k1, metadata: { user_id: u1 } }, { key: k2, metadata: { user_id: u2 } }, { key: k3, metadata: { user_id: u1 } }] }'
   const { gateway } = await staged(
@@ -186,7 +189,7 @@ budgets('are kept apart by whose key it is', async () => {
   assert.equal([await ask('k1'), await ask('k3'), await ask('k2')], [200, 429, 200])
 })
 
-budgets('are kept apart by model, wherever in the body that stands', async () => {
+budgets('are separate for each model, at any position in the body', async () => {
   const { gateway, backend } = await staged(
     stage,
     { policies: tokens(20, 'key: llm.requestModel') },
@@ -203,14 +206,14 @@ budgets('are kept apart by model, wherever in the body that stands', async () =>
   }
   assert.equal([await ask('a'), await ask('a'), await ask('b')], [200, 429, 200])
   assert.is(backend.requests.length, 2)
-  // Without one they share.
+  // Requests without a model share a bucket.
   assert.equal(
     statuses([await post(gateway, '{}'), await post(gateway, '{"model":null}')]),
     [200, 429],
   )
 })
 
-budgets('keep a connection whose request they refused, or say that it ends', async () => {
+budgets('keep the connection of a refused request, or announce that it closes', async () => {
   const { gateway, backend } = await staged(
     stage,
     { policies: tokens(1) },
@@ -232,17 +235,17 @@ budgets('keep a connection whose request they refused, or say that it ends', asy
   assert.is(backend.requests.length, 1)
 })
 
-budgets('count on HTTP/1 for clients of a mock, too', async () => {
+budgets('count responses of the mock provider over HTTP/1', async () => {
   const route = `routes: [{ backends: [{ ai: { name: m, provider: { mock: {} } } }], policies: { ${tokens(30)} } }]`
   const gateway = await stage.gateway(route)
-  const told = await post(gateway, chatAsking({ stream: true }))
-  assert.match(told.text, '[DONE]')
-  assert.not.match(told.text, '"usage":{')
+  const response = await post(gateway, chatAsking({ stream: true }))
+  assert.match(response.text, '[DONE]')
+  assert.not.match(response.text, '"usage":{')
   const used = 30 - left(gateway)
   assert.ok(used > 0 && used < 30)
 })
 
-budgets('keep what they counted over a reload of other things', async () => {
+budgets('keep their counts when other parts of the configuration change', async () => {
   const events = answers.events(chatEventsOf(50, 50))
   const backend = stage.add(await LlmBackend.start(events))
   const text = aiRoute(backend, { policies: tokens(90) })
@@ -255,7 +258,7 @@ budgets('keep what they counted over a reload of other things', async () => {
   assert.is((await post(running)).status, 200)
 })
 
-budgets('go by the path that a provider is sent, not by the client’s', async () => {
+budgets('depend on the path at the provider, not on the client’s path', async () => {
   const answer = answers.json(chatOf(60, 90))
   const entry = 'name: p, provider: { openAI: {} }, pathOverride: /v1/chat/completions'
   for (const path of ['/v1/messages/count_tokens', '/v1/models/x:countTokens', '/v1/models']) {
@@ -265,7 +268,7 @@ budgets('go by the path that a provider is sent, not by the client’s', async (
     assert.is(left(gateway), 0, path)
     assert.equal(statuses([await post(gateway, BODY, { path })]), [429])
     assert.is(backend.requests.length, 1)
-    // Streams are asked to count there as well.
+    // The gateway also asks for the usage of streams there.
     const other = await staged(stage, written, answers.events(chatEventsOf(60, 9)))
     await post(other.gateway, chatAsking({ stream: true }), { path })
     assert.match(other.backend.requests[0]!.text, 'include_usage')
@@ -273,7 +276,7 @@ budgets('go by the path that a provider is sent, not by the client’s', async (
   }
 })
 
-budgets('pay what an answer reports, though it was asked for something free', async () => {
+budgets('are charged the reported usage, even if the format is free', async () => {
   for (const path of ['/v1/messages/count_tokens', '/v1/models/x:countTokens', '/v1/models']) {
     const { gateway, backend } = await staged(
       stage,

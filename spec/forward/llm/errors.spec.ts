@@ -1,4 +1,4 @@
-// What the gateway itself has to say of an LLM request, in the words the client's SDK knows.
+// Errors of the gateway for LLM requests, in the format of the client's SDK.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,36 +15,40 @@ const OK = answers.json(chatOf(1, 1))
 
 const BROKEN: Record<string, string> = {
   'broken JSON': '{"model":"m",}',
-  'no JSON': 'hello',
+  'a text': 'hello',
   'a model twice': '{"model":"m","model":"n"}',
   'a model in another spelling': '{"model":"m","Model":"n"}',
-  'a model that is no name': '{"model":5}',
-  'an end in the middle': '{"model":"m"',
+  'a model that is not a string': '{"model":5}',
+  'a truncated object': '{"model":"m"',
 }
 
-errors('are told to OpenAI clients', async () => {
+errors('have the format of OpenAI for its clients', async () => {
   const { gateway, backend } = await staged(stage, {}, OK)
   for (const [what, body] of Object.entries(BROKEN)) {
-    const told = await post(gateway, body)
-    assert.equal([told.status, told.headers['content-type']], [400, 'application/json'], what)
-    const { error } = JSON.parse(told.text) as { error: Record<string, unknown> }
+    const response = await post(gateway, body)
+    assert.equal(
+      [response.status, response.headers['content-type']],
+      [400, 'application/json'],
+      what,
+    )
+    const { error } = JSON.parse(response.text) as { error: Record<string, unknown> }
     assert.match(String(error['message']), 'failed to process LLM request: ')
     assert.equal([error['type'], error['code']], ['invalid_request_error', 'invalid_request_body'])
   }
   assert.is(backend.requests.filter(({ state }) => state === 'whole').length, 0)
 })
 
-errors('are told to Anthropic clients', async () => {
+errors('have the format of Anthropic for its clients', async () => {
   const { gateway } = await staged(stage, {}, OK)
   for (const [what, body] of Object.entries(BROKEN)) {
-    const told = await post(gateway, body, { path: '/v1/messages' })
-    assert.is(told.status, 400, what)
-    const { type, error } = JSON.parse(told.text) as Record<string, Record<string, unknown>>
+    const response = await post(gateway, body, { path: '/v1/messages' })
+    assert.is(response.status, 400, what)
+    const { type, error } = JSON.parse(response.text) as Record<string, Record<string, unknown>>
     assert.equal([type, error!['type']], ['error', 'invalid_request_error'])
   }
 })
 
-errors('tell of a body too large to look for its model', async () => {
+errors('name the limit when the model is not found in a large body', async () => {
   const backend = stage.add(await LlmBackend.start(OK))
   const aliases = 'ai: { modelAliases: { a: b } }'
   const text = 'config: { llm: { maxHeldBytes: 4096 } }\n' + aiRoute(backend, { policies: aliases })
@@ -52,9 +56,9 @@ errors('tell of a body too large to look for its model', async () => {
   const body = JSON.stringify({ x: 'x'.repeat(300_000), model: 'm' })
   const types = { [CHAT]: 'invalid_request_error', '/v1/messages': 'request_too_large' }
   for (const [path, type] of Object.entries(types)) {
-    const told = await post(gateway, body, { path })
-    assert.is(told.status, 413)
-    const { error } = JSON.parse(told.text) as { error: Record<string, unknown> }
+    const response = await post(gateway, body, { path })
+    assert.is(response.status, 413)
+    const { error } = JSON.parse(response.text) as { error: Record<string, unknown> }
     assert.is(error['type'], type)
     assert.match(String(error['message']), 'config.llm.maxHeldBytes')
   }
@@ -63,37 +67,37 @@ errors('tell of a body too large to look for its model', async () => {
   assert.is((await post(gateway, early)).status, 200)
 })
 
-errors('are heard by clients that still send, and let them go at once', async () => {
+errors('reach a client that is still sending, and close its connection', async () => {
   const { gateway } = await staged(stage, {}, OK)
   const client = await stage.client(gateway)
   client.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: 3000000\r\n\r\n{"model":"m",`)
   client.send(`}${'x'.repeat(500_000)}`)
   assert.match(await client.until(/\}\}$/), 'connection: close')
   client.destroy()
-  // What it sent is read and dropped, so that its end is seen.
+  // The rest of the body is read and discarded, so that its end is noticed.
   await deadline(gateway.stop(), 1500, 'the gateway to have no connection left')
 })
 
-errors('tell of providers that are not there', async () => {
+errors('name the reason when a provider cannot be reached', async () => {
   const { gateway, backend } = await staged(stage, {}, OK)
   await backend.close()
-  const told = await post(gateway)
-  assert.is(told.status, 503)
-  const { error } = JSON.parse(told.text) as { error: Record<string, unknown> }
+  const response = await post(gateway)
+  assert.is(response.status, 503)
+  const { error } = JSON.parse(response.text) as { error: Record<string, unknown> }
   assert.equal([error['type'], error['code']], ['server_error', 'backend_connect'])
   const other = await post(gateway, chatAsking(), { path: '/v1/messages' })
   const said = JSON.parse(other.text) as { error: Record<string, unknown> }
   assert.equal([other.status, said.error['type']], [503, 'api_error'])
 })
 
-errors('of a provider pass as they are', async () => {
+errors('of a provider are forwarded unchanged', async () => {
   const { gateway } = await staged(stage, {}, (_request, response) => {
     const fields = { 'content-type': 'application/json', 'x-request-id': 'r1', 'retry-after': '3' }
     response.writeHead(429, fields).end('{"error":{"message":"slow down"}}')
   })
-  const told = await post(gateway, chatAsking({ stream: true }))
-  assert.equal([told.status, told.text], [429, '{"error":{"message":"slow down"}}'])
-  assert.equal([told.headers['x-request-id'], told.headers['retry-after']], ['r1', '3'])
+  const response = await post(gateway, chatAsking({ stream: true }))
+  assert.equal([response.status, response.text], [429, '{"error":{"message":"slow down"}}'])
+  assert.equal([response.headers['x-request-id'], response.headers['retry-after']], ['r1', '3'])
 })
 
 errors.run()

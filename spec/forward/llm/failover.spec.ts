@@ -38,7 +38,7 @@ async function pair(first: LlmAnswer, policies = ''): Promise<Pair> {
   return { first: one, second: two, gateway }
 }
 
-failover('asks the next group when one fails, with its own key and model', async () => {
+failover('calls the next group when one fails, with its own key and model', async () => {
   const failures = [
     ...[408, 429, 500, 502, 503, 504, 529].map((status) => answers.fails(status)),
     answers.hangsUp(),
@@ -46,9 +46,9 @@ failover('asks the next group when one fails, with its own key and model', async
   for (const answer of failures) {
     const { gateway, first, second } = await pair(answer, tokens(1000))
     const body = chatAsking({ stream: false })
-    const told = await post(gateway, body)
-    assert.is(told.status, 200)
-    assert.match(told.text, '"second"')
+    const response = await post(gateway, body)
+    assert.is(response.status, 200)
+    assert.match(response.text, '"second"')
     const [one] = first.requests
     const [two] = second.requests
     assert.is(one!.headers.authorization, 'Bearer k1')
@@ -63,42 +63,42 @@ failover('asks the next group when one fails, with its own key and model', async
   }
 })
 
-failover('asks the next group when one is down', async () => {
+failover('calls the next group when one cannot be reached', async () => {
   const { gateway, first, second } = await pair(answers.fails(500))
   await first.close()
   assert.is((await post(gateway)).status, 200)
   assert.is(second.requests.length, 1)
 })
 
-failover('takes an answer that is no failure of the provider for an answer', async () => {
+failover('forwards a response whose status is not a failure of the provider', async () => {
   for (const status of [400, 401, 404, 422]) {
     const { gateway, second } = await pair(answers.fails(status))
-    const told = await post(gateway)
-    assert.is(told.status, status)
-    assert.match(told.text, `the spec says ${status}`)
+    const response = await post(gateway)
+    assert.is(response.status, status)
+    assert.match(response.text, `the spec says ${status}`)
     assert.is(second.requests.length, 0)
   }
 })
 
-failover('leaves one alone that has failed, for as long as it asked for', async () => {
+failover('keeps a failed provider in cooldown for as long as its retry-after says', async () => {
   const { gateway, first, second } = await pair(answers.fails(429, { 'retry-after': '30' }))
   for (let times = 3; times > 0; times--) assert.is((await post(gateway)).status, 200)
   assert.equal([first.requests.length, second.requests.length], [1, 3])
-  // With both at rest, the one whose rest ends first is asked again.
+  // With both in cooldown, the one whose cooldown ends first is called.
   second.answer(answers.fails(500))
-  const told = await post(gateway)
-  assert.is(told.status, 429)
+  const response = await post(gateway)
+  assert.is(response.status, 429)
   assert.equal([first.requests.length, second.requests.length], [2, 4])
 })
 
-failover('passes the last failure on when all have failed', async () => {
+failover('forwards the last failure when all providers failed', async () => {
   const { gateway, second } = await pair(answers.fails(500))
   second.answer(answers.fails(503, { 'retry-after': '7' }))
-  const told = await post(gateway)
-  assert.equal([told.status, told.headers['retry-after']], [503, '7'])
+  const response = await post(gateway)
+  assert.equal([response.status, response.headers['retry-after']], [503, '7'])
 })
 
-failover('ends with the first byte: a stream that is cut stays cut', async () => {
+failover('does not retry after the first byte: a cut stream stays cut', async () => {
   const stream = new LlmStream()
   const { gateway, second } = await pair(stream.answer)
   const client = await stage.client(gateway)
@@ -111,18 +111,18 @@ failover('ends with the first byte: a stream that is cut stays cut', async () =>
   assert.is(second.requests.length, 0)
 })
 
-failover('does not send again what was too long to keep', async () => {
+failover('does not send a body again that is too long to keep', async () => {
   const { gateway, second } = await pair(answers.fails(500))
   const long = chatAsking({ x: 'x'.repeat(1_100_000) })
-  const told = await post(gateway, long)
-  assert.is(told.status, 500)
+  const response = await post(gateway, long)
+  assert.is(response.status, 500)
   assert.is(second.requests.length, 0)
-  // Of those that rest, nobody else is left to ask: the second one gets it.
+  // The first provider is in cooldown: the second one gets the request.
   assert.is((await post(gateway, long)).status, 200)
   assert.is(second.requests[0]!.json['x'], 'x'.repeat(1_100_000))
 })
 
-failover('sends the whole body again, though it came in pieces', async () => {
+failover('sends the whole body again, though it arrived in pieces', async () => {
   const { gateway, second } = await pair(answers.fails(500))
   const body = chatAsking({ x: 'x'.repeat(200_000) })
   const client = await stage.client(gateway)
@@ -133,7 +133,7 @@ failover('sends the whole body again, though it came in pieces', async () => {
   assert.is(second.requests[0]!.text.trimEnd(), body.replace('"m"', '"two-model"'))
 })
 
-failover('passes over who does not speak the dialect', async () => {
+failover('skips a provider that does not support the format', async () => {
   const one = stage.add(await LlmBackend.start(answers.fails(500)))
   const two = stage.add(await LlmBackend.start(SECOND))
   const custom = `{ name: one, provider: { custom: { formats: [{ type: embeddings }] } }, hostOverride: "127.0.0.1:${one.port}" }`
@@ -159,7 +159,7 @@ failover('divides a level by weight', () => {
   const level = candidates([3, 1, 0])
   const counts = { first: 0, never: 0 }
   for (let at = 0; at < 400; at++) {
-    // Every fourth of the range is as likely as any other.
+    // Each quarter of the range is equally likely.
     const names = namesOf(orderCandidates([level], () => ((at * 7919) % 400) / 400))
     if (names.startsWith('0')) counts.first++
     if (names.includes('2')) counts.never++
@@ -167,7 +167,7 @@ failover('divides a level by weight', () => {
   assert.equal(counts, { first: 300, never: 0 })
 })
 
-failover('puts those at rest behind all others, the shortest rest first', () => {
+failover('puts candidates in cooldown last, the shortest cooldown first', () => {
   let now = 0
   const levels = ['a', 'b', 'c'].map(() => candidates([1], () => now))
   levels.forEach(([one], at) => Object.assign(one!.candidate.entry, { name: String(at) }))
@@ -180,7 +180,7 @@ failover('puts those at rest behind all others, the shortest rest first', () => 
   assert.is(namesOf(orderCandidates(levels)), '012')
 })
 
-failover('rests longer with every failure, and not at all after a success', () => {
+failover('doubles the cooldown with every failure, and ends it after a success', () => {
   let now = 0
   const health = new ProviderHealth(() => now)
   const rests: number[] = []

@@ -1,4 +1,4 @@
-// Bytes under way: long bodies, slow readers, early answers, and requests one behind the other on a connection.
+// The flow of bytes: long bodies, slow readers, early responses, and pipelined requests.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -21,7 +21,7 @@ flow.after.each(() => stage.clear())
 
 const LIMITED = { policies: tokens(10_000_000) }
 
-flow('answers requests that came one behind the other, each with its own counts', async () => {
+flow('answers pipelined requests, each with its own counts', async () => {
   const { gateway, backend } = await staged(
     stage,
     LIMITED,
@@ -54,7 +54,7 @@ flow('answers requests that came one behind the other, each with its own counts'
   )
 })
 
-flow('passes a body of any length, edited, without keeping it', async () => {
+flow('forwards and edits a body of any length without keeping it', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.json(chatOf(1, 1)))
   const long = 'ä'.repeat(4_000_000)
   const body = `{"stream":true,"x":"${long}"}`
@@ -63,24 +63,27 @@ flow('passes a body of any length, edited, without keeping it', async () => {
   assert.equal(backend.requests[0]!.json['stream_options'], { include_usage: true })
 })
 
-flow('gives a slow reader all of a long stream but the chunk nobody asked for', async () => {
-  const [word = '', ...rest] = chatEventsOf(7, 7)
-  const many = Array.from({ length: 200 }, () => word.repeat(100))
-  const script = answers.events([...many, ...rest])
-  const { gateway, backend } = await staged(stage, LIMITED, script)
-  const client = await stage.client(gateway)
-  client.socket.pause()
-  const body = chatAsking({ stream: true })
-  client.send(`POST ${CHAT} HTTP/1.0\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-  await backend.heard(1)
-  client.socket.resume()
-  const text = await client.untilClosed()
-  const expected = [...many, ...rest].filter((event) => !event.includes('usage')).join('')
-  assert.ok(text.endsWith(`\r\n\r\n${expected}`))
-  assert.is(left(gateway), 10_000_000 - 14)
-})
+flow(
+  'sends a slow reader all of a long stream except the usage chunk that it did not ask for',
+  async () => {
+    const [word = '', ...rest] = chatEventsOf(7, 7)
+    const many = Array.from({ length: 200 }, () => word.repeat(100))
+    const script = answers.events([...many, ...rest])
+    const { gateway, backend } = await staged(stage, LIMITED, script)
+    const client = await stage.client(gateway)
+    client.socket.pause()
+    const body = chatAsking({ stream: true })
+    client.send(`POST ${CHAT} HTTP/1.0\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+    await backend.heard(1)
+    client.socket.resume()
+    const text = await client.untilClosed()
+    const expected = [...many, ...rest].filter((event) => !event.includes('usage')).join('')
+    assert.ok(text.endsWith(`\r\n\r\n${expected}`))
+    assert.is(left(gateway), 10_000_000 - 14)
+  },
+)
 
-flow('passes an answer on that came before the request was whole', async () => {
+flow('forwards a response that arrives before the request is complete', async () => {
   const answer = 'HTTP/1.1 413 Too Large\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlong'
   const backend = await stage.backend([{ wait: /\r\n\r\n/ }, { send: answer }, { close: true }])
   const gateway = await stage.gateway(aiRoute(backend, LIMITED))
@@ -91,7 +94,7 @@ flow('passes an answer on that came before the request was whole', async () => {
   assert.is(left(gateway), 10_000_000)
 })
 
-flow('counts more in advance as more of a request is known', async () => {
+flow('charges more in advance as more of a request is known', async () => {
   const held = answers.held(new Promise(() => {}), answers.json(''))
   const { gateway, backend } = await staged(stage, { policies: tokens(1000) }, held)
   const client = await stage.client(gateway)
@@ -102,7 +105,7 @@ flow('counts more in advance as more of a request is known', async () => {
   client.send(body)
   await backend.heard(1)
   assert.is(left(gateway), 1000 - estimateOf(body) - 100)
-  // One without a length is known by its end.
+  // The size of a body without a content-length is known at its end.
   const other = await stage.client(gateway)
   other.send(`POST ${CHAT} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n`)
   await backend.asked(2)
@@ -112,7 +115,7 @@ flow('counts more in advance as more of a request is known', async () => {
   assert.is(before - left(gateway), estimateOf(body) + 100)
 })
 
-flow('lets clients go on that wait to be told so, whoever wants the body first', async () => {
+flow('sends 100 Continue, whether the gateway or the provider reads the body first', async () => {
   const byModel = { policies: tokens(1000, 'key: llm.requestModel') }
   const { gateway, backend } = await staged(stage, byModel, answers.json(chatOf(3, 3)))
   const mock = await stage.gateway(
@@ -139,7 +142,7 @@ flow('lets clients go on that wait to be told so, whoever wants the body first',
   assert.match(await client.until(/rate limit exceeded$/), /^HTTP\/1.1 429 /)
 })
 
-flow('waits for the model only where a limit goes by it', async () => {
+flow('waits for the model only if a limit depends on it', async () => {
   const keyed = (key: string) => ({ policies: tokens(10_000_000, `key: ${key}`) })
   const head = `POST ${CHAT} HTTP/1.1\r\nhost: a\r\nx-team: a\r\ncontent-length: 60\r\n\r\n`
   const byTeam = await staged(
@@ -158,7 +161,7 @@ flow('waits for the model only where a limit goes by it', async () => {
   assert.is(byModel.backend.requests[0]!.text.trim(), '{"messages":[],"model":"m"}')
 })
 
-flow('passes each event on when it comes', async () => {
+flow('forwards each event as soon as it arrives', async () => {
   const stream = new LlmStream()
   const { gateway } = await staged(stage, LIMITED, stream.answer)
   const client = await stage.client(gateway)

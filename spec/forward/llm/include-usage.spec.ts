@@ -1,4 +1,4 @@
-// Streams that are asked to count on the client's behalf: what the provider sees, and what the client does not.
+// Streams for which the gateway asks for usage: the request to the provider, and the response without the usage chunk.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ import { answers, chatEventsOf, chatOf } from '../../support/llm-backend.ts'
 import type { LlmAnswer } from '../../support/llm-backend.ts'
 import { aiRoute, CHAT, chatAsking, left, post, staged, tokens } from '../../support/llm/asking.ts'
 
-const usage = suite('usage asked for')
+const usage = suite('requested usage')
 const stage = new Stage()
 usage.after.each(() => stage.clear())
 
@@ -21,7 +21,7 @@ const ADDED = ',"stream_options":{"include_usage":true}}'
 const EVENTS = chatEventsOf(30, 12)
 const PLAIN = EVENTS.filter((event) => !event.includes('usage')).join('')
 
-/** With the chunk only for those who ask, as providers do. */
+/** Sends the usage chunk only if the request asks for it, as providers do. */
 const stream: LlmAnswer = (request, response) => {
   const isAsked = request.text.includes('"include_usage":true')
   const events = isAsked ? EVENTS : [PLAIN]
@@ -34,20 +34,20 @@ function injected(body: string): string {
   return body.slice(0, -1) + ADDED
 }
 
-usage('is added in front of the last brace, and taken out of the answer again', async () => {
+usage('is added before the last brace, and removed from the response', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
-  const told = await post(gateway, STREAMING)
+  const response = await post(gateway, STREAMING)
   const [seen] = backend.requests
   assert.is(seen!.text, injected(STREAMING))
   assert.is(seen!.headers['content-length'], String(injected(STREAMING).length))
-  assert.equal([told.status, told.text, told.end], [200, PLAIN, 'whole'])
+  assert.equal([response.status, response.text, response.end], [200, PLAIN, 'whole'])
   assert.is(left(gateway), 1000 - 42)
   const [line] = await gateway.logged(1)
   assert.is(line!['gen_ai.usage.input_tokens'], 30)
   assert.is(line!['gen_ai.usage.output_tokens'], 12)
 })
 
-usage('comes to a stream in one piece or in single bytes, and leaves the same behind', async () => {
+usage('is removed from a stream in one piece or in single bytes', async () => {
   const bytes = Buffer.from(EVENTS.join(''))
   const single = Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1))
   for (const pieces of [[bytes], single]) {
@@ -66,7 +66,7 @@ async function sendApart(gateway: RunningGateway, head: string, parts: string[])
   return client.until(/\r\n0\r\n\r\n$/)
 }
 
-usage('is padded where the length was promised before the end was known', async () => {
+usage('is padded where the content-length was sent before the end was known', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   const half = Math.floor(STREAMING.length / 2)
   const client = await stage.client(gateway)
@@ -80,7 +80,7 @@ usage('is padded where the length was promised before the end was known', async 
   assert.is(seen.text.trimEnd(), injected(STREAMING))
   assert.is(seen.headers['content-length'], String(seen.body.length))
   assert.not.match(client.text, '"usage"')
-  // A request that does not stream was promised the same room, and fills it with spaces.
+  // A request that does not stream has the same content-length, and is padded with spaces.
   const other = await stage.client(gateway)
   const quiet = chatAsking()
   backend.answer(answers.json(chatOf(1, 1)))
@@ -95,7 +95,7 @@ usage('is padded where the length was promised before the end was known', async 
   assert.is(second.headers['content-length'], String(second.body.length))
 })
 
-usage('is added to a body in chunks', async () => {
+usage('is added to a chunked body', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   const half = STREAMING.length - 3
   const chunks = [STREAMING.slice(0, half), STREAMING.slice(half)].map(
@@ -106,16 +106,16 @@ usage('is added to a body in chunks', async () => {
   assert.is(backend.requests[0]!.text.trimEnd(), injected(STREAMING))
 })
 
-usage('is left to clients that ask themselves, and they see it', async () => {
+usage('is forwarded to clients that ask for it themselves', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   const body = chatAsking({ stream: true, stream_options: { include_usage: true } })
-  const told = await post(gateway, body, { fields: { 'accept-encoding': 'gzip' } })
-  assert.is(told.text, EVENTS.join(''))
+  const response = await post(gateway, body, { fields: { 'accept-encoding': 'gzip' } })
+  assert.is(response.text, EVENTS.join(''))
   assert.is(backend.requests[0]!.text, body)
   assert.is(backend.requests[0]!.headers['accept-encoding'], 'gzip')
 })
 
-usage('is set in options that say otherwise', async () => {
+usage('is set in options where it is false', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   const options = '{"include_usage":false,"x":1}'
   const body = `{"model":"m","stream_options":${options},"stream":true,"messages":[]}`
@@ -124,7 +124,7 @@ usage('is set in options that say otherwise', async () => {
   assert.is(backend.requests[0]!.text, body.replace(options, set))
 })
 
-usage('is asked for nowhere else', async () => {
+usage('is not requested in other formats', async () => {
   const table: [policies: string, path: string, body: string][] = [
     ['', CHAT, STREAMING],
     ['rateLimit: { local: [{ requests: 9, unit: Hours }] }', CHAT, STREAMING],
@@ -137,19 +137,19 @@ usage('is asked for nowhere else', async () => {
   ]
   for (const [policies, path, body] of table) {
     const { gateway, backend } = await staged(stage, { policies }, answers.events(EVENTS))
-    const told = await post(gateway, body, { path, fields: { 'accept-encoding': 'br' } })
+    const response = await post(gateway, body, { path, fields: { 'accept-encoding': 'br' } })
     const [seen] = backend.requests
     assert.is(seen!.text, body, `${path} ${policies}`)
     assert.is(seen!.headers['accept-encoding'], 'br')
-    assert.is(told.text, EVENTS.join(''))
+    assert.is(response.text, EVENTS.join(''))
   }
 })
 
-usage('keeps providers from compressing what has to be taken out', async () => {
+usage('keeps providers from compressing a stream with a chunk to remove', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, stream)
   await post(gateway, STREAMING, { fields: { 'accept-encoding': 'gzip' } })
   assert.is(backend.requests[0]!.headers['accept-encoding'], undefined)
-  // One that does so all the same is counted; its bytes are the client's.
+  // A provider that compresses anyway is counted, and its bytes are unchanged.
   const bytes = gzipSync(EVENTS.join(''))
   backend.answer(answers.events([bytes], { 'content-encoding': 'gzip' }))
   const before = left(gateway)
@@ -158,33 +158,30 @@ usage('keeps providers from compressing what has to be taken out', async () => {
   assert.is(before - left(gateway), 42)
 })
 
-usage(
-  'is told apart though the head of the answer comes before the end of the request',
-  async () => {
-    const own = chatAsking({ stream: true, stream_options: { include_usage: true } })
-    for (const [body, expected] of [
-      [STREAMING, PLAIN],
-      [own, EVENTS.join('')],
-    ] as const) {
-      const provider = await Backend.start([
-        { wait: /\r\n\r\n\{$/ },
-        { send: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n' },
-        { wait: /include_usage.+\}/ },
-        { send: EVENTS.join('') },
-        { close: true },
-      ])
-      stage.add(provider)
-      const gateway = await stage.gateway(aiRoute(provider, LIMITED))
-      const client = await stage.client(gateway)
-      client.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${body.length}\r\n\r\n{`)
-      await client.until(/\r\n\r\n/)
-      client.send(body.slice(1))
-      assert.ok((await client.untilClosed()).endsWith(`\r\n\r\n${expected}`))
-    }
-  },
-)
+usage('is removed even if the response head arrives before the end of the request', async () => {
+  const own = chatAsking({ stream: true, stream_options: { include_usage: true } })
+  for (const [body, expected] of [
+    [STREAMING, PLAIN],
+    [own, EVENTS.join('')],
+  ] as const) {
+    const provider = await Backend.start([
+      { wait: /\r\n\r\n\{$/ },
+      { send: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n' },
+      { wait: /include_usage.+\}/ },
+      { send: EVENTS.join('') },
+      { close: true },
+    ])
+    stage.add(provider)
+    const gateway = await stage.gateway(aiRoute(provider, LIMITED))
+    const client = await stage.client(gateway)
+    client.send(`POST ${CHAT} HTTP/1.0\r\ncontent-length: ${body.length}\r\n\r\n{`)
+    await client.until(/\r\n\r\n/)
+    client.send(body.slice(1))
+    assert.ok((await client.untilClosed()).endsWith(`\r\n\r\n${expected}`))
+  }
+})
 
-usage('is not asked for a second time of a provider that refused it', async () => {
+usage('is not requested again from a provider that refused it', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.refusesUsage(stream))
   assert.is((await post(gateway, STREAMING)).text, PLAIN)
   assert.equal(
@@ -196,48 +193,48 @@ usage('is not asked for a second time of a provider that refused it', async () =
   assert.is(backend.requests[2]!.text, STREAMING)
 })
 
-usage('spares a provider that refused it also those who asked at the same time', async () => {
+usage('is refused to parallel requests, which are all sent again without it', async () => {
   const { gateway, backend } = await staged(stage, LIMITED, answers.refusesUsage(stream))
-  const told = await Promise.all([1, 2, 3].map(() => post(gateway, STREAMING)))
+  const responses = await Promise.all([1, 2, 3].map(() => post(gateway, STREAMING)))
   assert.equal(
-    told.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 200, 200],
   )
   assert.ok(backend.requests.length <= 6)
 })
 
-usage('is refused by single models, and the others are still asked', async () => {
+usage('is refused by single models, and still requested for the others', async () => {
   const refuses = answers.refusesUsage(stream)
   const answer: LlmAnswer = (request, response) =>
     (request.json['model'] === 'old' ? refuses : stream)(request, response)
   const { gateway, backend } = await staged(stage, LIMITED, answer)
-  const asked = async (model: string): Promise<boolean[]> => {
+  const requested = async (model: string): Promise<boolean[]> => {
     const from = backend.requests.length
     assert.is((await post(gateway, chatAsking({ model, stream: true }))).text, PLAIN)
     return backend.requests.slice(from).map(({ text }) => text.includes('include_usage'))
   }
-  assert.equal(await asked('new'), [true])
-  assert.equal(await asked('old'), [true, false])
-  assert.equal(await asked('old'), [false])
-  assert.equal(await asked('new'), [true])
+  assert.equal(await requested('new'), [true])
+  assert.equal(await requested('old'), [true, false])
+  assert.equal(await requested('old'), [false])
+  assert.equal(await requested('new'), [true])
 })
 
-usage('is no reason for a 400 that is about something else: it passes as it came', async () => {
+usage('is not the reason of a 400 about something else, which is forwarded unchanged', async () => {
   const refusal = answers.fails(400)
   const { gateway, backend } = await staged(stage, LIMITED, refusal)
-  const told = await post(gateway, STREAMING)
-  assert.is(told.status, 400)
-  assert.match(told.text, 'the spec says 400')
+  const response = await post(gateway, STREAMING)
+  assert.is(response.status, 400)
+  assert.match(response.text, 'the spec says 400')
   assert.is(backend.requests.length, 1)
   assert.is(left(gateway), 1000)
-  // It proves nothing: the next one asks again.
+  // That 400 proves nothing: the next request asks for usage again.
   backend.answer(stream)
   assert.is((await post(gateway, STREAMING)).text, PLAIN)
   assert.is(backend.requests[1]!.text, injected(STREAMING))
   assert.is(left(gateway), 1000 - 42)
 })
 
-usage('is no reason for a 400 whose words are compressed, late or missing', async () => {
+usage('is not the reason of a 400 whose message is compressed, late or missing', async () => {
   const words = 'stream_options'
   const bodies: [fields: Record<string, string>, body: Buffer][] = [
     [{ 'content-encoding': 'gzip' }, gzipSync(words)],
@@ -249,13 +246,13 @@ usage('is no reason for a 400 whose words are compressed, late or missing', asyn
   for (const [fields, body] of bodies) {
     const answer: LlmAnswer = (_request, response) => void response.writeHead(400, fields).end(body)
     const { gateway, backend } = await staged(stage, LIMITED, answer)
-    const told = await post(gateway, STREAMING)
-    assert.equal([told.status, told.end, backend.requests.length], [400, 'whole', 1])
-    assert.ok(told.body.equals(body))
+    const response = await post(gateway, STREAMING)
+    assert.equal([response.status, response.end, backend.requests.length], [400, 'whole', 1])
+    assert.ok(response.body.equals(body))
   }
 })
 
-usage('leaves no length behind that is too high', async () => {
+usage('removes the content-length of the response, which would be too high', async () => {
   const length = String(EVENTS.join('').length)
   const answer = answers.events(EVENTS, { 'content-length': length })
   const { gateway } = await staged(stage, LIMITED, answer)

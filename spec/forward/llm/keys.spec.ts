@@ -1,4 +1,4 @@
-// Keys on the way to providers: whose they are, and under which name.
+// API keys in requests to providers: which key is sent, and in which header.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,7 +6,7 @@ import { Stage } from '../../support/gateway.ts'
 import { answers, chatOf, LlmBackend } from '../../support/llm-backend.ts'
 import type { LlmRequest } from '../../support/llm-backend.ts'
 import { aiRoute, chatAsking, post } from '../../support/llm/asking.ts'
-import type { Asked, Written } from '../../support/llm/asking.ts'
+import type { LlmRequestOptions, Written } from '../../support/llm/asking.ts'
 
 const keys = suite('keys of providers')
 const stage = new Stage()
@@ -14,7 +14,7 @@ keys.after.each(() => stage.clear())
 
 const NAMES = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
-/** All placeholders a client may think of. */
+/** A placeholder in each header for a key. */
 const PLACEHOLDERS = {
   authorization: 'Bearer placeholder',
   'x-api-key': 'placeholder',
@@ -24,11 +24,11 @@ const PLACEHOLDERS = {
 
 async function seen(
   written: Written,
-  asked: Asked = { fields: PLACEHOLDERS },
+  options: LlmRequestOptions = { fields: PLACEHOLDERS },
 ): Promise<LlmRequest> {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const gateway = await stage.gateway(aiRoute(backend, written))
-  assert.is((await post(gateway, chatAsking(), asked)).status, 200)
+  assert.is((await post(gateway, chatAsking(), options)).status, 200)
   return backend.requests[0]!
 }
 
@@ -43,9 +43,9 @@ const ANTHROPIC = 'name: p, provider: { anthropic: {} }'
 const AZURE = 'name: p, provider: { azure: { resourceName: r, resourceType: openAI } }'
 const GEMINI = 'name: p, provider: { gemini: {} }'
 
-keys('of the gateway stand alone, under the name the provider reads', async () => {
+keys('of the gateway replace all others, in the header of the provider', async () => {
   const native = { path: '/v1beta/models/g:generateContent', fields: PLACEHOLDERS }
-  const table: [entry: string, asked: Asked, expected: Record<string, string>][] = [
+  const table: [entry: string, options: LlmRequestOptions, expected: Record<string, string>][] = [
     [OPENAI, { fields: PLACEHOLDERS }, { authorization: 'Bearer hush' }],
     [ANTHROPIC, { fields: PLACEHOLDERS }, { 'x-api-key': 'hush' }],
     [AZURE, { fields: PLACEHOLDERS }, { 'api-key': 'hush' }],
@@ -53,21 +53,21 @@ keys('of the gateway stand alone, under the name the provider reads', async () =
     [GEMINI, native, { 'x-goog-api-key': 'hush' }],
     [OPENAI, {}, { authorization: 'Bearer hush' }],
   ]
-  for (const [entry, asked, expected] of table)
-    assert.equal(keysOf(await seen({ entry, policies: ROUTE }, asked)), expected, entry)
+  for (const [entry, options, expected] of table)
+    assert.equal(keysOf(await seen({ entry, policies: ROUTE }, options)), expected, entry)
 })
 
-keys('may stand in a header the operator names', async () => {
+keys('may be sent in a configured header', async () => {
   const at = (name: string) =>
     `backendAuth: { key: { value: hush, location: { header: { name: ${name}, prefix: "" } } } }`
   assert.equal(keysOf(await seen({ policies: at('x-api-key') })), { 'x-api-key': 'hush' })
   assert.equal(keysOf(await seen({ policies: at('api-key') })), { 'api-key': 'hush' })
-  // One for somebody in between stands beside the client's own.
+  // A key for a proxy in between does not replace the client's own.
   const other = await seen({ policies: at('x-between') }, { fields: { authorization: 'Bearer o' } })
   assert.equal([other.headers['x-between'], other.headers.authorization], ['hush', 'Bearer o'])
 })
 
-keys('in the query of a client give way, too', async () => {
+keys('in the query of a client are replaced', async () => {
   const path = '/v1beta/models/g:generateContent?alt=sse&key=placeholder'
   const request = await seen({ entry: GEMINI, policies: ROUTE }, { path })
   assert.is(request.target, '/v1beta/models/g:generateContent?alt=sse')
@@ -75,7 +75,7 @@ keys('in the query of a client give way, too', async () => {
   assert.is(own.target, path)
 })
 
-keys('of any other kind, and what else tells who a client is, give way as well', async () => {
+keys('of any other kind, and other credentials of a client, are removed', async () => {
   const fields = {
     'ocp-apim-subscription-key': 'mine',
     'proxy-authorization': 'Basic bWluZQ==',
@@ -94,12 +94,12 @@ keys('of any other kind, and what else tells who a client is, give way as well',
   assert.is(own.headers.cookie, 's=mine')
 })
 
-keys('of one provider come before those of its route', async () => {
+keys('of a provider take precedence over those of its route', async () => {
   const entry = `${ANTHROPIC}, policies: { backendAuth: { key: own } }`
   assert.equal(keysOf(await seen({ entry, policies: ROUTE })), { 'x-api-key': 'own' })
 })
 
-keys('of a client pass where the gateway has none', async () => {
+keys('of a client are forwarded where the gateway has none', async () => {
   const fields = { authorization: 'Bearer sk-mine' }
   assert.equal(keysOf(await seen({ entry: OPENAI }, { fields })), fields)
   assert.equal(keysOf(await seen({ entry: AZURE }, { fields: { 'api-key': 'mine' } })), {
@@ -113,7 +113,7 @@ keys('of a client pass where the gateway has none', async () => {
   assert.equal(keysOf(await seen({ entry: ANTHROPIC }, { fields: login })), login)
 })
 
-keys('for Anthropic come with its version, and without the traces of a page', async () => {
+keys('for Anthropic are sent with its version and without the headers of a browser', async () => {
   const fields = { origin: 'http://o', 'sec-fetch-mode': 'cors', 'anthropic-beta': 'b' }
   const { headers } = await seen({ entry: ANTHROPIC, policies: ROUTE }, { fields })
   assert.equal(
@@ -125,7 +125,7 @@ keys('for Anthropic come with its version, and without the traces of a page', as
   assert.is(other.headers['anthropic-version'], '2099-01-01')
 })
 
-keys('of models stand in their params', async () => {
+keys('of models are configured in their params', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(1, 1))))
   const url = `baseUrl: "http://127.0.0.1:${backend.port}"`
   const gateway = await stage.gateway(
@@ -141,7 +141,7 @@ keys('of models stand in their params', async () => {
   ])
 })
 
-keys('that a client showed the gateway are not shown to a provider', async () => {
+keys('that a client sent to the gateway are not sent to a provider', async () => {
   const policies = 'apiKey: { mode: strict, keys: [{ key: mine }] }'
   const fields = { authorization: 'Bearer mine' }
   assert.equal(keysOf(await seen({ policies }, { fields })), {})

@@ -1,4 +1,4 @@
-// Plain HTTP backends where tokens are limited: what looks like an LLM request counts, all else is left alone.
+// Plain HTTP backends with token limits: requests that look like LLM requests count, all others are not changed.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,12 +12,12 @@ hosts.after.each(() => stage.clear())
 
 const BUDGET = 1000
 
-hosts('count a chat, and ask its stream to count', async () => {
+hosts('count a chat, and ask for the usage of its stream', async () => {
   const events = chatEventsOf(30, 12)
   const backend = stage.add(await LlmBackend.start(answers.events(events)))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
-  const told = await post(gateway, chatAsking({ stream: true }))
-  assert.is(told.text, events.filter((event) => !event.includes('usage')).join(''))
+  const response = await post(gateway, chatAsking({ stream: true }))
+  assert.is(response.text, events.filter((event) => !event.includes('usage')).join(''))
   assert.match(backend.requests[0]!.text, '"include_usage":true')
   assert.is(left(gateway), BUDGET - 42)
   const [line] = await gateway.logged(1)
@@ -40,7 +40,7 @@ hosts('keep the path, the query and the fields of the client', async () => {
   )
 })
 
-hosts('count whatever costs on a route with a limit of its own', async () => {
+hosts('count every request that reports usage on a route with its own limit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
   await post(gateway, chatAsking(), { path: '/ask' })
@@ -50,11 +50,11 @@ hosts('count whatever costs on a route with a limit of its own', async () => {
     path: '/ask',
     fields: { 'content-type': 'application/x-www-form-urlencoded' },
   })
-  // Whatever it was, it says what it cost.
+  // The response of any request may report usage.
   assert.is(left(gateway), BUDGET - 84)
 })
 
-hosts('count every method but those that only read', async () => {
+hosts('count every method except read-only methods', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12))))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
   for (const method of ['PUT', 'PATCH', 'DELETE']) await post(gateway, chatAsking(), { method })
@@ -68,27 +68,30 @@ hosts('count every method but those that only read', async () => {
   assert.is(left(gateway), BUDGET - 3 * 42)
 })
 
-hosts('refuse no body of an ordinary API, and speak to its clients in text', async () => {
-  const backend = stage.add(await LlmBackend.start(answers.json({ ok: true })))
-  const policies = tokens(BUDGET, 'key: llm.requestModel')
-  const gateway = await stage.gateway(routeTo(backend, policies))
-  const bodies = ['[1,2]', '"text"', '{"model":{"id":3}}', '{"Model":"T"}', '{"a":', 'a=1', '']
-  for (const body of bodies) {
-    assert.is((await post(gateway, body, { path: '/orders' })).status, 200, body)
-    assert.is(backend.requests.at(-1)!.text, body)
-  }
-  const large = `{"a":"${'x'.repeat(5 << 20)}"}`
-  assert.is((await post(gateway, large, { path: '/orders' })).status, 200)
-  assert.is(backend.requests.at(-1)!.body.length, large.length)
-  backend.answer(answers.json('x'.repeat(400), { 'content-type': 'application/pdf' }))
-  await post(gateway, 'a,b', { path: '/orders', fields: { 'content-type': 'text/csv' } })
-  assert.is(left(gateway), BUDGET)
-  await backend.close()
-  const told = await post(gateway, '{}', { path: '/orders' })
-  assert.equal([told.status, told.headers['content-type']], [503, 'text/plain'])
-  const chat = await post(gateway)
-  assert.match(chat.headers['content-type']!, 'application/json')
-})
+hosts(
+  'refuse no body of an ordinary API, and answer its clients with plain text errors',
+  async () => {
+    const backend = stage.add(await LlmBackend.start(answers.json({ ok: true })))
+    const policies = tokens(BUDGET, 'key: llm.requestModel')
+    const gateway = await stage.gateway(routeTo(backend, policies))
+    const bodies = ['[1,2]', '"text"', '{"model":{"id":3}}', '{"Model":"T"}', '{"a":', 'a=1', '']
+    for (const body of bodies) {
+      assert.is((await post(gateway, body, { path: '/orders' })).status, 200, body)
+      assert.is(backend.requests.at(-1)!.text, body)
+    }
+    const large = `{"a":"${'x'.repeat(5 << 20)}"}`
+    assert.is((await post(gateway, large, { path: '/orders' })).status, 200)
+    assert.is(backend.requests.at(-1)!.body.length, large.length)
+    backend.answer(answers.json('x'.repeat(400), { 'content-type': 'application/pdf' }))
+    await post(gateway, 'a,b', { path: '/orders', fields: { 'content-type': 'text/csv' } })
+    assert.is(left(gateway), BUDGET)
+    await backend.close()
+    const response = await post(gateway, '{}', { path: '/orders' })
+    assert.equal([response.status, response.headers['content-type']], [503, 'text/plain'])
+    const chat = await post(gateway)
+    assert.match(chat.headers['content-type']!, 'application/json')
+  },
+)
 
 const OF_ALL = `---
 apiVersion: gateway.dev/v1alpha1
@@ -99,14 +102,14 @@ spec:
   traffic: { rateLimit: { local: [{ tokens: 50, unit: Hours }] } }
 `
 
-hosts('leave plain APIs alone that only share a gateway with a limit', async () => {
+hosts('do not limit plain APIs on a gateway with a token limit', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 30))))
   const gateway = await stage.gateway(routeTo(backend) + OF_ALL)
   const broken = '{"name":"x","name":'
   for (let times = 3; times > 0; times--) {
-    const told = await post(gateway, broken, { path: '/orders' })
-    assert.is(told.status, 200)
-    assert.is(told.headers['x-ratelimit-limit'], undefined)
+    const response = await post(gateway, broken, { path: '/orders' })
+    assert.is(response.status, 200)
+    assert.is(response.headers['x-ratelimit-limit'], undefined)
   }
   assert.is(backend.requests[0]!.text, broken)
   assert.is(left(gateway), 50)
@@ -119,12 +122,12 @@ hosts('leave plain APIs alone that only share a gateway with a limit', async () 
     assert.is((await post(gateway, chatAsking(), { path })).status, 429, path)
 })
 
-hosts('pass a compressed body as it is, and count its answer', async () => {
+hosts('forward a compressed body unchanged, and count its response', async () => {
   const backend = stage.add(await LlmBackend.start(answers.json(chatOf(30, 12), {}, 'gzip')))
   const gateway = await stage.gateway(routeTo(backend, tokens(BUDGET)))
   const body = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
-  const told = await post(gateway, body, { fields: { 'content-encoding': 'gzip' } })
-  assert.is(told.status, 200)
+  const response = await post(gateway, body, { fields: { 'content-encoding': 'gzip' } })
+  assert.is(response.status, 200)
   assert.ok(backend.requests[0]!.body.equals(body))
   await gateway.logged(1)
   assert.is(left(gateway), BUDGET - 42)

@@ -1,10 +1,12 @@
+// The format of a path, in every spelling that a server may accept.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FormatTable } from '../../../lib/forward/llm/llm-formats.ts'
 
 const formats = suite('forward/llm: formats')
 
-formats('go by the end of a path, in whatever spelling', () => {
+formats('depend on the end of a path, in any spelling', () => {
   const table = new FormatTable()
   for (const path of [
     '/v1/chat/completions',
@@ -29,7 +31,7 @@ formats('go by the end of a path, in whatever spelling', () => {
   assert.is(table.formatOf('/'), 'detect')
 })
 
-formats('do not become free by a spelling that servers read in several ways', () => {
+formats('are not free for a path that servers read in several ways', () => {
   const table = new FormatTable()
   assert.is(table.formatOf('/v1/messages/count_tokens/'), 'anthropicTokenCount')
   assert.is(table.formatOf('/v1/%6dodels'), 'models')
@@ -42,7 +44,7 @@ formats('do not become free by a spelling that servers read in several ways', ()
     assert.is(table.formatOf(path), format, path)
 })
 
-formats('of the user come first, the longest of them before the others', () => {
+formats('of the configuration come first, the longest before the others', () => {
   const table = new FormatTable({ '/completions': 'messages', '/x/completions': 'responses' })
   assert.is(table.formatOf('/chat/completions'), 'messages')
   assert.is(table.formatOf('/x/completions'), 'responses')

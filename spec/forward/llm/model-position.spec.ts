@@ -1,4 +1,4 @@
-// Models in paths and queries: who reads them there, and who could be made to read another.
+// Models in paths and queries: where they are found, and where servers could read another one.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -30,14 +30,14 @@ places('are in the paths of Gemini, Azure and Bedrock', () => {
   }
 })
 
-places('are not in paths that only look like them', () => {
+places('are not found in paths that only look similar', () => {
   for (const path of ['/v1/chat/completions', '/v1/models', '/v1/models/g', '/model/m', '/'])
     assert.is(inPath(path), null, path)
   assert.is(findModelInPath({ path: '/apps/deployments/web/scale', query: '' }, 'sure'), null)
   assert.is(read(findModelInPath({ path: '/model/m/converse', query: '' }, 'sure')), 'm')
 })
 
-places('are not told where servers could read another', () => {
+places('are unclear where servers could read another model', () => {
   for (const path of [
     '/models/cheap:generateContent/../dear:generateContent',
     '/models/cheap%2F..%2Fdear:generateContent',

@@ -1,4 +1,4 @@
-// Models by name: those of `llm`, those made of others, aliases, and what becomes of the body.
+// Models by name: `llm` models, virtual models, aliases, and the edited body.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -18,7 +18,7 @@ interface Served {
   readonly backend: LlmBackend
 }
 
-/** An `llm` section whose models all lead to one provider, by `$` for its params. */
+/** An `llm` section whose models all use one provider; `$` stands for its params. */
 async function llm(fields: string, ...script: (typeof OK)[]): Promise<Served> {
   const backend = stage.add(await LlmBackend.start(...(script.length === 0 ? [OK] : script)))
   const params = `provider: openAI, params: { baseUrl: "http://127.0.0.1:${backend.port}/v1" }`
@@ -32,7 +32,7 @@ async function llm(fields: string, ...script: (typeof OK)[]): Promise<Served> {
 const errorOf = (text: string): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error
 
-models('are found by name, by pattern, and otherwise not', async () => {
+models('are found by name or by pattern, and otherwise answer 404', async () => {
   const { gateway, backend } = await llm('models: [{ name: gpt-*, $ }, { name: claude-x, $ }]')
   for (const model of ['gpt-4o', 'claude-x'])
     assert.is((await post(gateway, chatAsking({ model }))).status, 200)
@@ -43,9 +43,9 @@ models('are found by name, by pattern, and otherwise not', async () => {
       ['claude-x', '/v1/chat/completions'],
     ],
   )
-  const told = await post(gateway, chatAsking({ model: 'other' }))
-  assert.equal([told.status, told.headers['content-type']], [404, 'application/json'])
-  assert.equal(errorOf(told.text), {
+  const response = await post(gateway, chatAsking({ model: 'other' }))
+  assert.equal([response.status, response.headers['content-type']], [404, 'application/json'])
+  assert.equal(errorOf(response.text), {
     message: "the model 'other' does not exist",
     type: 'invalid_request_error',
     param: null,
@@ -69,12 +69,12 @@ models('are found by name, by pattern, and otherwise not', async () => {
   assert.is(backend.requests.length, 2)
 })
 
-models('are listed, but for those that are internal or patterns', async () => {
+models('are listed, except internal models and patterns', async () => {
   const { gateway, backend } = await llm(
     'models: [{ name: a, $ }, { name: hidden, visibility: internal, $ }, { name: "g*", $ }], virtualModels: [{ name: v, routing: { weighted: { targets: [{ model: hidden }] } } }]',
   )
-  const told = await post(gateway, '', { path: '/v1/models', method: 'GET' })
-  const list = JSON.parse(told.text) as { object: string; data: { id: string }[] }
+  const response = await post(gateway, '', { path: '/v1/models', method: 'GET' })
+  const list = JSON.parse(response.text) as { object: string; data: { id: string }[] }
   assert.is(list.object, 'list')
   assert.equal(
     list.data.map(({ id }) => id),
@@ -91,7 +91,7 @@ models('are listed, but for those that are internal or patterns', async () => {
   assert.is(backend.requests[0]!.json['model'], 'hidden')
 })
 
-models('are for those who may use them', async () => {
+models('are refused to clients that may not use them', async () => {
   const rule = `authorization: { rules: ['request.headers["x-team"] == "red"'] }`
   const { gateway, backend } = await llm(
     `models: [{ name: a, $, ${rule} }, { name: b, $ }], virtualModels: [{ name: v, routing: { failover: { targets: [{ model: a }, { model: b, priority: 1 }] } } }, { name: w, routing: { weighted: { targets: [{ model: a }] } } }]`,
@@ -107,7 +107,7 @@ models('are for those who may use them', async () => {
   assert.is(errorOf(denied.text)['code'], 'model_not_allowed')
   const other = await ask('a', 'blue', '/v1/messages')
   assert.is(errorOf(other.text)['type'], 'permission_error')
-  // Within others it is as if it were not there.
+  // As the target of a virtual model it is skipped.
   assert.is((await ask('v', 'blue')).status, 200)
   assert.is(backend.requests.at(-1)!.json['model'], 'b')
   assert.is((await ask('v', 'red')).status, 200)
@@ -115,38 +115,38 @@ models('are for those who may use them', async () => {
   assert.is((await ask('w', 'blue')).status, 403)
 })
 
-models('made of others divide, fail over and follow conditions', async () => {
+models('that are virtual divide by weight, fail over and follow conditions', async () => {
   const { gateway, backend } = await llm(
     `models: [{ name: a, $ }, { name: b, $ }], virtualModels: [` +
       `{ name: w, routing: { weighted: { targets: [{ model: a, weight: 0 }, { model: b, weight: 5 }] } } }, ` +
       `{ name: f, routing: { failover: { targets: [{ model: b, priority: 2 }, { model: a, priority: 1 }] } } }, ` +
       `{ name: c, routing: { conditional: { targets: [{ model: a, when: 'request.headers["x-tier"] == "gold"' }, { model: b }] } } }]`,
   )
-  const asked = async (model: string, tier = ''): Promise<unknown> => {
-    const told = await post(gateway, chatAsking({ model }), { fields: { 'x-tier': tier } })
-    assert.is(told.status, 200)
+  const calledModel = async (model: string, tier = ''): Promise<unknown> => {
+    const response = await post(gateway, chatAsking({ model }), { fields: { 'x-tier': tier } })
+    assert.is(response.status, 200)
     return backend.requests.at(-1)!.json['model']
   }
-  for (let times = 5; times > 0; times--) assert.is(await asked('w'), 'b')
-  assert.equal([await asked('c', 'gold'), await asked('c')], ['a', 'b'])
-  assert.is(await asked('f'), 'a')
+  for (let times = 5; times > 0; times--) assert.is(await calledModel('w'), 'b')
+  assert.equal([await calledModel('c', 'gold'), await calledModel('c')], ['a', 'b'])
+  assert.is(await calledModel('f'), 'a')
   backend.answer(answers.fails(500), OK)
   const before = backend.requests.length
-  assert.is(await asked('f'), 'b')
+  assert.is(await calledModel('f'), 'b')
   assert.is(backend.requests.length - before, 2)
 })
 
-models('have defaults, overrides and headers of their own', async () => {
+models('have their own defaults, overrides and headers', async () => {
   const { gateway, backend } = await llm(
     'models: [{ name: a, $, defaults: { temperature: 0.5, top_p: 1 }, overrides: { user: u }, requestHeaders: { set: { x-mine: yes } }, responseHeaders: { set: { x-theirs: yes } } }]',
   )
-  const told = await post(gateway, '{"user":"me","top_p":0.25,"model":"a"}')
+  const response = await post(gateway, '{"user":"me","top_p":0.25,"model":"a"}')
   assert.is(backend.requests[0]!.text, '{"user":"u","top_p":0.25,"model":"a","temperature":0.5}')
   assert.is(backend.requests[0]!.headers['x-mine'], 'yes')
-  assert.is(told.headers['x-theirs'], 'yes')
+  assert.is(response.headers['x-theirs'], 'yes')
 })
 
-models('are replaced in place by what their provider is to use', async () => {
+models('are replaced in place by the model of their provider', async () => {
   const { gateway, backend } = await staged(
     stage,
     { entry: 'name: p, provider: { openAI: { model: "real/1" } }' },
@@ -162,7 +162,7 @@ models('are replaced in place by what their provider is to use', async () => {
   assert.is(line!['gen_ai.request.model'], 'asked')
 })
 
-models('have aliases, the very name before patterns', async () => {
+models('have aliases, an exact name before patterns', async () => {
   const aliases = 'ai: { modelAliases: { fast: gpt-mini, "gpt-*": gpt-big, "gpt-4*": gpt-four } }'
   const { gateway, backend } = await staged(stage, { policies: aliases }, OK)
   for (const model of ['fast', 'gpt-x', 'gpt-4o', 'else'])
@@ -173,14 +173,14 @@ models('have aliases, the very name before patterns', async () => {
   )
 })
 
-models('are asked of an ai backend for what it has', async () => {
+models('are listed by the provider of an ai backend', async () => {
   const list = { object: 'list', data: [{ id: 'x', object: 'model' }] }
   const { gateway } = await staged(stage, {}, answers.json(list))
-  const told = await post(gateway, '', { path: '/v1/models', method: 'GET' })
-  assert.equal(JSON.parse(told.text), list)
+  const response = await post(gateway, '', { path: '/v1/models', method: 'GET' })
+  assert.equal(JSON.parse(response.text), list)
 })
 
-models('with names of any letters reach the provider unharmed', async () => {
+models('with names of any characters reach the provider unchanged', async () => {
   const backend = stage.add(await LlmBackend.start(OK))
   const gateway = await stage.gateway(
     aiRoute(backend, { policies: 'ai: { modelAliases: { "né\\"u": "modèle" } }' }),

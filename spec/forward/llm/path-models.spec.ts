@@ -1,4 +1,4 @@
-// Requests whose head names their model: what is judged is what the provider reads.
+// Requests with the model in their path or query: the gateway checks the same model that the provider reads.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -23,7 +23,7 @@ async function opened(written: Written) {
   return staged(stage, written, answers.json(chatOf(3, 4)))
 }
 
-named('are held to the models of a key', async () => {
+named('are refused if the API key does not allow the model', async () => {
   const { gateway, backend } = await opened({ policies: KEYED })
   for (const path of PATHS) {
     assert.is((await post(gateway, BODY, { path, fields })).status, 403, path)
@@ -34,13 +34,13 @@ named('are held to the models of a key', async () => {
   assert.is(backend.requests.length, 3)
 })
 
-named('are refused where the body names another', async () => {
+named('are refused if the body names another model', async () => {
   const { gateway, backend } = await opened({ policies: KEYED })
   const wrong = '{"contents":[],"model":"cheap"}'
   for (const path of PATHS) {
-    const told = await post(gateway, wrong, { path, fields })
-    assert.is(told.status, 400, path)
-    assert.match(told.text, `another 'model' than its path or query`)
+    const response = await post(gateway, wrong, { path, fields })
+    assert.is(response.status, 400, path)
+    assert.match(response.text, `a 'model' that differs from the path or query`)
   }
   assert.is(backend.requests.filter(({ state }) => state === 'whole').length, 0)
   const path = GEMINI.replace('dear', 'cheap')
@@ -48,15 +48,15 @@ named('are refused where the body names another', async () => {
     assert.is((await post(gateway, JSON.stringify({ model }), { path, fields })).status, 200)
 })
 
-named('are refused in spellings that can be read in two ways', async () => {
+named('are refused if their path can be read in two ways', async () => {
   const { gateway } = await opened({ policies: KEYED })
   const path = '/models/cheap%2F..%2Fdear:generateContent'
-  const told = await post(gateway, BODY, { path, fields })
-  assert.is(told.status, 400)
-  assert.match(told.text, 'names its model in more than one way')
+  const response = await post(gateway, BODY, { path, fields })
+  assert.is(response.status, 400)
+  assert.match(response.text, 'the model in the path or query is ambiguous')
 })
 
-named('are judged whatever the method, but for those that only read', async () => {
+named('are checked for every method except read-only methods', async () => {
   const { gateway } = await opened({ policies: KEYED })
   for (const method of ['PUT', 'PATCH', 'DELETE'])
     assert.is((await post(gateway, chatAsking(), { method, fields })).status, 403, method)
@@ -64,7 +64,7 @@ named('are judged whatever the method, but for those that only read', async () =
   assert.is(list.status, 200)
 })
 
-named('of realtime are those of the query', async () => {
+named('of realtime have the model in the query', async () => {
   const { gateway } = await opened({ policies: KEYED })
   const client = await stage.client(gateway)
   const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nauthorization: Bearer k1\r\n\r\n'
@@ -72,7 +72,7 @@ named('of realtime are those of the query', async () => {
   assert.match(await client.until(/\}\}$/), /^HTTP\/1.1 403 /)
 })
 
-named('give way to aliases and to the model of a provider, where they stand', async () => {
+named('get the model of an alias or of a provider in the same position', async () => {
   const alias = await opened({ policies: 'ai: { modelAliases: { dear: real } }' })
   const entry = 'name: p, provider: { gemini: { model: real } }'
   const pinned = await opened({ entry })
@@ -104,12 +104,12 @@ named('choose from a catalogue', async () => {
     `gateways: { default: { port: \${PORT}, address: 127.0.0.1 } }\n` +
       `llm: { gateways: [default], models: [{ name: cheap, provider: gemini, ${url} }] }`,
   )
-  const asked = async (model: string): Promise<number> =>
+  const statusFor = async (model: string): Promise<number> =>
     (await post(gateway, BODY, { path: `/v1/models/${model}:generateContent` })).status
-  assert.equal([await asked('cheap'), await asked('dear')], [200, 404])
+  assert.equal([await statusFor('cheap'), await statusFor('dear')], [200, 404])
 })
 
-named('are what limits go by, without waiting for the body', async () => {
+named('are limited by model, without waiting for the body', async () => {
   const { gateway, backend } = await opened({ policies: tokens(1, 'key: llm.requestModel') })
   const client = await stage.client(gateway)
   client.send(`POST ${BEDROCK} HTTP/1.1\r\nhost: a\r\ncontent-length: 15\r\n\r\n{"con`)

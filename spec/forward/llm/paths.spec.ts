@@ -1,4 +1,4 @@
-// Where a request goes at a provider: by the client's path, the provider's own, and what the configuration says.
+// The path of a request at a provider: from the client's path, the provider's paths and the configuration.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,8 +13,8 @@ const paths = suite('paths of providers')
 const stage = new Stage()
 paths.after.each(() => stage.clear())
 
-function target(provider: AiProvider, asked: string, more: Partial<AiEntry> = {}): string {
-  const [path = '', query = ''] = asked.split('?')
+function target(provider: AiProvider, requested: string, more: Partial<AiEntry> = {}): string {
+  const [path = '', query = ''] = requested.split('?')
   const entry: AiEntry = {
     name: 'p',
     provider,
@@ -44,8 +44,8 @@ const azure = (apiVersion: string | null): AiProvider => ({
   model: null,
 })
 
-paths('are those every provider has for a dialect, whatever stood in front', () => {
-  const table: [provider: AiProvider, asked: string, expected: string][] = [
+paths('are those of each provider for a format, whatever the prefix', () => {
+  const table: [provider: AiProvider, requested: string, expected: string][] = [
     [OPENAI, '/v1/chat/completions', '/v1/chat/completions'],
     [OPENAI, '/ai/chat/completions?x=1', '/v1/chat/completions?x=1'],
     [OPENAI, '/v1/completions', '/v1/completions'],
@@ -70,10 +70,11 @@ paths('are those every provider has for a dialect, whatever stood in front', () 
       '/openai/v1/chat/completions',
     ],
   ]
-  for (const [provider, asked, expected] of table) assert.is(target(provider, asked), expected)
+  for (const [provider, requested, expected] of table)
+    assert.is(target(provider, requested), expected)
 })
 
-paths('are what the configuration says', () => {
+paths('follow the configuration', () => {
   const path = '/v1/chat/completions?x=1'
   assert.is(target(OPENAI, path, { pathOverride: '/all' }), '/all?x=1')
   assert.is(target(OPENAI, path, { pathPrefix: '/api' }), '/api/chat/completions?x=1')
@@ -91,7 +92,7 @@ paths('are what the configuration says', () => {
   assert.is(target(custom, '/v1/messages', { endpoint }), '/v1/messages')
   assert.throws(
     () => target(custom, '/v1/embeddings', { endpoint }),
-    /provider 'p' does not speak 'embeddings'/,
+    /provider 'p' does not support 'embeddings'/,
   )
 })
 

@@ -1,4 +1,4 @@
-// Models that do not know the question for usage: remembered by name, and not without end.
+// Models that refused `include_usage`: remembered by name, up to a bound.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,15 +9,15 @@ import {
 
 const refusals = suite('refusals')
 
-refusals('are told of once, and kept for each model by itself', () => {
-  const told: string[] = []
-  const known = new UsageOptionRefusals((model) => told.push(model))
+refusals('are reported once, and kept for each model', () => {
+  const reported: string[] = []
+  const known = new UsageOptionRefusals((model) => reported.push(model))
   for (const model of ['a', 'a', null, null]) known.add(model)
   assert.equal([known.has('a'), known.has(null), known.has('b')], [true, true, false])
-  assert.equal(told, ['a', ''])
+  assert.equal(reported, ['a', ''])
 })
 
-refusals('are bounded: the one learnt first is forgotten', () => {
+refusals('are bounded: the model added first is removed', () => {
   const known = new UsageOptionRefusals(() => {})
   for (let at = 0; at <= MAX_USAGE_REFUSALS; at++) known.add(`m${at}`)
   assert.equal(

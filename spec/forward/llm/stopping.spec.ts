@@ -1,4 +1,4 @@
-// What LLM requests have cost when the gateway is told to stop: nothing of it is lost.
+// The cost of LLM requests during shutdown: none of it is lost.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -22,7 +22,7 @@ interface Scene {
   readonly gateway: RunningGateway
 }
 
-/** Requests have hardly any time to finish. */
+/** Leaves requests almost no time to finish. */
 async function opened(answer: LlmAnswer): Promise<Scene> {
   const rules = { user: { requests_per_unit: 100_000, unit: 'DAY' } } as const
   const rls = await RlsDouble.start({ rules })
@@ -45,7 +45,7 @@ async function underWay(stream: LlmStream, gateway: RunningGateway): Promise<voi
   await client.until(/ is"/)
 }
 
-stopping('tells the rate limit service what a stream cost that it cuts', async () => {
+stopping('reports the cost of a stream that is cut to the rate limit service', async () => {
   const stream = new LlmStream()
   const { rls, gateway } = await opened(stream.answer)
   await underWay(stream, gateway)
@@ -53,7 +53,7 @@ stopping('tells the rate limit service what a stream cost that it cuts', async (
   assert.is(rls.countOf('user', 'u'), estimateOf(STREAMING) + 2)
 })
 
-stopping('waits until a compressed answer is counted, told and logged', async () => {
+stopping('waits until a compressed response is counted, reported and logged', async () => {
   const { rls, gateway } = await opened(answers.json(chatOf(4_000, 1_000), {}, 'gzip'))
   await post(gateway)
   await gateway.stop()
@@ -65,7 +65,7 @@ stopping('waits until a compressed answer is counted, told and logged', async ()
   )
 })
 
-stopping('does not wait for ever for a service that does not answer', async () => {
+stopping('does not wait forever for a service that does not answer', async () => {
   const stream = new LlmStream()
   const { rls, gateway } = await opened(stream.answer)
   await underWay(stream, gateway)

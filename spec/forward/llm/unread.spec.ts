@@ -1,4 +1,4 @@
-// What a client says of its body, and what that cannot get it past.
+// Requests with a wrong content-type or a compressed body cannot bypass the checks of their model.
 
 import { gzipSync } from 'node:zlib'
 import { suite } from 'uvu'
@@ -30,13 +30,13 @@ async function opened(policies: string) {
   return { llm, ask }
 }
 
-unread('a model is exchanged whatever type the body is said to have', async () => {
+unread('a model is replaced whatever the content-type of the body', async () => {
   const { llm, ask } = await opened('ai: { modelAliases: { small: real } }')
   assert.match(await ask(BODY, 'content-type: application/x-www-form-urlencoded'), /^HTTP\/1.1 200/)
   assert.is((await llm.heard(1)).text, '{"model":"real","messages":[]}')
 })
 
-unread('a compressed body is refused where something goes by what it says', async () => {
+unread('a compressed body is refused where the model matters', async () => {
   const { ask } = await opened('ai: { modelAliases: { small: real } }')
   const answer = await ask(
     gzipSync(BODY),
@@ -47,7 +47,7 @@ unread('a compressed body is refused where something goes by what it says', asyn
   assert.match(answer, 'send it without content-encoding')
 })
 
-unread('a compressed body passes untouched where nothing does', async () => {
+unread('a compressed body is forwarded unchanged where the model does not matter', async () => {
   const { llm, ask } = await opened('')
   const bytes = gzipSync(BODY)
   assert.match(
@@ -61,13 +61,13 @@ const KEYED = `apiKey: { mode: strict, keys: [{ key: ${KEY}, allowedModels: ["sm
 
 const BEARER = `authorization: Bearer ${KEY}`
 
-unread('a key asks for its models', async () => {
+unread('a key may use its models', async () => {
   const { llm, ask } = await opened(KEYED)
   assert.match(await ask(BODY, BEARER, 'content-type: application/json'), /^HTTP\/1.1 200/)
   assert.is((await llm.heard(1)).text, BODY)
 })
 
-unread('a key asks for no other model', async () => {
+unread('a key may not use other models', async () => {
   const { ask } = await opened(KEYED)
   assert.match(
     await ask('{"messages":[],"model":"large"}', BEARER),
@@ -75,7 +75,7 @@ unread('a key asks for no other model', async () => {
   )
 })
 
-unread('a key with models of its own names one', async () => {
+unread('a key with allowed models must name one', async () => {
   const { ask } = await opened(KEYED)
   assert.match(await ask('{"messages":[]}', BEARER), /^HTTP\/1.1 403/)
 })

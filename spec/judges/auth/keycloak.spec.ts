@@ -15,6 +15,7 @@ import { logInOpenid } from '../../support/idp/login-openid.ts'
 import { logInV1, logInV2 } from '../../support/idp/logins.ts'
 import { until } from '../../support/idp/until.ts'
 import type { Browse } from '../../support/idp/wallet.ts'
+import { reportSkip } from '../../support/report-skip.ts'
 
 const judge = suite('Keycloak')
 
@@ -164,6 +165,6 @@ if (found.kind === 'found') {
   const running = runningFor(found.home)
   addLogins(running)
   addOthers(running)
-} else process.stdout.write(`Keycloak: not run, as ${found.why}\n`)
+} else reportSkip('Keycloak', found.why)
 
 judge.run()

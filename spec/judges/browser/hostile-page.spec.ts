@@ -14,6 +14,8 @@ import { until } from '../../support/idp/until.ts'
 import { Program } from '../../support/program.ts'
 import { ROOT } from '../../support/root.ts'
 import { Turncoat } from '../../support/turncoat.ts'
+import { reportSkip } from '../../support/report-skip.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 
 const WAIT_MS = 40_000
 
@@ -33,13 +35,7 @@ const ALL: Targets = {
   stats: { reads: ['/metrics'], writes: [] },
   readiness: { reads: ['/healthz/ready'], writes: [] },
   listener: {
-    reads: [
-      '/ui',
-      '/ui/lib/ui/page/main.js',
-      '/api/config',
-      '/api/trace',
-      '/api/live?topics=config',
-    ],
+    reads: ['/ui', mainScript(), '/api/config', '/api/trace', '/api/live?topics=config'],
     writes: ['/api/trace'],
   },
 }
@@ -77,7 +73,7 @@ async function start(path: string): Promise<Running> {
     readiness: await freePort(),
   }
   const text = `gateways: { default: { port: ${ports.listener}, address: 127.0.0.1 } }
-routes: [{ name: planted, policies: { directResponse: { status: 200, body: hello } } }]
+routes: [{ name: planted, matches: [{ path: { exact: / } }], policies: { directResponse: { status: 200, body: hello } } }]
 ui: {}
 `
   const program = new Program('gateway', ['-c', text], {
@@ -291,7 +287,7 @@ function addLinks(running: () => Promise<Running>): void {
 const found = findChromium()
 if (found.kind === 'found') {
   let starting: Promise<Running> | undefined
-  // Asked for in each test, so that these fail and say why when it does not start.
+  // Awaited in each test, so that each fails with the reason if the start fails.
   const running = (): Promise<Running> => (starting ??= start(found.path))
   judge.after(async () => {
     const all = await starting?.catch(() => null)
@@ -301,6 +297,6 @@ if (found.kind === 'found') {
   addAttacks(running)
   addPeople(running)
   addLinks(running)
-} else process.stdout.write(`a hostile page: ${found.why}\n`)
+} else reportSkip('a hostile page', found.why)
 
 judge.run()

@@ -9,6 +9,7 @@ import type { RunningGateway } from '../../support/gateway.ts'
 import { until } from '../../support/idp/until.ts'
 import { RealService } from '../../support/rls/real-service.ts'
 import { findRls } from '../../support/rls/rls-files.ts'
+import { reportSkip } from '../../support/report-skip.ts'
 
 const judge = suite('Envoy rate limit service')
 const stage = new Stage()
@@ -247,6 +248,6 @@ if (found.kind === 'found') {
   addRequests(running)
   addOthers(running)
   addTokens(running)
-} else process.stdout.write(`Envoy rate limit service: not run, as ${found.why}\n`)
+} else reportSkip('the rate limit service of Envoy', found.why)
 
 judge.run()

@@ -1,4 +1,4 @@
-// The configuration in a browser: what is in force and where it was written, and a reload that was refused, as it happens.
+// The configuration in a browser: what is in force and where it is written, and a refused reload, live.
 
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
@@ -28,14 +28,14 @@ configuration('shows what is in force and where it was written, and no secret', 
   assert.not.match(await visit.asks<string>('document.documentElement.outerHTML'), SECRET)
 })
 
-configuration('tells how each policy resource fared', async ({ visit }) => {
+configuration('shows the status of each policy resource', async ({ visit }) => {
   await visit.open('config')
   const row = visit.page.locator('.resources tbody tr')
   await visit.sees(row, /for-team[^]*HTTPRoute[^]*team\s[^]*Accepted[^]*Attached/)
   await visit.sees(row, /for-nobody[^]*nobody[^]*not (?:Accepted|Attached)/)
 })
 
-configuration('goes to what is searched for', async ({ visit }) => {
+configuration('scrolls to the match of a search', async ({ visit }) => {
   await visit.open('config')
   const field = visit.page.getByPlaceholder('Find')
   await visit.tabTo(field)
@@ -44,7 +44,7 @@ configuration('goes to what is searched for', async ({ visit }) => {
 })
 
 configuration(
-  'a refused reload is told at once, with its place, to everybody, and goes when it is mended',
+  'a refused reload is shown at once with its position, on every page, until it is fixed',
   async (seat) => {
     const { world, visit } = seat
     await visit.open('config')

@@ -19,7 +19,7 @@ const ISSUER = 'https://id.test'
 
 const signer = Signer.make('ES256', 'one')
 
-/** Whatever came, or was to run, that the page did not make itself. */
+/** Elements and handlers that the page did not make itself. */
 const FOUND = `[
   ...[...document.querySelectorAll('*')].filter((element) =>
     [...element.attributes].some(({ name, value }) =>
@@ -29,7 +29,7 @@ const FOUND = `[
 
 async function assertUnharmed(visit: Visit): Promise<void> {
   assert.equal(await visit.asks<string[]>(FOUND), [])
-  assert.is(await visit.asks('document.scripts.length'), 2)
+  assert.is(await visit.asks('document.scripts.length'), 1)
   assert.is(await visit.asks('String(window.hacked)'), 'undefined')
 }
 
@@ -76,7 +76,7 @@ spec:
 
 const hostile = judgeOf('ui: hostile values', start)
 
-/** `fetch` would write the path anew. */
+/** `fetch` would normalize the path. */
 async function sendRaw({ port }: Shop, path: string): Promise<number> {
   const status = new Promise<number>((resolve, reject) => {
     request({ port, host: '127.0.0.1', path, agent: false }, (answer) => {
@@ -252,9 +252,9 @@ hostile('in its prompts, resources and errors', async ({ visit }) => {
   }
 })
 
-hostile('in addresses that somebody sends around', async ({ visit }) => {
+hostile('in shared links', async ({ visit }) => {
   const value = encodeURIComponent(`${IMAGE}${SCRIPT}`)
-  // An expression in the address is watched for at once, where it is one.
+  // A valid expression in the address starts a trace at once.
   visit.expect(/status of 400 .*\/api\/trace/)
   await visit.open(`trace?expression=${value}`)
   for (const path of [
@@ -272,7 +272,7 @@ hostile('in addresses that somebody sends around', async ({ visit }) => {
   }
   const said = new URLSearchParams({ state: IMAGE, error: SCRIPT, error_description: IMAGE })
   await visit.page.goto(`${visit.origin}/ui/signed-in?${said.toString()}`)
-  await visit.sees('main', 'The provider refused. The playground says why.')
+  await visit.sees('main', 'The provider refused the sign-in. The playground shows the reason.')
   assert.not.match(await visit.page.locator('main').innerText(), /img|script/i)
   await assertUnharmed(visit)
 })

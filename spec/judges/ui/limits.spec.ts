@@ -1,4 +1,4 @@
-// Limits in a browser: what each rule allows, what is left and for whom, and that it moves while one looks.
+// Limits in a browser: what each rule allows, what is left for which key, with live updates.
 
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
@@ -7,7 +7,7 @@ import { Shop } from '../../support/ui/shop.ts'
 
 const limits = judgeOf('ui: limits', () => Shop.start())
 
-limits('a budget burns down while one looks', async ({ world, visit }) => {
+limits('the remaining budget is updated live', async ({ world, visit }) => {
   await visit.open('limits')
   const card = visit.page.locator('.limit', { hasText: 'route/chat' })
   await visit.sees(card, /1,000 tokens per hour\s+enough left/)
@@ -27,7 +27,7 @@ limits('a budget burns down while one looks', async ({ world, visit }) => {
   await visit.sees(card, '2 allowed')
 })
 
-limits('what is used up stands first, and says so', async ({ world, visit }) => {
+limits('an exhausted limit is first, and marked', async ({ world, visit }) => {
   for (const status of [200, 200, 429]) assert.is(await world.send('/few'), status)
   await visit.open('limits')
   const first = visit.page.locator('.limit').first()

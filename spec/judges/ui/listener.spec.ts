@@ -8,6 +8,7 @@ import { judgeOf } from '../../support/ui/judge.ts'
 import type { World } from '../../support/ui/judge.ts'
 import { DEMO_TARGET, Shop } from '../../support/ui/shop.ts'
 import type { Visit } from '../../support/ui/visit.ts'
+import { mainScript } from '../../support/ui/page-files.ts'
 
 const WAIT_MS = 30_000
 const ISSUER = 'https://id.test'
@@ -39,7 +40,7 @@ const BASIC =
 const listener = judgeOf('ui: on a listener', () => start(BASIC))
 const OPS = { httpCredentials: { username: 'ops', password: 'pass' } }
 
-const PATHS = ['/ui', '/ui/lib/ui/page/main.js', '/api/runtime', '/api/live?topics=logs']
+const PATHS = ['/ui', mainScript(), '/api/runtime', '/api/live?topics=logs']
 
 /** As a program without credentials, or with these headers. */
 async function statusesOf({ origin }: World, headers = {}): Promise<number[]> {
@@ -51,7 +52,7 @@ async function statusesOf({ origin }: World, headers = {}): Promise<number[]> {
   return Promise.all(PATHS.map(ask))
 }
 
-/** Everything that is told live as well. */
+/** Live data included. */
 async function assertWorks({ shop }: Listener, visit: Visit): Promise<void> {
   await visit.open()
   await visit.sees('.status', 'live')
@@ -61,7 +62,7 @@ async function assertWorks({ shop }: Listener, visit: Visit): Promise<void> {
   await visit.sees('.box.route', 'hello')
 }
 
-listener('whoever has no password has nothing', async ({ world }) => {
+listener('without the password, everything is refused', async ({ world }) => {
   assert.equal(await statusesOf(world), [401, 401, 401, 401])
   const wrong = `Basic ${Buffer.from('ops:no').toString('base64')}`
   assert.equal(await statusesOf(world, { authorization: wrong }), [401, 401, 401, 401])

@@ -1,4 +1,4 @@
-// Live traces in a browser: the next request is watched as it passes, a refusal is explained, streams and bodies are shown,
+// Live traces in a browser: the next request is traced live, a refusal is explained, streams and bodies are shown,
 // and a trace travels as a file.
 
 import { readFileSync } from 'node:fs'
@@ -26,13 +26,13 @@ async function chooseStep(visit: Visit, label: RegExp): Promise<void> {
   await visit.page.locator('.trace-timeline .step', { hasText: label }).first().click()
 }
 
-trace('a 403 is explained by the rule that stands in the way', async ({ world, visit }) => {
+trace('a 403 is explained by the rule that denied it', async ({ world, visit }) => {
   await visit.open('trace')
   await arm(visit)
   assert.is(await world.send('/team/plans?of=red', { headers: { 'x-team': 'blue' } }), 403)
   await visit.sees('.trace-outcome', 'GET /team/plans')
   await visit.sees('.trace-outcome .sentence', /403[^]*request\.headers\["x-team"\] == "red"/)
-  // The step that decided is the one that is shown.
+  // The step that decided the outcome is selected.
   await visit.sees('.trace-details .rules', /require\s+request\.headers\["x-team"\] == "red"\s+no/)
   const selected = visit.page.locator('.trace-timeline [aria-selected=true]')
   await visit.sees(selected, /Authz/)
@@ -50,7 +50,7 @@ trace('waits for the request that fits', async ({ world, visit }) => {
   await visit.sees('.trace-outcome .sentence', /503[^]*(?:refused|reached|connect)/)
 })
 
-trace('an expression that is none is told so', async ({ visit }) => {
+trace('an invalid expression is reported', async ({ visit }) => {
   await visit.open('trace')
   visit.expect(/status of 400/)
   await visit.page.getByRole('textbox').fill('request.path ==')
@@ -58,14 +58,14 @@ trace('an expression that is none is told so', async ({ visit }) => {
   await visit.sees('#trace-error', /\S/)
 })
 
-trace('shows the events of a stream as they came, with what they say', async (seat) => {
+trace('shows the events of a stream with their times and text', async (seat) => {
   const { world, visit } = seat
   await visit.open('trace')
   await arm(visit)
   assert.is(await world.chat('red', 'Say this again'), 200)
   await visit.sees('.trace-outcome .sentence', '200')
   await chooseStep(visit, /Body Snapshot.*response/s)
-  await visit.sees('.trace-events', 'What the model said, in one piece')
+  await visit.sees('.trace-events', 'Complete text of the model')
   await visit.sees('.trace-events .events li', /\S/)
   assert.ok((await visit.page.locator('.trace-events .events li').count()) > 2)
   await visit.page.locator('.trace-events summary').first().click()
@@ -86,26 +86,23 @@ trace('a saved trace can be opened again', async ({ world, visit }) => {
   await visit.open('trace')
   await visit.page.locator('input[type=file]').setInputFiles(path)
   await visit.sees('.trace-outcome', 'GET /hello')
-  await visit.sees('.trace-outcome .asked', /from \S+/)
+  await visit.sees('.trace-outcome .request-line', /from \S+/)
   await visit.sees('.trace-outcome .sentence', '200')
 })
 
-trace(
-  'a link traces at once, and what was traced is there for whoever comes back',
-  async (seat) => {
-    const { world, visit } = seat
-    const expression = encodeURIComponent('request.method == "GET" && request.path == "/hello"')
-    await visit.open(`trace?expression=${expression}`)
-    await visit.sees('.trace-top', 'Waiting for a request that fits')
-    await visit.sees('.trace-top .command', `curl -i http://127.0.0.1:${world.port}/hello`)
-    assert.is(await world.send('/hello'), 200)
-    await visit.sees('.trace-outcome .asked', /GET \/hello\s+\d{4}-\d\d-\d\d/)
-    await visit.follow('logs')
-    await visit.page.goBack()
-    await visit.sees('.trace-outcome .asked', /GET \/hello/)
-    await visit.page.getByRole('button', { name: 'Trace the next request' }).waitFor()
-  },
-)
+trace('a link starts a trace, and the trace is still there after going back', async (seat) => {
+  const { world, visit } = seat
+  const expression = encodeURIComponent('request.method == "GET" && request.path == "/hello"')
+  await visit.open(`trace?expression=${expression}`)
+  await visit.sees('.trace-top', 'Waiting for a request that matches')
+  await visit.sees('.trace-top .command', `curl -i http://127.0.0.1:${world.port}/hello`)
+  assert.is(await world.send('/hello'), 200)
+  await visit.sees('.trace-outcome .request-line', /GET \/hello\s+\d{4}-\d\d-\d\d/)
+  await visit.follow('logs')
+  await visit.page.goBack()
+  await visit.sees('.trace-outcome .request-line', /GET \/hello/)
+  await visit.page.getByRole('button', { name: 'Trace the next request' }).waitFor()
+})
 
 trace('a file that is no trace is called so', async ({ visit }) => {
   await visit.open('trace')
@@ -138,7 +135,7 @@ trace('on a telephone a step that is tapped is shown', async ({ world, visit }) 
   const top = async (): Promise<number> =>
     (await visit.page.locator('.trace-details').boundingBox())!.y
   await until(top, (at) => at >= 0 && at < 300, WAIT_MS)
-  await visit.page.getByRole('button', { name: 'Back to the steps' }).click()
+  await visit.page.getByRole('button', { name: 'Back to steps' }).click()
   await until(top, (at) => at > 300, WAIT_MS)
 })
 

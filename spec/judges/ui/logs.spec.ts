@@ -1,4 +1,4 @@
-// The log in a browser: lines as they come, found by words, and the level changed by keyboard.
+// The log in a browser: live lines, filters, and the level changed by keyboard.
 
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
@@ -15,7 +15,7 @@ async function levelOf({ origin }: Shop): Promise<string> {
   return (await deadline(answer.text(), WAIT_MS, '/logging')).trim()
 }
 
-logs('lines come while one looks, with why a request was refused', async ({ world, visit }) => {
+logs('lines appear live, with the reason of a refusal', async ({ world, visit }) => {
   await visit.open('logs')
   await visit.sees('.log-line', 'started bind')
   assert.is(await world.send('/team?secret=no'), 403)
@@ -37,7 +37,7 @@ logs('words and fields find lines', async ({ world, visit }) => {
   await visit.sees('.log-line', 'GET /team')
 })
 
-logs('the level is changed by keyboard, is in force at once, and goes back', async (seat) => {
+logs('the level is changed by keyboard, applies at once, and can be reset', async (seat) => {
   const { world, visit } = seat
   assert.is(await levelOf(world), 'current log level is info')
   await visit.open('logs')
@@ -50,11 +50,11 @@ logs('the level is changed by keyboard, is in force at once, and goes back', asy
   await visit.press('Enter')
   await visit.sees(form.getByRole('status'), 'current log level is info,request=error')
   assert.is(await levelOf(world), 'current log level is info,request=error')
-  await visit.sees('.level-card', /Now\s+info\s+request=error/)
+  await visit.sees('.level-card', /Current\s+info\s+request=error/)
   await visit.follow('')
   await visit.sees('main h1', 'Overview')
   await visit.follow('logs')
-  await visit.page.getByRole('button', { name: 'As at the start' }).click()
+  await visit.page.getByRole('button', { name: 'Reset to configured' }).click()
   await visit.sees('.level-card', /current log level is info$/m)
   assert.is(await levelOf(world), 'current log level is info')
 })

@@ -1,4 +1,4 @@
-// The map in a browser: what hangs together, how busy it is, what is wrong with it, and what each box is set to.
+// The map in a browser: connections, traffic, problems, and the configuration of each box.
 
 import * as assert from 'uvu/assert'
 import { judgeOf } from '../../support/ui/judge.ts'
@@ -28,7 +28,7 @@ map('gateways, routes, policies and backends are there, with their traffic', asy
   await visit.sees('.box.route', /hello\s+\/hello\s+4 requests/)
 })
 
-map('what is wrong is told first, and leads to its place', async ({ visit }) => {
+map('problems are listed first, and link to their box', async ({ visit }) => {
   await visit.open('map')
   await visit.sees('.map', /cannot connect to 127\.0\.0\.1:\d+: connection refused/)
   await visit.sees('.map', /for-nobody[^]*nobody/)

@@ -94,7 +94,7 @@ mcp('its session and its child are seen, and gone when it disconnects', async (s
   await connect(visit)
   await visit.page.locator('.tabs a', { hasText: /^Sessions/ }).click()
   await visit.sees('main table tbody tr', /open|ready/)
-  await visit.page.locator('.tabs a', { hasText: /^Children/ }).click()
+  await visit.page.locator('.tabs a', { hasText: /^Child processes/ }).click()
   await visit.sees('.children li', /demo[^]*pid\s+\d+/)
   await assertPresentable(visit)
   await visit.page.locator('.tabs a', { hasText: /^Playground/ }).click()
@@ -103,7 +103,7 @@ mcp('its session and its child are seen, and gone when it disconnects', async (s
   await visit.sees('main', 'No sessions')
 })
 
-mcp('whoever leaves the page leaves no session behind', async ({ world, visit }) => {
+mcp('closing the page ends its session', async ({ world, visit }) => {
   await connect(visit)
   await until(
     () => sessionsOf(world),
@@ -118,7 +118,7 @@ mcp('whoever leaves the page leaves no session behind', async ({ world, visit })
   )
 })
 
-mcp('whoever goes to another page finds it all again', async ({ world, visit }) => {
+mcp('a session and its results survive a change of the page', async ({ world, visit }) => {
   await connect(visit)
   await choose(visit, 'echo')
   const text = visit.page.locator('.item-view form').getByRole('textbox', { name: /^text\b/ })
@@ -132,12 +132,12 @@ mcp('whoever goes to another page finds it all again', async ({ world, visit }) 
   assert.is(await text.inputValue(), 'still here')
   const [kept] = (await world.told<McpView>('/api/mcp')).backends[0]!.sessions.shown
   assert.is(kept?.id, session!.id)
-  // What belongs to one list is no choice of another.
+  // A selection in one list does not apply to another.
   await visit.page.getByRole('button', { name: /^Prompts/ }).click()
-  await visit.sees('.bench', 'Choose a tool, a prompt or a resource.')
+  await visit.sees('.bench', 'Select a tool, a prompt or a resource.')
 })
 
-mcp('the keyboard goes on where it was when a session begins and ends', async ({ visit }) => {
+mcp('the focus stays in place when a session opens and ends', async ({ visit }) => {
   await connect(visit)
   await visit.page.locator('.items-list li button:focus').first().waitFor()
   await visit.tabTo(visit.page.getByRole('button', { name: 'Disconnect' }))
@@ -154,11 +154,11 @@ mcp('a call can be traced', async ({ visit }) => {
     .fill('watched')
   await visit.page.getByRole('button', { name: 'Trace this call' }).click()
   await visit.sees('.result', 'watched')
-  await visit.page.getByRole('link', { name: 'See the trace of this call' }).click()
+  await visit.page.getByRole('link', { name: 'Show the trace of this call' }).click()
   await visit.sees('.trace-outcome', /POST \/mcp[^]*tools\/call for demo/)
 })
 
-mcp('on a telephone the list makes room for what was chosen', async ({ visit }) => {
+mcp('on a phone the list makes room for the selected item', async ({ visit }) => {
   await visit.page.setViewportSize({ width: 390, height: 844 })
   await connect(visit)
   await visit.page.locator('.items-list li button', { hasText: 'echo' }).click()

@@ -1,4 +1,4 @@
-// The overview in a browser: numbers are those of the traffic, each refusal is told in words, and one comes from there to
+// The overview in a browser: numbers match the traffic, each refusal is explained, and links lead from there to
 // its trace.
 
 import * as assert from 'uvu/assert'
@@ -8,15 +8,15 @@ import { Shop } from '../../support/ui/shop.ts'
 
 const overview = judgeOf('ui: overview', () => Shop.start())
 
-overview('says how to send the first request while there is none', async ({ world, visit }) => {
+overview('shows how to send the first request', async ({ world, visit }) => {
   await visit.open()
-  await visit.sees('.recent', 'No request has come yet.')
+  await visit.sees('.recent', 'No requests yet.')
   await visit.sees('.recent', `curl -i http://127.0.0.1:${world.port}/`)
   await visit.sees('.facts', 'ready')
   await visit.sees('.status', 'live')
 })
 
-/** By path: what is sent, and the answers. */
+/** By path: what is sent, and the expected statuses. */
 const SENT = [
   ['/hello', [200, 200, 200]],
   ['/team/plans', [403]],
@@ -51,33 +51,33 @@ overview('numbers are those of the traffic that was sent', async ({ world, visit
   await visit.sees(row, /^no route \(default\)\s+1\s+1\s+0/)
 })
 
-overview('tells of each request what happened to it, in words', async ({ world, visit }) => {
+overview('shows for each request what happened, in words', async ({ world, visit }) => {
   await sentOnce(world)
   await visit.open()
   const row = visit.page.locator('.requests tbody tr')
   for (const told of [
     /200\s+GET\s+\/hello\s+hello/,
-    /403\s+GET\s+\/team\/plans\s+team\s+Rule 1 of authorization does not let it pass\./,
+    /403\s+GET\s+\/team\/plans\s+team\s+Authorization rule 1 denied the request\./,
     /404\s+GET\s+\/nowhere\s+No route matches this request\./,
-    /429\s+GET\s+\/few\s+few\s+A rate limit is used up\./,
+    /429\s+GET\s+\/few\s+few\s+A rate limit is exhausted\./,
     /503\s+GET\s+\/down\s+down\s+The backend cannot be reached/,
     /200\s+POST\s+\/v1\/chat\/completions\s+chat\s+small, \d+ tokens in, \d+ out/,
   ])
     await visit.sees(row, told)
 })
 
-overview('those that were refused or failed stand apart', async ({ world, visit }) => {
+overview('refused and failed requests can be listed alone', async ({ world, visit }) => {
   await sentOnce(world)
   await visit.open()
   const choice = visit.page.getByRole('button', { name: 'Refused or failed' })
   await visit.tabTo(choice)
   await visit.press('Enter')
-  await visit.sees('.recent', 'the last 4')
+  await visit.sees('.recent', 'the latest 4')
   const rows = await visit.page.locator('.requests td.status-cell').allInnerTexts()
   assert.equal(rows.toSorted(), ['403', '404', '429', '503'])
 })
 
-overview('a request that comes while one looks is shown by itself', async ({ world, visit }) => {
+overview('a new request appears live', async ({ world, visit }) => {
   await visit.open()
   await visit.sees('.status', 'live')
   assert.is(await world.send('/team/now'), 403)
@@ -95,7 +95,7 @@ overview('a row opens by keyboard, says what to do, and leads to a trace', async
   await visit.sees('.detail', 'A trace shows every rule with its result')
   await visit.sees('.detail', 'Policy: authorization.rules[0]')
   await visit.sees('.detail', 'gateway/default/default/team')
-  await visit.tabTo(visit.page.getByRole('link', { name: 'Trace the next such request' }))
+  await visit.tabTo(visit.page.getByRole('link', { name: 'Trace the next request like this' }))
   await visit.press('Enter')
   await visit.sees('main h1', 'Live trace')
   const field = visit.page.getByRole('textbox')
@@ -112,7 +112,7 @@ overview('everybody can read it, in light and dark, on a telephone', async ({ wo
 })
 
 overview(
-  'a gateway that is gone is told of, and what is there stays until it is back',
+  'a lost connection is reported, and the data stays until the gateway is back',
   async (seat) => {
     const { world, visit } = seat
     visit.expect(
@@ -122,7 +122,7 @@ overview(
     await visit.open()
     await visit.sees('.requests tbody tr', '/hello')
     await world.stop()
-    await visit.sees('.toast', 'The connection to the gateway is lost.')
+    await visit.sees('.toast', 'Connection to the gateway lost.')
     await visit.sees('.status', 'offline')
     await visit.sees('.requests tbody tr', '/hello')
     await world.startAgain()

@@ -18,7 +18,7 @@ const FORM = `<!doctype html><html lang="en"><title>Sign in</title><link rel="ic
 <form method="post"><button name="person" value="ada">I am Ada</button>
 <button name="person" value="bob">I am Bob</button></form></html>`
 
-/** Asks who is there, on a page of its own. */
+/** A provider with a sign-in page. */
 class AskingRealm extends RealmDouble {
   static async begin(): Promise<AskingRealm> {
     return new AskingRealm(await SigningKeys.create(), MOUNT).up()
@@ -64,7 +64,7 @@ mcp:
 
 const login = judgeOf('ui: sign in', start)
 
-/** As somebody does it: the button, the provider's page, and back. */
+/** Signs in as a user: the button, the provider's page, and back. */
 async function signIn({ realm }: Guarded, visit: Visit, who: string): Promise<void> {
   const { host } = new URL(realm.issuer)
   const opening = visit.page.waitForEvent('popup')
@@ -93,20 +93,20 @@ login('a token obtained at the provider calls a tool', async ({ world, visit }) 
   )
 })
 
-login('whom the rules do not let in is told so', async ({ world, visit }) => {
+login('a user without access is told so', async ({ world, visit }) => {
   visit.expect(/status of 403/)
   await visit.open('mcp')
   await signIn(world, visit, 'Bob')
-  await visit.sees('.playground', 'This token is not allowed in.')
+  await visit.sees('.playground', 'This token has no access.')
 })
 
-login('without a token it says that one is needed, and takes a pasted one', async (seat) => {
+login('without a token it says that one is required, and accepts a pasted one', async (seat) => {
   const { world, visit } = seat
   visit.expect(/status of 401/)
   await visit.open('mcp')
   await visit.page.getByText('No token').click()
   await visit.page.getByRole('button', { name: 'Connect' }).click()
-  await visit.sees('.playground', 'A token is needed.')
+  await visit.sees('.playground', 'A token is required.')
   world.realm.person = 'ada'
   await visit.page.getByText('Paste a token').click()
   await visit.page.getByPlaceholder(/Bearer token/).fill(await world.realm.token())
@@ -114,14 +114,17 @@ login('without a token it says that one is needed, and takes a pasted one', asyn
   await visit.sees('.connected', 'connected')
 })
 
-login('a provider that registers nobody has a client id asked for', async ({ world, visit }) => {
-  world.realm.trusts = 'no'
-  visit.expect(/status of 422/)
-  await visit.open('mcp')
-  await visit.page.getByRole('button', { name: /^Sign in at/ }).click()
-  await visit.sees('.playground', `${world.origin}/ui/signed-in`)
-  await visit.page.getByRole('textbox', { name: 'Client id' }).waitFor()
-  await assertPresentable(visit)
-})
+login(
+  'the page asks for a client id if the provider does not register clients',
+  async ({ world, visit }) => {
+    world.realm.trusts = 'no'
+    visit.expect(/status of 422/)
+    await visit.open('mcp')
+    await visit.page.getByRole('button', { name: /^Sign in at/ }).click()
+    await visit.sees('.playground', `${world.origin}/ui/signed-in`)
+    await visit.page.getByRole('textbox', { name: 'Client id' }).waitFor()
+    await assertPresentable(visit)
+  },
+)
 
 login.run()

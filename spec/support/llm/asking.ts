@@ -1,4 +1,4 @@
-// LLM requests to a gateway, each on a connection of its own, and gateways in front of doubles of providers.
+// LLM requests to a gateway, each on its own connection, and gateways in front of test providers.
 
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -10,7 +10,7 @@ import type { LlmAnswer } from '../llm-backend.ts'
 
 const WAIT_MS = 30_000
 
-export interface Told {
+export interface LlmResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -19,7 +19,7 @@ export interface Told {
   readonly end: 'whole' | 'cut'
 }
 
-export interface Asked {
+export interface LlmRequestOptions {
   readonly path?: string
   readonly method?: string
   readonly fields?: Readonly<Record<string, string>>
@@ -27,46 +27,46 @@ export interface Asked {
 
 export const CHAT = '/v1/chat/completions'
 
-/** A chat of so many bytes in all; its estimate is a quarter of them. */
+/** The body of a chat request. */
 export function chatAsking(fields: Record<string, unknown> = {}): string {
   return JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...fields })
 }
 
-/** What a limit takes for a body in advance. */
+/** The tokens that a limit charges for a body in advance. */
 export function estimateOf(body: string | Buffer): number {
   return Math.ceil(Buffer.byteLength(body) / 4)
 }
 
-/** Sends it whole, with a length, and reads the answer to its end. */
+/** Sends a complete body with its content-length, and reads the response to its end. */
 export async function post(
   { port }: { port: number },
   body: string | Buffer = chatAsking(),
-  { path = CHAT, method = 'POST', fields = {} }: Asked = {},
-): Promise<Told> {
+  { path = CHAT, method = 'POST', fields = {} }: LlmRequestOptions = {},
+): Promise<LlmResponse> {
   const length = String(Buffer.byteLength(body))
-  const ofBody = { 'content-type': 'application/json', 'content-length': length }
-  const headers = method === 'GET' ? fields : { ...ofBody, ...fields }
-  const asked = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
+  const bodyFields = { 'content-type': 'application/json', 'content-length': length }
+  const headers = method === 'GET' ? fields : { ...bodyFields, ...fields }
+  const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    asked.on('response', resolve)
-    asked.on('error', reject)
+    sent.on('response', resolve)
+    sent.on('error', reject)
   })
-  asked.end(method === 'GET' ? undefined : body)
+  sent.end(method === 'GET' ? undefined : body)
   try {
-    return await toldBy(await deadline(answered, WAIT_MS, `an answer to ${method} ${path}`))
+    return await readResponse(await deadline(answered, WAIT_MS, `a response to ${method} ${path}`))
   } finally {
-    asked.destroy()
+    sent.destroy()
   }
 }
 
-async function toldBy(message: IncomingMessage): Promise<Told> {
+async function readResponse(message: IncomingMessage): Promise<LlmResponse> {
   const chunks: Buffer[] = []
   message.on('data', (chunk: Buffer) => chunks.push(chunk))
   const ended = new Promise<'whole' | 'cut'>((resolve) => {
     message.on('end', () => resolve('whole'))
     message.on('error', () => resolve('cut'))
   })
-  const end = await deadline(ended, WAIT_MS, 'the end of an answer')
+  const end = await deadline(ended, WAIT_MS, 'the end of a response')
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(message.headers)) headers[name] = String(value)
   const body = Buffer.concat(chunks)
@@ -74,9 +74,9 @@ async function toldBy(message: IncomingMessage): Promise<Told> {
 }
 
 export interface Written {
-  /** Of the route, as YAML in flow form without braces. */
+  /** The policies of the route, as YAML in flow form without braces. */
   readonly policies?: string
-  /** Of the `ai` entry, in front of its host. */
+  /** The members of the `ai` entry before its host. */
   readonly entry?: string
 }
 
@@ -87,7 +87,7 @@ export function aiRoute({ port }: { port: number }, written: Written = {}): stri
   return `routes: [{ name: all, backends: [{ ai: ${ai} }], policies: { ${policies} } }]\n`
 }
 
-/** So many tokens an hour, which no spec lasts. */
+/** A limit of tokens per hour, longer than any spec. */
 export function tokens(count: number, more = ''): string {
   return `rateLimit: { local: [{ tokens: ${count}, unit: Hours, ${more} }] }`
 }
@@ -107,7 +107,7 @@ export async function staged(
   return { backend, gateway: await stage.gateway(aiRoute(backend, written)) }
 }
 
-/** What is left in the bucket that all share, of the limits in the order of their making. */
+/** The tokens left in the shared bucket of a limit; `at` is its position in the order of creation. */
 export function left({ plan }: RunningGateway, at = 0): number {
   const { shared, now } = [...plan.rules][at] as RateLimitRule
   return shared.remaining(now())

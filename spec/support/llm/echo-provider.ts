@@ -12,7 +12,7 @@ interface Echo {
   readonly input: number
 }
 
-/** Answers each request by the end of its path, as soon as the request is whole. */
+/** Answers each complete request by the end of its path. */
 export const echoAnswer: LlmAnswer = (request, response) => {
   void request.whole().then(() => answerTo(request)(request, response))
 }

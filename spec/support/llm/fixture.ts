@@ -1,4 +1,4 @@
-// What a stored answer is, and what is to be found in it.
+// The type of a stored response and of the usage expected in it.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export interface Fixture {
   readonly file: string
   readonly format: LlmFormat
   readonly usage: RawUsage | null
-  /** With a prompt taken for 7 tokens. */
+  /** With a prompt estimated at 7 tokens. */
   readonly cost: TokenCost
   readonly facts: Partial<LlmFacts>
 }
@@ -30,7 +30,7 @@ export function counted(input: number, output: number): TokenCost {
   return { input, output, basis: 'counted' }
 }
 
-/** As `llmFactsOf` names them. */
+/** The facts as `llmFactsOf` names them. */
 export function tokens(input: number, output: number, providerInput = input): Partial<LlmFacts> {
   return {
     inputTokens: input,

@@ -1,4 +1,4 @@
-// Answers of every dialect as their providers write them, and what is to be found in them.
+// Stored responses of every dialect, and the usage, cost and facts expected in them.
 
 import { PROMPT_GUESS, counted, tokens } from './fixture.ts'
 import type { Fixture } from './fixture.ts'

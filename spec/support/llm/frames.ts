@@ -1,11 +1,11 @@
-// Payloads in Amazon's event stream framing, as Bedrock answers. Checksums are left at zero.
+// Payloads in Amazon's event stream framing, as Bedrock sends them. Checksums are zero.
 
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
-/** A header that is text: its name, what it is, its value. */
+/** The type of a header with a text value. */
 const TEXT = 7
 
-/** `type`: of the event, as the headers have it. */
+/** `type` is the `:event-type` header. */
 export function frameOf(type: string, payload: string): Buffer {
   const headers = Buffer.concat([
     headerOf(':event-type', type),
@@ -19,7 +19,7 @@ export function frameOf(type: string, payload: string): Buffer {
   return Buffer.concat([prelude, headers, body, Buffer.alloc(CHECKSUM_BYTES)])
 }
 
-/** A chunk of a model that is asked in its own dialect. */
+/** A chunk of a model in its own dialect. */
 export function wrappedFrameOf(event: string): Buffer {
   const bytes = Buffer.from(event).toString('base64')
   return frameOf('chunk', JSON.stringify({ bytes, p: 'abcdef' }))

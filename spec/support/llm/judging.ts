@@ -1,4 +1,4 @@
-// What the judges of LLM traffic share: waits with a deadline, and a gateway in front of the mock or a double.
+// Shared by the specs with LLM SDKs: waits with a deadline, and a gateway in front of the mock or a test provider.
 
 import { deadline } from '../deadline.ts'
 import type { RunningGateway, Stage } from '../gateway.ts'
@@ -14,7 +14,7 @@ export async function soon<T>(promise: PromiseLike<T>): Promise<T> {
   return deadline(Promise.resolve(promise), WAIT_MS, 'an answer')
 }
 
-/** Everything that comes, until the end. */
+/** All items until the end. */
 export async function all<T>(source: PromiseLike<AsyncIterable<T>>): Promise<T[]> {
   const items: T[] = []
   const read = async (): Promise<T[]> => {
@@ -24,7 +24,7 @@ export async function all<T>(source: PromiseLike<AsyncIterable<T>>): Promise<T[]
   return deadline(read(), WAIT_MS, 'the end of a stream')
 }
 
-/** Why it failed; that it did not is a fault, too. */
+/** The error of a promise; throws if it succeeds. */
 export async function failureOf(promise: PromiseLike<unknown>): Promise<unknown> {
   let result: unknown
   try {
@@ -37,7 +37,7 @@ export async function failureOf(promise: PromiseLike<unknown>): Promise<unknown>
 
 export const BUDGET = 100_000
 
-/** Models of `llm` that the mock answers, with a budget that nobody meets. */
+/** `llm` models of the mock provider, with a budget that is never exhausted. */
 export async function mocked(stage: Stage): Promise<RunningGateway> {
   return stage.gateway(
     'gateways: { default: { port: ${PORT}, address: 127.0.0.1 } }\n' +
@@ -46,7 +46,7 @@ export async function mocked(stage: Stage): Promise<RunningGateway> {
   )
 }
 
-/** One route to a provider that repeats the prompt in the dialects that the mock does not have. */
+/** One route to a provider that repeats the prompt, for the dialects that the mock does not have. */
 export async function echoed(stage: Stage): Promise<RunningGateway> {
   return (await doubled(stage, tokens(BUDGET), echoAnswer)).gateway
 }

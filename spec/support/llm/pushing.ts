@@ -1,4 +1,4 @@
-// A body whose bytes a spec pushes, and a sink that notes what it is told.
+// A body whose bytes a spec pushes, and a sink that records its calls.
 
 import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../../lib/core/types.ts'
 import type { HeaderFields } from '../../../lib/core/head.ts'
@@ -6,8 +6,8 @@ import type { HeaderFields } from '../../../lib/core/head.ts'
 export class PushedBody implements Body {
   readonly framing: BodyFraming
   readonly length: number
-  /** What it was told, in order. */
-  readonly heard: string[] = []
+  /** The calls in order. */
+  readonly calls: string[] = []
   form: BodyForm | null = null
   sink!: Sink
 
@@ -21,7 +21,7 @@ export class PushedBody implements Body {
     this.form = form
   }
 
-  /** From within a larger buffer, which is overwritten behind the call, as the one of the process is. */
+  /** From a larger buffer that is overwritten after the call, like the shared read buffer. */
   push(bytes: Buffer): boolean {
     const shared = Buffer.concat([Buffer.from('"usage"\n\n'), bytes, Buffer.from('\n\n"usage":{')])
     const hasRoom = this.sink.write(shared, 9, 9 + bytes.length)
@@ -30,22 +30,22 @@ export class PushedBody implements Body {
   }
 
   pause(): void {
-    this.heard.push('pause')
+    this.calls.push('pause')
   }
 
   resume(): void {
-    this.heard.push('resume')
+    this.calls.push('resume')
   }
 
   cancel(): void {
-    this.heard.push('cancel')
+    this.calls.push('cancel')
   }
 }
 
-export class NotingSink implements Sink {
+export class RecordingSink implements Sink {
   /** The bytes of each write. */
   readonly writes: Buffer[] = []
-  readonly told: string[] = []
+  readonly calls: string[] = []
   trailers: HeaderFields | null = null
   room = true
 
@@ -60,10 +60,10 @@ export class NotingSink implements Sink {
 
   end(trailers: HeaderFields | null): void {
     this.trailers = trailers
-    this.told.push('end')
+    this.calls.push('end')
   }
 
   cut(outcome: Outcome): void {
-    this.told.push(`cut ${outcome}`)
+    this.calls.push(`cut ${outcome}`)
   }
 }

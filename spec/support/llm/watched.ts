@@ -1,11 +1,11 @@
-// Shows chunks to the watch of an answer, as a tapped body does.
+// Passes chunks to the watch of a response, as a tapped body does.
 
 import type { Outcome } from '../../../lib/core/types.ts'
 import type { LlmFormat, ObservedUsage } from '../../../lib/forward/llm/llm-call-types.ts'
 import { createResponseWatch } from '../../../lib/forward/llm/usage/response-watch.ts'
 import { buildResponseHead } from '../../../lib/core/replies.ts'
 
-/** A clock that moves by one with every look at it. */
+/** A clock that advances by one with every call. */
 function ticking(): () => number {
   let now = 100
   return () => ++now

@@ -1,18 +1,18 @@
-// A suite of what somebody sees and does in a real browser: one gateway and one browser for all of it, a visit of its own
-// for each test. Where there is no Chromium, it says so.
+// A suite of tests in a real browser: one gateway and one browser for the suite, one visit for each test. Without a // Chromium it says so and skips.
 
 import type { BrowserContextOptions } from 'playwright-core'
 import { suite } from 'uvu'
 import { Chromium, findChromium } from '../browser.ts'
 import { deadline } from '../deadline.ts'
 import { Visit } from './visit.ts'
+import { reportSkip } from '../report-skip.ts'
 
 const TEST_MS = 60_000
 
-/** A process for each site, and a graphics card in software, take a fifth of the time and change nothing. */
+/** Site isolation and software graphics take a fifth of the time and change nothing here. */
 const CHEAP = ['--disable-site-isolation-trials', '--disable-gpu', '--disable-software-rasterizer']
 
-/** What the page is shown of. */
+/** The gateway under test. */
 export interface World {
   /** Where `/ui` is. */
   readonly origin: string
@@ -22,7 +22,7 @@ export interface World {
 export interface Seat<W extends World> {
   readonly world: W
   readonly visit: Visit
-  /** Somebody else: with other credentials, or at another place. */
+  /** Another visit, with other credentials or at another address. */
   readonly enter: (options: BrowserContextOptions, origin?: string) => Promise<Visit>
 }
 
@@ -41,7 +41,7 @@ interface Started<W extends World> {
 export function judgeOf<W extends World>(name: string, start: () => Promise<W>): Judge<W> {
   const tests = suite(name)
   const found = findChromium()
-  if (found.kind === 'missing') process.stdout.write(`${name}: ${found.why}\n`)
+  if (found.kind === 'missing') reportSkip(name, found.why)
   let starting: Promise<Started<W>> | undefined
   const begin = async (path: string): Promise<Started<W>> => {
     const world = await start()
@@ -55,7 +55,7 @@ export function judgeOf<W extends World>(name: string, start: () => Promise<W>):
   const add = (sentence: string, act: Act<W>): void => {
     if (found.kind === 'missing') return
     tests(sentence, async () => {
-      // Asked for in each test, so that these fail and say why when it does not start.
+      // Awaited in each test, so that each fails with the reason if the start fails.
       const { world, chromium } = await (starting ??= begin(found.path))
       await deadline(visited(chromium, world, act), TEST_MS, sentence)
     })
@@ -78,7 +78,7 @@ async function visited<W extends World>(chromium: Chromium, world: W, act: Act<W
     await act({ world, visit, enter })
     for (const one of visits) {
       one.assertCalm()
-      // As somebody who leaves: what the page holds of the gateway is given back.
+      // Leaves the page, so that it releases its streams and sessions.
       await one.page.goto('about:blank')
     }
   } finally {

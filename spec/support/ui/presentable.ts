@@ -1,5 +1,4 @@
-// Whether a page can be read by everybody: axe-core finds nothing serious in light and dark, and nothing is wider than a
-// telephone.
+// Checks that a page is accessible: axe-core finds nothing serious in light and dark, and nothing is wider than a phone.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +12,7 @@ const WAIT_MS = 30_000
 const DESK = { width: 1280, height: 800 }
 const TELEPHONE = { width: 390, height: 844 }
 
-/** Evaluated rather than added to the page, which takes no script from elsewhere. */
+/** Evaluated, since the page's policy allows no other script. */
 const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8')
 
 const WIDE = `(() => {
@@ -32,24 +31,24 @@ const WIDE = `(() => {
   return names
 })()`
 
-/** In the colours and at the width in which the visit is left again: light, at a desk. */
+/** Leaves the visit with the light theme at desktop width. */
 export async function assertPresentable(visit: Visit): Promise<void> {
   const { page } = visit
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   await page.setViewportSize(DESK)
   await assertNarrow(visit)
   await assertAccessible(visit)
-  assert.ok((await lightness(visit)) > 200, 'it is dark where light is wanted')
+  assert.ok((await lightness(visit)) > 200, 'the page is dark in the light theme')
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   await page.setViewportSize(TELEPHONE)
   await assertNarrow(visit)
   await assertAccessible(visit)
-  assert.ok((await lightness(visit)) < 60, 'it is light where dark is wanted')
+  assert.ok((await lightness(visit)) < 60, 'the page is light in the dark theme')
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(DESK)
 }
 
-/** The page may need a moment to find its place. */
+/** The page may need a moment for its layout. */
 async function assertNarrow(visit: Visit): Promise<void> {
   const wide = (): Promise<string[]> => visit.asks(WIDE)
   await until(wide, ({ length }) => length === 0, WAIT_MS)
@@ -64,7 +63,7 @@ async function assertAccessible(visit: Visit): Promise<void> {
   assert.equal(told, [])
 }
 
-/** Of what lies below everything, 0 to 255. */
+/** Of the page background, 0 to 255. */
 async function lightness(visit: Visit): Promise<number> {
   const colour = await visit.asks<string>('getComputedStyle(document.body).backgroundColor')
   const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? []).map(Number)

@@ -1,5 +1,4 @@
-// A gateway as people run it, in a process of its own: routes that answer, refuse and fail, an LLM, a tool server. The
-// page is on its admin interface.
+// A gateway in a process of its own: routes that respond, refuse and fail, an LLM, an MCP server. The page is on its // admin interface.
 
 import { freePort } from '../../../conformance/gateway-process.ts'
 import { deadline } from '../deadline.ts'
@@ -13,10 +12,10 @@ const WAIT_MS = 30_000
 const NODE = JSON.stringify(process.execPath)
 const DEMO = JSON.stringify(`${ROOT}dist/bin/mcp-demo.js`)
 
-/** One target, as it is written. */
+/** One target as YAML. */
 export const DEMO_TARGET = `{ name: demo, stdio: { cmd: ${NODE}, args: [${DEMO}] } }`
 
-/** `${PORT}` is that of the gateway, `${GONE}` one that nobody listens on. */
+/** `${PORT}` is the port of the gateway, `${GONE}` an unused one. */
 const ROUTES = `
   - name: hello
     matches: [{ path: { exact: /hello } }]
@@ -44,7 +43,7 @@ const ROUTES = `
     backends: [{ mcp: { targets: [${DEMO_TARGET}] } }]
 `
 
-/** Resources, for `more`: one for a route that is there, and one that is not. */
+/** Resources for `more`: one with an existing target, one without. */
 export const POLICIES = `---
 apiVersion: gateway.dev/v1alpha1
 kind: GatewayPolicy
@@ -62,7 +61,7 @@ spec:
 `
 
 export interface ShopConfig {
-  /** In place of those above. */
+  /** Replaces the routes above. */
   readonly routes?: string
   /** Further sections and documents. */
   readonly more?: string
@@ -97,7 +96,7 @@ export class Shop implements World {
     return shop
   }
 
-  /** As a client of the gateway; the status of the answer, which is read whole. */
+  /** Sends a request as a client and reads the whole response; resolves to its status. */
   async send(path: string, init: RequestInit = {}): Promise<number> {
     const asked = fetch(`http://127.0.0.1:${this.port}${path}`, init)
     const answer = await deadline(asked, WAIT_MS, path)
@@ -105,7 +104,7 @@ export class Shop implements World {
     return answer.status
   }
 
-  /** A chat with the model of the mock, as a stream. */
+  /** A streamed chat with the mock provider. */
   chat(team: string, words: string, model = 'small'): Promise<number> {
     return this.send('/v1/chat/completions', {
       method: 'POST',
@@ -114,13 +113,13 @@ export class Shop implements World {
     })
   }
 
-  /** What the admin interface answers. */
+  /** JSON from the admin interface. */
   async told<T>(path: string): Promise<T> {
     const answer = await deadline(fetch(this.origin + path), WAIT_MS, path)
     return deadline(answer.json(), WAIT_MS, path) as Promise<T>
   }
 
-  /** Another configuration, which the gateway takes or refuses in its own time. */
+  /** Writes another configuration, which the gateway loads or refuses. */
   write(change: (text: string) => string): void {
     this.#folder.replace('shop.yaml', change(this.#text))
   }
@@ -129,7 +128,7 @@ export class Shop implements World {
     await this.#program.kill()
   }
 
-  /** Anew, where it was before. */
+  /** Starts the gateway again at the same addresses. */
   async startAgain(): Promise<void> {
     this.#program = this.#run()
     await this.#program.prints(/started bind/)

@@ -1,5 +1,4 @@
-// One visit of a browser to the page. What must never happen while somebody looks is noted: an error in the console, a
-// breach of the content security policy, a dialog, a request to anybody else.
+// One visit of a browser to the page. It records what must never happen: an error in the console, a violation of the // content security policy, a dialog, a request to another host.
 
 import type { Locator, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
@@ -9,10 +8,10 @@ import { until } from '../idp/until.ts'
 const WAIT_MS = 30_000
 const STEP_MS = 30_000
 const MOST_TABS = 80
-/** Of a page that does not have what is sought. */
+/** Length of the page text in an error. */
 const MOST_TOLD = 2_000
 
-/** A breach is told to the console anyway; this names what was blocked. */
+/** The console reports a violation anyway; this names what was blocked. */
 const NOTE_BREACHES = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   console.error('CSP', violatedDirective, blockedURI, sample))`
 
@@ -36,7 +35,7 @@ export class Visit {
     return visit
   }
 
-  /** Also a window that the page opened. */
+  /** Also watches a window that the page opened. */
   watch(page: Page, others: readonly string[] = []): void {
     const note = (what: string): unknown => this.#complaints.push(what)
     page.on('console', (message) => {
@@ -51,12 +50,12 @@ export class Visit {
     const isKnown = (url: string): boolean =>
       [this.origin, ...others].includes(new URL(url).origin) || /^(?:data|blob|about):/.test(url)
     page.on('request', (request) => {
-      if (!isKnown(request.url())) note(`asked elsewhere: ${request.url()}`)
+      if (!isKnown(request.url())) note(`request to another host: ${request.url()}`)
     })
     page.on('websocket', (socket) => note(`websocket: ${socket.url()}`))
   }
 
-  /** `path` behind the `#`: 'map'. The page is loaded anew. */
+  /** `path` is the part after the `#`: 'map'. The page is loaded again. */
   async open(path = ''): Promise<void> {
     // Where only the hash differs, nothing is loaded.
     const isThere = this.page.url().startsWith(`${this.origin}/ui`)
@@ -65,7 +64,7 @@ export class Visit {
     await this.page.locator('main h1').waitFor()
   }
 
-  /** From one page to another, as a link does. */
+  /** Navigates from one page to another, as a link does. */
   async follow(path: string): Promise<void> {
     await this.page.goto(`${this.origin}/ui#/${path}`)
   }
@@ -78,32 +77,32 @@ export class Visit {
     await until(() => deadline(found.allInnerTexts(), WAIT_MS, String(what)), fits, WAIT_MS).catch(
       (error: Error) => {
         throw new Error(
-          `${String(what)} is not to be seen in ${String(where)}: ${error.message.slice(0, MOST_TOLD)}`,
+          `${String(what)} is not visible in ${String(where)}: ${error.message.slice(0, MOST_TOLD)}`,
         )
       },
     )
   }
 
-  /** What a script in the page says: `document.title`. */
+  /** Evaluates a script in the page: `document.title`. */
   async asks<T>(script: string): Promise<T> {
     return deadline(this.page.evaluate<T>(script), WAIT_MS, script.slice(0, 100))
   }
 
-  /** Goes there by the keyboard alone. */
+  /** Moves the focus there by the Tab key. */
   async tabTo(target: Locator): Promise<void> {
     const focused = target.and(this.page.locator(':focus'))
     for (let count = 0; count < MOST_TABS; count++) {
       if ((await focused.count()) > 0) return
       await this.page.keyboard.press('Tab')
     }
-    throw new Error(`${MOST_TABS} times Tab do not lead to ${String(target)}`)
+    throw new Error(`Tab pressed ${MOST_TABS} times does not reach ${String(target)}`)
   }
 
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) await this.page.keyboard.press(key)
   }
 
-  /** A complaint that fits is what the spec is about. */
+  /** Problems that match are expected. */
   expect(complaint: RegExp): void {
     this.#expected.push(complaint)
   }

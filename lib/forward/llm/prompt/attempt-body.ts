@@ -1,32 +1,31 @@
-// The body of one try: what the client sent, as the try's edits have it, framed by itself.
+// The request body of one attempt: the bytes of the client with the edits of the attempt, and its own framing.
 
 import assert from 'node:assert'
 import type { Body, BodyForm, BodyFraming, Outcome, Sink } from '../../../core/types.ts'
 import type { HeaderFields } from '../../../core/head.ts'
 import type { PromptRewrite } from './prompt-rewrite.ts'
 
-/** Where it comes from. */
 export interface AttemptBodySource {
-  /** From now on bytes are pushed. */
+  /** Starts to push bytes. */
   begin(body: AttemptBody): void
   pause(body: AttemptBody): void
   resume(body: AttemptBody): void
   cancel(body: AttemptBody): void
 }
 
-/** White space behind the closing brace is legal JSON, and makes up for a length that was promised too high. */
+/** White space after the closing brace is legal JSON; it fills up a body that became shorter than its content-length. */
 const PADDING = Buffer.alloc(4_096, ' ')
 
 export class AttemptBody implements Body {
   readonly framing: BodyFraming
   readonly length: number
   readonly #source: AttemptBodySource
-  /** null: the bytes pass as they come. */
+  /** null if the bytes are not changed. */
   readonly #rewrite: PromptRewrite | null
   #sink: Sink | null = null
   #sent = 0
   #flow: 'running' | 'full' = 'running'
-  #end: 'ahead' | 'sent' = 'ahead'
+  #end: 'pending' | 'sent' = 'pending'
 
   constructor(
     source: AttemptBodySource,
@@ -40,17 +39,17 @@ export class AttemptBody implements Body {
     this.length = length
   }
 
-  /** It asks for usage on the client's behalf. */
+  /** The body asks for usage, which the client did not do. */
   get asksForUsage(): boolean {
     return this.#rewrite?.asksForUsage ?? false
   }
 
-  /** It does, or may do so yet. */
+  /** The body asks for usage, or may do so when more of it is read. */
   get mayAskForUsage(): boolean {
     return this.#rewrite?.mayAskForUsage ?? false
   }
 
-  /** All of it went out. */
+  /** The whole body was sent. */
   get isSent(): boolean {
     return this.#end === 'sent'
   }
@@ -77,18 +76,18 @@ export class AttemptBody implements Body {
     this.#source.cancel(this)
   }
 
-  /** What came next. */
+  /** Sends the next bytes of the client. */
   push(bytes: Buffer, from: number, to: number): void {
     if (this.#rewrite === null) return this.#write(bytes, from, to)
     const piece = this.#rewrite.rewrite(bytes, from, to)
     this.#write(piece, 0, piece.length)
   }
 
-  /** Nothing more comes. */
+  /** Sends the end of the body. */
   finish(trailers: HeaderFields | null): void {
     const rest = this.#rewrite?.flush()
     if (rest !== undefined) this.#write(rest, 0, rest.length)
-    // Whoever reads may give up in the middle of it.
+    // The attempt may be given up during a write, which detaches the sink.
     while (this.#sink !== null && this.#sent < this.length)
       this.#write(PADDING, 0, Math.min(PADDING.length, this.length - this.#sent))
     const sink = this.detachSink()
@@ -101,7 +100,7 @@ export class AttemptBody implements Body {
     this.detachSink()?.cut(outcome)
   }
 
-  /** Whoever takes it must end or cut it, or know that somebody else does. */
+  /** The caller must end or cut the sink, unless its owner does. */
   detachSink(): Sink | null {
     const sink = this.#sink
     this.#sink = null

@@ -1,4 +1,5 @@
-// What a request's body says, as far as it was read: what is asked, and where the members lie that edits may change.
+// Reads the JSON of an LLM request body while it arrives: model, streaming, token limits, and the positions of the members that
+// edits may change.
 
 import assert from 'node:assert'
 import { GatewayError } from '../../../core/errors.ts'
@@ -10,16 +11,16 @@ import type { JsonPeekOwner } from '../../../text/json-peek.ts'
 import { findJsonValue, listMembers } from '../../../text/json-scan.ts'
 import type { PromptFacts } from '../llm-call-types.ts'
 
-/** Members of the root: no request has as many, and each costs more than its bytes. */
+/** Members of the root: no real request has as many, and each costs more memory than its bytes. */
 export const MAX_PROMPT_MEMBERS = 1_024
 
-/** A member's value, in bytes of the body. */
+/** The position of a member's value in the body. */
 export interface PromptMember {
   readonly name: string
   readonly from: number
-  /** -1 while its end is not known. */
+  /** -1 until the end of the value is known. */
   to: number
-  /** null if it was not to be kept, or is too long. */
+  /** null if the value is not kept, or is too long. */
   value: Buffer | null
 }
 
@@ -28,23 +29,23 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
   stream: boolean | null = null
   includeUsage: boolean | null = null
   maxTokens: number | null = null
-  /** In the order of the body; as many as are watched, at most. */
+  /** The watched members, in the order of the body. */
   readonly members: PromptMember[] = []
-  /** Where the closing brace is; -1 until it is known. */
+  /** The position of the closing brace; -1 until it is known. */
   closedAt = -1
-  /** Why it cannot be used. */
+  /** Why the body cannot be used. */
   error: GatewayError | null = null
-  /** Members whose values are known; it grows whenever there is something to learn. */
+  /** The number of members with a known value; it grows whenever a fact may have become known. */
   knownCount = 0
   #memberCount = 0
   readonly #watchedMembers: WatchedMembers
   readonly #onlyModel: string | null
   readonly #peek = new JsonPeek(this)
 
-  /** `named`: the only model it may name; null for any. */
-  constructor(watched: WatchedMembers, named: string | null = null) {
-    this.#watchedMembers = watched
-    this.#onlyModel = named
+  /** `onlyModel`: the only model that the body may name; null for any. */
+  constructor(watchedMembers: WatchedMembers, onlyModel: string | null = null) {
+    this.#watchedMembers = watchedMembers
+    this.#onlyModel = onlyModel
   }
 
   get hasMembers(): boolean {
@@ -59,13 +60,13 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
     if (this.error === null) this.#peek.end()
   }
 
-  /** The member of that name, if it has begun. */
+  /** The member, if its value has started. */
   findMember(name: string): PromptMember | undefined {
-    if (!this.#watchedMembers.bounds.has(name)) throw new Error(`'${name}' was not watched`)
-    return this.members.find((place) => place.name === name)
+    if (!this.#watchedMembers.bounds.has(name)) throw new Error(`'${name}' is not watched`)
+    return this.members.find((member) => member.name === name)
   }
 
-  /** Whether the value of a member is known, or the member known to be missing. */
+  /** Whether the value of a member is known, or the member is known to be missing. */
   isKnown(name: string): boolean {
     return this.closedAt >= 0 || (this.findMember(name)?.to ?? -1) >= 0
   }
@@ -75,26 +76,26 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
       this.fault(`more than ${MAX_PROMPT_MEMBERS} members`, from)
     if (this.error !== null) return NO_INTEREST
     const { bounds, spellings } = this.#watchedMembers
-    const bytes = bounds.get(name)
-    if (bytes === undefined) {
+    const maxBytes = bounds.get(name)
+    if (maxBytes === undefined) {
       const other = spellings.get(foldMemberName(name))
       if (other !== undefined) this.fault(`another spelling of '${other}'`, from)
       return NO_INTEREST
     }
-    // One that comes twice is a fault, which is told behind this.
-    if (!this.members.some((place) => place.name === name))
+    // The peek reports a duplicate member as a fault after this call.
+    if (!this.members.some((member) => member.name === name))
       this.members.push({ name, from, to: -1, value: null })
-    return bytes
+    return maxBytes
   }
 
   member({ name, to, value }: RootMember): void {
     if (this.error !== null) return
-    const place = this.members.at(-1)
-    assert(place?.name === name, 'a member ends before the next begins')
-    place.to = to
-    place.value = value
+    const member = this.members.at(-1)
+    assert(member?.name === name, 'a member ends before the next begins')
+    member.to = to
+    member.value = value
     this.knownCount++
-    this.#read(place)
+    this.#readFact(member)
   }
 
   closed(at: number): void {
@@ -108,7 +109,7 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
     )
   }
 
-  #read({ name, from, value }: PromptMember): void {
+  #readFact({ name, from, value }: PromptMember): void {
     switch (name) {
       case 'model':
         return this.#readModel(value, from)
@@ -134,16 +135,16 @@ export class PromptOutline implements JsonPeekOwner, PromptFacts {
     this.includeUsage = readIncludeUsage(value)
   }
 
-  /** What is no name may become one on its way, and another than any that was allowed. */
+  /** A model that is not a string is refused: a provider might convert it to a name that is not allowed. */
   #readModel(value: Buffer | null, from: number): void {
     if (value === null) return this.fault(`a 'model' longer than ${MAX_MODEL_BYTES} bytes`, from)
     const model: unknown = JSON.parse(value.toString())
     if (model === null) return
-    if (typeof model !== 'string') return this.fault(`a 'model' that is no string`, from)
-    const named = this.#onlyModel
-    // Gemini's names have a word in front.
-    if (named !== null && model !== named && model !== `models/${named}`)
-      return this.fault(`another 'model' than its path or query`, from)
+    if (typeof model !== 'string') return this.fault(`a 'model' that is not a string`, from)
+    const onlyModel = this.#onlyModel
+    // Gemini has a prefix in front of its names.
+    if (onlyModel !== null && model !== onlyModel && model !== `models/${onlyModel}`)
+      return this.fault(`a 'model' that differs from the path or query`, from)
     this.model = model
   }
 }
@@ -153,41 +154,40 @@ function parseBoolean(value: Buffer | null): boolean | null {
   return text === 'true' || text === 'false' ? text === 'true' : null
 }
 
-/** A number of tokens. */
 function parseTokenCount(value: Buffer | null): number | null {
   const count = Number(value?.toString() ?? NaN)
   return Number.isFinite(count) && count > 0 ? count : null
 }
 
-// `stream_options` with `include_usage` set, all else in it left as it was written.
-
-const NAME = 'include_usage'
-const MEMBER = `"${NAME}":true`
+const INCLUDE_USAGE = 'include_usage'
+const INCLUDE_USAGE_MEMBER = `"${INCLUDE_USAGE}":true`
 const OPEN_BRACE = 123
 
-/** What it is where the request has no options. */
-export const USAGE_OPTION = `{${MEMBER}}`
+/** `stream_options` for a request that has none. */
+export const USAGE_OPTION = `{${INCLUDE_USAGE_MEMBER}}`
 
-/** The most that asking can add to a body: the member as a whole, with a comma. */
+/** The most bytes that asking for usage can add to a body: the whole member with a comma. */
 export const MAX_USAGE_OPTION_BYTES = `,"stream_options":${USAGE_OPTION}`.length
 
-/** What the options say themselves; null if nothing, or nothing that can be understood. */
+/** null if the options do not have the member, or its value is not a boolean. */
 function readIncludeUsage(options: Buffer): boolean | null {
   const value: unknown = JSON.parse(options.toString())
   if (typeof value !== 'object' || value === null) return null
-  const said = (value as Record<string, unknown>)[NAME]
-  return typeof said === 'boolean' ? said : null
+  const includeUsage = (value as Record<string, unknown>)[INCLUDE_USAGE]
+  return typeof includeUsage === 'boolean' ? includeUsage : null
 }
 
-/** Whether readers of JSON may differ about what they say: of several the last counts to most, but not to all. */
+/** Whether JSON parsers may read different values: of duplicate members most use the last, but not all. */
 function isAmbiguousOption(options: Buffer): boolean {
   const value = findJsonValue(options)
   if (value === null) return false
-  const said = listMembers(options, value).filter(({ key }) => foldMemberName(key) === NAME)
-  return said.length > 1 || said.some(({ key }) => key !== NAME)
+  const found = listMembers(options, value).filter(
+    ({ key }) => foldMemberName(key) === INCLUDE_USAGE,
+  )
+  return found.length > 1 || found.some(({ key }) => key !== INCLUDE_USAGE)
 }
 
-/** The options with usage asked for, which `isAmbiguousOption` has passed; null if they do so already, or are no options at all. */
+/** Sets `include_usage` in options that are not ambiguous; null if it is true already, or if they are not an object. */
 export function setIncludeUsage(options: Buffer): string | null {
   if (readIncludeUsage(options) === true) return null
   const value = findJsonValue(options)
@@ -195,23 +195,22 @@ export function setIncludeUsage(options: Buffer): string | null {
   if (options.toString() === 'null') return USAGE_OPTION
   if (options[value.from] !== OPEN_BRACE) return null
   const members = listMembers(options, value)
-  const said = members.find(({ key }) => key === NAME)
+  const found = members.find(({ key }) => key === INCLUDE_USAGE)
+  const added = members.length === 0 ? INCLUDE_USAGE_MEMBER : `${INCLUDE_USAGE_MEMBER},`
   const edit =
-    said === undefined
-      ? { from: 1, to: 1, text: members.length === 0 ? MEMBER : `${MEMBER},` }
-      : { from: said.from, to: said.to, text: 'true' }
+    found === undefined
+      ? { from: 1, to: 1, text: added }
+      : { from: found.from, to: found.to, text: 'true' }
   return applyEdits(options, [edit]).toString()
 }
 
-// The members of a request's body that are looked for: those that tell what is asked, and those that edits may name.
-
-/** A longer one is refused: it is no model's name. */
+/** A longer `model` is refused. */
 const MAX_MODEL_BYTES = 1_024
-/** Longer options are refused as well. */
+/** Longer `stream_options` are refused. */
 const MAX_OPTIONS_BYTES = 16_384
 const MAX_SCALAR_BYTES = 64
 
-/** How much is kept of the values that tell what is asked. */
+/** The members with facts about the request, and how many bytes of their values are kept. */
 const FACT_MEMBERS: readonly [name: string, bytes: number][] = [
   ['model', MAX_MODEL_BYTES],
   ['stream', MAX_SCALAR_BYTES],
@@ -221,14 +220,15 @@ const FACT_MEMBERS: readonly [name: string, bytes: number][] = [
   ['max_output_tokens', MAX_SCALAR_BYTES],
 ]
 
+/** The members that are searched for: those with facts about the request, and those that edits may change. */
 export interface WatchedMembers {
-  /** By name: how many bytes of the value are kept, 0 where only its place matters. */
+  /** By name: how many bytes of the value are kept; 0 where only its position matters. */
   readonly bounds: ReadonlyMap<string, number>
-  /** Each name as `folded` has it, and as it is written. */
+  /** From `foldMemberName` of a name to the name. */
   readonly spellings: ReadonlyMap<string, string>
 }
 
-/** Made once for all requests of a route; `names` are all that its edits may name. */
+/** Created once for each route; `names` are all members that its edits may change. */
 export function createWatchedMembers(names: Iterable<string>): WatchedMembers {
   const bounds = new Map<string, number>()
   for (const name of names) bounds.set(name, 0)
@@ -239,7 +239,7 @@ export function createWatchedMembers(names: Iterable<string>): WatchedMembers {
   }
 }
 
-/** Some readers of JSON, Go's among them, take names for equal that differ in case only; ſ is an s to them, and K a k. */
+/** Some JSON parsers, such as Go's, ignore the case of names; they also read ſ as s and the Kelvin sign as k. */
 function foldMemberName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }

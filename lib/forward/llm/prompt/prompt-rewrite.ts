@@ -1,5 +1,5 @@
-// How one try's body is made of what the client sent: members replaced, members added in front of the closing brace, and
-// every other byte as it came. It follows the outline, which always knows at least what has passed here.
+// Applies the edits of one attempt to the request body: members are replaced, or added before the closing brace; all other bytes
+// are unchanged. The outline has always read at least the bytes that pass here.
 
 import type { ByteBudget } from '../../../core/byte-budgets.ts'
 import { ByteBuffer } from '../../../text/byte-buffer.ts'
@@ -9,62 +9,63 @@ import type { BodyEdits } from '../llm-call-types.ts'
 import { MAX_USAGE_OPTION_BYTES, setIncludeUsage, USAGE_OPTION } from './prompt-outline.ts'
 import type { PromptMember, PromptOutline } from './prompt-outline.ts'
 
-/** How much may wait behind `stream_options` until `stream` is known; above that it is refused. */
+/** Bytes from `stream_options` on that are held until `stream` is known; a body with more is refused. */
 export const MAX_UNDECIDED_BYTES = 65_536
 
 const STREAM_OPTIONS = 'stream_options'
-const STREAM_TOO_LATE = `'stream' more than ${MAX_UNDECIDED_BYTES} bytes behind '${STREAM_OPTIONS}', write it in front,`
+const STREAM_TOO_LATE = `'stream' more than ${MAX_UNDECIDED_BYTES} bytes after '${STREAM_OPTIONS}' (put it before them)`
 const COMMA_BYTES = 1
 const NOTHING = Buffer.alloc(0)
 
 export class PromptRewrite {
   readonly #outline: PromptOutline
   readonly #edits: BodyEdits
-  /** What is added where it is missing. */
+  /** Members to add where they are missing. */
   readonly #defaultMembers: readonly (readonly [name: string, text: string])[]
-  /** `asked`: as far as it has passed, it asks for usage on the client's behalf. */
-  #usage: 'asked' | 'possible' | 'left'
-  /** Offset of the next byte, and the first place that does not end before it. */
-  #at = 0
-  #next = 0
-  /** What replaces the client's own options; null leaves them. */
+  /** `asked`: the bytes sent so far ask for usage, which the client did not do. */
+  #usage: 'asked' | 'possible' | 'unchanged'
+  /** The offset of the next byte. */
+  #offset = 0
+  /** The index of the first member that does not end before `#offset`. */
+  #memberIndex = 0
+  /** Replaces the `stream_options` of the client; null keeps them. */
   #usageOptions: string | null = null
-  /** From the options on, while nobody knows what becomes of them. */
+  /** The bytes from `stream_options` on, until it is known whether they change. */
   readonly #undecided: KeptBytes
 
-  constructor(outline: PromptOutline, edits: BodyEdits, together: ByteBudget) {
+  constructor(outline: PromptOutline, edits: BodyEdits, budget: ByteBudget) {
     this.#outline = outline
     this.#edits = edits
     const { set, defaults } = edits
     this.#defaultMembers = [...set, ...[...defaults].filter(([name]) => !set.has(name))]
-    this.#undecided = new KeptBytes(together)
-    // Options that the configuration sets are its own word.
-    this.#usage = edits.usage === 'ask' && !set.has(STREAM_OPTIONS) ? 'possible' : 'left'
+    this.#undecided = new KeptBytes(budget)
+    // `stream_options` from the configuration are not changed.
+    this.#usage = edits.usage === 'ask' && !set.has(STREAM_OPTIONS) ? 'possible' : 'unchanged'
   }
 
   get asksForUsage(): boolean {
     return this.#usage === 'asked'
   }
 
-  /** It asks, or will if the request turns out to stream. */
+  /** The body asks for usage, or will if the request turns out to stream. */
   get mayAskForUsage(): boolean {
-    return this.#usage !== 'left' && this.#streams() !== false
+    return this.#usage !== 'unchanged' && this.#streams() !== false
   }
 
-  /** By how much the body grows: exactly, when all of it is known; until then, at most. */
+  /** The growth of the body in bytes: exact if the whole body is known, otherwise the maximum. */
   get growth(): number {
     const isKnown = this.#outline.closedAt >= 0
     let growth = isKnown ? Buffer.byteLength(this.#addedMembers()) : this.#maxAddedBytes()
     if (this.#undecidedFrom() < Infinity) growth += MAX_USAGE_OPTION_BYTES
-    for (const place of this.#outline.members) {
-      const text = this.#replacementFor(place)
-      const length = place.to < 0 ? 0 : place.to - place.from
+    for (const member of this.#outline.members) {
+      const text = this.#replacementFor(member)
+      const length = member.to < 0 ? 0 : member.to - member.from
       if (text !== null) growth += Buffer.byteLength(text) - length
     }
     return growth
   }
 
-  /** What goes on, of what waits and what comes now. */
+  /** Returns the bytes to send, from the held bytes and the new ones. */
   rewrite(bytes: Buffer, from: number, to: number): Buffer {
     const fresh = bytes.subarray(from, to)
     if (this.#undecided.length === 0) return this.#rewriteBytes(fresh)
@@ -72,16 +73,16 @@ export class PromptRewrite {
     const isUndecided = this.#undecidedFrom() < Infinity
     if (isUndecided && !isLong && this.#undecided.add(bytes, from, to)) return NOTHING
     if (isUndecided) {
-      this.#usage = 'left'
-      // Nobody would count what it costs. All of it is not here yet, so no provider takes it for a request.
-      if (isLong) this.#outline.fault(STREAM_TOO_LATE, this.#at)
+      this.#usage = 'unchanged'
+      // Without the option the cost is not reported. The body is incomplete, so the provider has not started.
+      if (isLong) this.#outline.fault(STREAM_TOO_LATE, this.#offset)
     }
-    const all = Buffer.concat([...this.#undecided.pieces(), fresh])
+    const joined = Buffer.concat([...this.#undecided.pieces(), fresh])
     this.#undecided.release()
-    return this.#rewriteBytes(all)
+    return this.#rewriteBytes(joined)
   }
 
-  /** What waited, when nothing more comes. */
+  /** Returns the held bytes at the end of the body. */
   flush(): Buffer {
     return this.rewrite(NOTHING, 0, 0)
   }
@@ -90,72 +91,72 @@ export class PromptRewrite {
     this.#undecided.release()
   }
 
-  #rewriteBytes(all: Buffer): Buffer {
+  #rewriteBytes(input: Buffer): Buffer {
     const undecided = this.#undecidedFrom()
-    let bytes = all
-    if (undecided < this.#at + all.length) {
-      const from = undecided - this.#at
-      if (this.#undecided.add(all, from, all.length)) bytes = all.subarray(0, from)
-      else this.#usage = 'left'
+    let bytes = input
+    if (undecided < this.#offset + input.length) {
+      const from = undecided - this.#offset
+      if (this.#undecided.add(input, from, input.length)) bytes = input.subarray(0, from)
+      else this.#usage = 'unchanged'
     }
-    const edits = this.#editsOf(bytes)
-    this.#at += bytes.length
+    const edits = this.#createEdits(bytes)
+    this.#offset += bytes.length
     return applyEdits(bytes, edits)
   }
 
-  /** Of the bytes that come next. */
-  #editsOf(bytes: Buffer): JsonEdit[] {
-    const from = this.#at
+  /** The edits of the next bytes, with offsets from the start of `bytes`. */
+  #createEdits(bytes: Buffer): JsonEdit[] {
+    const from = this.#offset
     const to = from + bytes.length
-    const { members: places, closedAt } = this.#outline
+    const { members, closedAt } = this.#outline
     const edits: JsonEdit[] = []
-    for (; this.#next < places.length; this.#next++) {
-      const place = places[this.#next]!
-      if (place.from >= to) break
-      const text = this.#replacementFor(place)
-      const end = place.to < 0 ? to : Math.min(place.to, to)
-      // What began before was replaced then, and is only left out now.
-      if (text !== null && place.from >= from)
-        edits.push({ from: place.from - from, to: end - from, text })
+    for (; this.#memberIndex < members.length; this.#memberIndex++) {
+      const member = members[this.#memberIndex]!
+      if (member.from >= to) break
+      const text = this.#replacementFor(member)
+      const end = member.to < 0 ? to : Math.min(member.to, to)
+      // The replacement of a value that started earlier is already sent; the rest of the value is removed.
+      if (text !== null && member.from >= from)
+        edits.push({ from: member.from - from, to: end - from, text })
       else if (text !== null) edits.push({ from: 0, to: end - from, text: '' })
-      if (place.to < 0 || place.to > to) break
+      if (member.to < 0 || member.to > to) break
     }
     if (closedAt >= from && closedAt < to)
       edits.push({ from: closedAt - from, to: closedAt - from, text: this.#addedMembers() })
     return edits
   }
 
-  #replacementFor(place: PromptMember): string | null {
-    if (place.name === STREAM_OPTIONS && this.#usageOptions !== null) return this.#usageOptions
+  #replacementFor({ name }: PromptMember): string | null {
+    if (name === STREAM_OPTIONS && this.#usageOptions !== null) return this.#usageOptions
     const { set, replace } = this.#edits
-    return set.get(place.name) ?? replace.get(place.name) ?? null
+    return set.get(name) ?? replace.get(name) ?? null
   }
 
-  /** Where the options begin of which nobody knows yet what becomes of them; Infinity if there are none. */
+  /** The start of `stream_options` while it is not known whether they change; Infinity otherwise. */
   #undecidedFrom(): number {
     if (this.#usage !== 'possible') return Infinity
-    const place = this.#outline.findMember(STREAM_OPTIONS)
-    if (place === undefined) return Infinity
+    const options = this.#outline.findMember(STREAM_OPTIONS)
+    if (options === undefined) return Infinity
     const streams = this.#streams()
     const isDecided = streams !== null || this.#outline.includeUsage === true
-    if (place.to < 0 || !isDecided) return place.from
+    if (options.to < 0 || !isDecided) return options.from
     this.#usageOptions =
-      streams === true && place.value !== null ? setIncludeUsage(place.value) : null
-    this.#usage = this.#usageOptions === null ? 'left' : 'asked'
+      streams === true && options.value !== null ? setIncludeUsage(options.value) : null
+    this.#usage = this.#usageOptions === null ? 'unchanged' : 'asked'
     return Infinity
   }
 
-  /** Whether the request streams, with its edits; null while that is not known. */
+  /** Whether the edited request asks for a stream; null while that is not known. */
   #streams(): boolean | null {
     const { set, defaults } = this.#edits
     const text = set.get('stream')
     if (text !== undefined) return text === 'true'
-    const place = this.#outline.findMember('stream')
-    if (place !== undefined) return place.to < 0 ? null : this.#outline.stream === true
+    const stream = this.#outline.findMember('stream')
+    if (stream !== undefined) return stream.to < 0 ? null : this.#outline.stream === true
     return this.#outline.closedAt < 0 ? null : defaults.get('stream') === 'true'
   }
 
-  /** What stands in front of the closing brace, once all members are known. */
+  /** The text to add before the closing brace, once all members are known. */
   #addedMembers(): string {
     const members: string[] = []
     for (const [name, text] of this.#defaultMembers)
@@ -163,7 +164,7 @@ export class PromptRewrite {
     const hasOptions =
       this.#edits.defaults.has(STREAM_OPTIONS) ||
       this.#outline.findMember(STREAM_OPTIONS) !== undefined
-    if (!hasOptions && this.#usage !== 'left' && this.#streams() === true) {
+    if (!hasOptions && this.#usage !== 'unchanged' && this.#streams() === true) {
       members.push(formatMember(STREAM_OPTIONS, USAGE_OPTION))
       this.#usage = 'asked'
     }
@@ -171,17 +172,17 @@ export class PromptRewrite {
     return (this.#outline.hasMembers ? ',' : '') + members.join(',')
   }
 
-  /** The most bytes that can be missing, while members may still come. */
+  /** The most bytes that edits can add, while more members may arrive. */
   #maxAddedBytes(): number {
-    const isOpen =
+    const mayAddOption =
       this.#usage === 'possible' && this.#outline.findMember(STREAM_OPTIONS) === undefined
-    let most = isOpen && this.#streams() !== false ? MAX_USAGE_OPTION_BYTES : 0
+    let maxBytes = mayAddOption && this.#streams() !== false ? MAX_USAGE_OPTION_BYTES : 0
     for (const [name, text] of this.#defaultMembers)
       if (this.#outline.findMember(name) === undefined)
-        most += COMMA_BYTES + Buffer.byteLength(formatMember(name, text))
+        maxBytes += COMMA_BYTES + Buffer.byteLength(formatMember(name, text))
     for (const [name, text] of this.#edits.replace)
-      if (this.#outline.findMember(name) === undefined) most += Buffer.byteLength(text)
-    return most
+      if (this.#outline.findMember(name) === undefined) maxBytes += Buffer.byteLength(text)
+    return maxBytes
   }
 }
 
@@ -189,21 +190,21 @@ function formatMember(name: string, text: string): string {
   return `${JSON.stringify(name)}:${text}`
 }
 
-// Bytes of a request kept in memory, charged to what all requests may keep together. The room they lie in grows by doubling:
-// while a body comes in pieces it may be twice as large as what is charged.
-
+/**
+ * Bytes of a request in memory, charged to a budget that all requests share. The buffer grows by doubling: while a body arrives
+ * in pieces, it may be twice as large as the charge.
+ */
 export class KeptBytes {
   readonly #budget: ByteBudget
   readonly #buffer = new ByteBuffer()
-  /** What was put together already. */
+  /** The pieces that `pieces` has already returned. */
   #parts: Buffer[] = []
   #length = 0
 
-  constructor(together: ByteBudget) {
-    this.#budget = together
+  constructor(budget: ByteBudget) {
+    this.#budget = budget
   }
 
-  /** Of all requests together. */
   get budgetLimit(): number {
     return this.#budget.maxBytes
   }
@@ -212,7 +213,7 @@ export class KeptBytes {
     return this.#length
   }
 
-  /** False when all requests keep too much; nothing was added then. */
+  /** Returns false and adds nothing if the shared budget is used up. */
   add(bytes: Buffer, from: number, to: number): boolean {
     if (!this.#budget.tryReserve(to - from)) return false
     this.#length += to - from
@@ -220,7 +221,7 @@ export class KeptBytes {
     return true
   }
 
-  /** All of it, in few pieces: one more each time that this is called with something new. They are not to be changed. */
+  /** All bytes in few pieces: one more for each call after new bytes. The caller must not change them. */
   pieces(): readonly Buffer[] {
     if (this.#buffer.length > 0) this.#parts.push(this.#buffer.take())
     return this.#parts

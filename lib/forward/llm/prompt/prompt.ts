@@ -1,10 +1,9 @@
-// The body of an LLM request: read ahead as far as a decision needs it, then passed on, edited on its way, to one provider
-// after the other. What need not be held is not.
+// The body of an LLM request: read ahead until the provider can be chosen, then sent with edits to one provider after the other.
+// No more is held than the choice and a retry need.
 //
-// `start` reads. `ready` comes once, when what `holdFor` names is known; from then on the client waits until a try takes
-// the body. `bodyWith` makes the body of a try and sets the head's content-length for it: call it behind whatever restores
-// the head between tries. For another try, call `release`, ask `isReplayable`, and call `bodyWith` again. `done` gives back
-// what is held; call it at the end, whatever the end.
+// `start` begins to read. `ready` is called once, when what `holdFor` names is known; the client is paused until an attempt takes
+// the body. `createAttemptBody` also sets the content-length: call it after the head is restored between attempts. For another
+// attempt, call `endAttempt`, check `isReplayable`, and call `createAttemptBody` again. Always call `discard` at the end.
 
 import assert from 'node:assert'
 import type { ByteBudget } from '../../../core/byte-budgets.ts'
@@ -19,27 +18,26 @@ import { PromptOutline } from './prompt-outline.ts'
 import type { WatchedMembers } from './prompt-outline.ts'
 import { KeptBytes, PromptRewrite } from './prompt-rewrite.ts'
 
-/** The same for all requests of a route. */
 export interface PromptOptions {
-  /** `nothing`: only what comes with the head is looked at before the decision. */
+  /** `nothing`: only the bytes that arrived with the head are read before `ready`. */
   readonly holdFor: 'model' | 'nothing'
-  /** Of one request, before a try takes it. */
+  /** Bytes of one request, before an attempt takes it. */
   readonly maxHeldBytes: number
-  /** A body up to this length is kept for another try; 0 for none. */
+  /** A body up to this length is kept for a retry; 0 for none. */
   readonly maxKeptBytes: number
-  /** `any`: it is JSON whatever its type says, as many providers do not look at that. */
+  /** `any`: the body is read as JSON whatever its content-type, which many providers ignore. */
   readonly types: 'json' | 'any'
-  /** `pass`: what cannot be read goes on all the same, and nothing more is known of it. Not for bodies that are edited. */
+  /** `pass`: a body that cannot be read is forwarded, and nothing more is known of it. Not for bodies that are edited. */
   readonly faults: 'refuse' | 'pass'
-  /** Named in front of the body, which must not name another; null where only the body may name one. */
+  /** The model of path or query, the only one that the body may name; null where only the body names it. */
   readonly model: string | null
-  /** What all requests may hold and keep. */
+  /** For the held and kept bytes of all requests. */
   readonly sharedBudget: ByteBudget
-  /** Edits may name these members, and no others. */
+  /** The only members that edits may change. */
   readonly watchedMembers: WatchedMembers
 }
 
-/** `gathering`: what has come already is being delivered. `ready`: the next try is awaited. */
+/** `gathering`: the bytes that arrived with the head are being delivered. `ready`: waiting for the next attempt. */
 type PromptBodyState = 'fresh' | 'gathering' | 'reading' | 'ready' | 'flowing' | 'over'
 
 const PROMPT_BODY_TRANSITIONS: Record<PromptBodyState, readonly PromptBodyState[]> = {
@@ -59,20 +57,20 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   readonly #options: PromptOptions
   readonly #owner: PromptOwner
   readonly #outline: PromptOutline
-  /** From the first byte on, or nothing. */
+  /** All bytes since the first one, or none. */
   readonly #kept: KeptBytes
   #state: PromptBodyState = 'fresh'
-  #sourceState: 'more' | 'nothing' | Outcome = 'more'
+  #sourceState: 'open' | 'ended' | Outcome = 'open'
   #trailers: HeaderFields | null = null
-  #size = 0
-  /** How much of the outline the owner has heard of. */
+  #receivedBytes = 0
+  /** `knownCount` of the outline at the last call of the owner. */
   #reportedCount = 0
   #attemptBody: AttemptBody | null = null
   #reading: 'on' | 'off'
 
   constructor(body: Body, head: RequestHead, options: PromptOptions, owner: PromptOwner) {
     this.#source = body
-    // A connection's body is another when its next request comes.
+    // Copied, because the body object of a connection is reused for its next request.
     this.#framing = body.framing
     this.#length = body.length
     this.#head = head
@@ -85,7 +83,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     this.#reading = body.framing === 'none' || !isReadable ? 'off' : 'on'
   }
 
-  /** Nothing can be known of it, and nothing edited: it is empty, compressed or no JSON. */
+  /** The body cannot be read or edited: it is empty, compressed or not JSON. */
   get isOpaque(): boolean {
     return this.#reading === 'off'
   }
@@ -106,32 +104,32 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     return this.#outline.maxTokens
   }
 
-  /** The last byte has come. */
+  /** The whole body has arrived. */
   get isWhole(): boolean {
-    return this.#sourceState === 'nothing'
+    return this.#sourceState === 'ended'
   }
 
-  /** Of the whole body, if its client said so; otherwise of what has come. */
+  /** The length of the body if the client declared it, otherwise the bytes received. */
   get size(): number {
-    return Math.max(this.#length, this.#size)
+    return Math.max(this.#length, this.#receivedBytes)
   }
 
-  /** What has come of it. */
+  /** Bytes received. */
   get received(): number {
-    return this.#size
+    return this.#receivedBytes
   }
 
-  /** Another try would get all of it. */
+  /** The body is kept from its first byte, for another attempt. */
   get isReplayable(): boolean {
-    return !this.#isLost && this.#kept.length === this.#size
+    return !this.#isLost && this.#kept.length === this.#receivedBytes
   }
 
-  /** The try under way asks for usage on the client's behalf, as far as its body has gone out. */
+  /** The bytes sent by the current attempt ask for usage, which the client did not do. */
   get asksForUsage(): boolean {
     return this.#attemptBody?.asksForUsage ?? false
   }
 
-  /** The try under way does so, or may do so yet: what stands in its body is not known to the end. */
+  /** The current attempt asks for usage, or may do so when more of the body is read. */
   get mayAskForUsage(): boolean {
     return this.#attemptBody?.mayAskForUsage ?? false
   }
@@ -145,35 +143,35 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   }
 
   createAttemptBody(edits: BodyEdits): AttemptBody {
-    assert(this.#state === 'ready', 'one try after the other')
+    assert(this.#state === 'ready', 'one attempt at a time')
     const { set, replace, defaults, usage } = edits
     const isEdited = set.size + replace.size + defaults.size > 0 || usage === 'ask'
     const { sharedBudget } = this.#options
     const rewrite =
       isEdited && !this.isOpaque ? new PromptRewrite(this.#outline, edits, sharedBudget) : null
-    const length = this.isWhole ? this.#size : this.#length
-    const framed = length < 0 ? -1 : length + (rewrite?.growth ?? 0)
-    const framing = framed < 0 ? 'open' : framed === 0 ? 'none' : 'length'
-    if (this.#framing !== 'none') this.#setFraming(framed)
+    const length = this.isWhole ? this.#receivedBytes : this.#length
+    const sentLength = length < 0 ? -1 : length + (rewrite?.growth ?? 0)
+    const framing = sentLength < 0 ? 'open' : sentLength === 0 ? 'none' : 'length'
+    if (this.#framing !== 'none') this.#setContentLength(sentLength)
     this.#attemptBody = new AttemptBody(
       this,
       rewrite,
       this.#framing === 'none' ? 'none' : framing,
-      framed,
+      sentLength,
     )
     return this.#attemptBody
   }
 
-  /** The try that was reading is over; what comes now waits for the next one. */
+  /** Detaches the current attempt; the source pauses until the next one starts. */
   endAttempt(): void {
     this.#attemptBody?.detachSink()
     this.#attemptBody = null
     if (this.#state !== 'flowing') return
     this.#move('ready')
-    if (this.#sourceState === 'more') this.#source.pause()
+    if (this.#sourceState === 'open') this.#source.pause()
   }
 
-  /** Nobody wants any of it any more. */
+  /** Releases the kept bytes; the body is not needed any more. */
   discard(): void {
     if (this.#state !== 'over') this.#move('over')
     this.#attemptBody?.detachSink()
@@ -182,25 +180,25 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   }
 
   begin(body: AttemptBody): void {
-    // Whoever asks may not have heard that its try was given up.
+    // An attempt that was ended may still start its body.
     if (body !== this.#attemptBody) return
     this.#move('flowing')
     for (const piece of this.#kept.pieces()) body.push(piece, 0, piece.length)
     if (this.#attemptBody !== body || this.#endsByFault()) return
     if (this.size > this.#options.maxKeptBytes) this.#kept.release()
-    if (this.#sourceState === 'nothing') body.finish(this.#trailers)
-    else if (this.#sourceState !== 'more') body.cut(this.#sourceState)
+    if (this.#sourceState === 'ended') body.finish(this.#trailers)
+    else if (this.#sourceState !== 'open') body.cut(this.#sourceState)
     else if (!body.isFull) this.#source.resume()
   }
 
   pause(body: AttemptBody): void {
-    if (body === this.#attemptBody && this.#sourceState === 'more') this.#source.pause()
+    if (body === this.#attemptBody && this.#sourceState === 'open') this.#source.pause()
   }
 
   resume(body: AttemptBody): void {
     if (body !== this.#attemptBody || this.#state !== 'flowing') return
-    // Behind the end it may be another request's already.
-    if (this.#sourceState === 'more') this.#source.resume()
+    // After its end the source may already belong to the next request.
+    if (this.#sourceState === 'open') this.#source.resume()
   }
 
   cancel(body: AttemptBody): void {
@@ -211,8 +209,8 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
 
   write(bytes: Buffer, from: number, to: number): boolean {
     if (this.#state === 'over') return true
-    const wasKept = this.#kept.length === this.#size
-    this.#size += to - from
+    const wasKept = this.#kept.length === this.#receivedBytes
+    this.#receivedBytes += to - from
     if (!this.isOpaque) this.#outline.write(bytes, from, to)
     if (this.#endsByFault()) return false
     if (this.#state === 'flowing') {
@@ -226,7 +224,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
 
   end(trailers: HeaderFields | null): void {
     if (this.#state === 'over') return
-    this.#sourceState = 'nothing'
+    this.#sourceState = 'ended'
     this.#trailers = trailers
     if (!this.isOpaque) this.#outline.end()
     if (this.#endsByFault()) return
@@ -234,7 +232,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     this.#notifyOwner()
   }
 
-  /** The client is gone, and with it the exchange. */
+  /** The client closed the connection, which ends the exchange. */
   cut(outcome: Outcome): void {
     if (this.#state === 'over') return
     this.#sourceState = outcome
@@ -242,11 +240,9 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     if (this.#state === 'flowing') this.#attemptBody?.cut(outcome)
   }
 
-  /** The client has left, or it is of no use any more. */
+  /** The body is discarded, or the client closed the connection before its end. */
   get #isLost(): boolean {
-    return (
-      this.#state === 'over' || (this.#sourceState !== 'more' && this.#sourceState !== 'nothing')
-    )
+    return this.#state === 'over' || (this.#sourceState !== 'open' && this.#sourceState !== 'ended')
   }
 
   get #takesMore(): boolean {
@@ -254,7 +250,7 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     return this.#state !== 'ready'
   }
 
-  /** Tells the owner what it waits for, or what is new since. */
+  /** Calls `ready` once enough is known, and `moreKnown` after that. */
   #notifyOwner(): void {
     if (this.#isLost) return
     if (this.#state === 'reading' && this.#isEnough) {
@@ -262,31 +258,31 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
       this.#reportedCount = this.#outline.knownCount
       this.#owner.ready()
     } else if (this.#state === 'ready' || this.#state === 'flowing') {
-      // Of a body without a length, its end is news too.
-      const isNews =
+      // The end of a body without a content-length makes its size known.
+      const isMoreKnown =
         this.#reportedCount < this.#outline.knownCount || (this.isWhole && this.#length < 0)
       this.#reportedCount = this.#outline.knownCount
-      if (isNews) this.#owner.moreKnown()
+      if (isMoreKnown) this.#owner.moreKnown()
     }
   }
 
   get #isEnough(): boolean {
     if (this.isWhole || this.isOpaque || this.#options.holdFor === 'nothing') return true
-    // With the last byte here, its end is about to be told, and a whole body needs no guess of its length.
-    return this.#outline.isKnown('model') && this.#size !== this.#length
+    // After the last byte, `end` follows at once; then the edited length is exact and not an estimate.
+    return this.#outline.isKnown('model') && this.#receivedBytes !== this.#length
   }
 
-  /** The decision waits for the model, and all that has come does not tell it. */
+  /** The model is needed and not yet known. */
   get #isSearching(): boolean {
     if (this.isOpaque || this.#options.holdFor === 'nothing') return false
     return !this.#outline.isKnown('model')
   }
 
-  /** While no try takes it. */
+  /** Keeps bytes while no attempt takes them. */
   #hold(bytes: Buffer, from: number, to: number): boolean {
     const { maxHeldBytes, maxKeptBytes, faults } = this.#options
-    const most = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, maxKeptBytes)
-    if (this.#kept.length + to - from > most) {
+    const maxBytes = this.#isSearching ? maxHeldBytes : Math.max(maxHeldBytes, maxKeptBytes)
+    if (this.#kept.length + to - from > maxBytes) {
       if (!this.#isSearching || faults === 'refuse')
         return this.#fail(createPromptTooLargeError(this.size, maxHeldBytes))
       this.#reading = 'off'
@@ -296,13 +292,13 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     )
   }
 
-  /** While one does, for the next. */
+  /** Keeps bytes for another attempt while the current one sends them. */
   #keep(bytes: Buffer, from: number, to: number): void {
     if (this.size > this.#options.maxKeptBytes || !this.#kept.add(bytes, from, to))
       this.#kept.release()
   }
 
-  /** Whether there was one, and it matters. */
+  /** Ends the request after a fault in its JSON, unless such bodies are forwarded unread. */
   #endsByFault(): boolean {
     const { error } = this.#outline
     if (error === null || this.isOpaque) return false
@@ -311,15 +307,15 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
     return false
   }
 
-  /** The head's word for a body of that length; -1 for one that ends when it ends. */
-  #setFraming(length: number): void {
+  /** -1 for a body of unknown length, which is sent chunked. */
+  #setContentLength(length: number): void {
     if (length < 0) return
     const head = this.#head
     head.remove('transfer-encoding')
     if (head.get('content-length') !== String(length)) head.set('content-length', String(length))
   }
 
-  /** A try under way never sees the end, so that no provider takes what it got for a request. */
+  /** The current attempt does not get the end of the body, so that no provider processes an incomplete request. */
   #fail(error: GatewayError): false {
     this.discard()
     this.#owner.failed(error)
@@ -333,33 +329,29 @@ export class PromptBody implements PromptFacts, Sink, AttemptBodySource {
   }
 }
 
-// What a client is told of a body that could not be held.
-
-function createPromptTooLargeError(size: number, most: number): GatewayError {
+function createPromptTooLargeError(size: number, maxBytes: number): GatewayError {
   return new GatewayError(
     'BODY_TOO_LARGE',
-    `request body too large: of ${size} bytes or more, the first ${most} did not tell its model ` +
+    `request body too large: of ${size} bytes or more, the first ${maxBytes} do not contain the model ` +
       '(config.llm.maxHeldBytes)',
-    { limit: ['maxHeldBytes', most] },
+    { limit: ['maxHeldBytes', maxBytes] },
   )
 }
 
-function createPromptMemoryError(most: number): GatewayError {
+function createPromptMemoryError(maxBytes: number): GatewayError {
   return new GatewayError(
     'POOL_EXHAUSTED',
-    `too much is held of other requests, at most ${most} bytes (config.llm.maxHeldTogether): try again later`,
-    { limit: ['maxHeldTogether', most] },
+    `too many bytes of other requests are held, at most ${maxBytes} (config.llm.maxHeldTogether): try again later`,
+    { limit: ['maxHeldTogether', maxBytes] },
   )
 }
-
-// Whether a request's body can be read as JSON on its way.
 
 export function isCompressedRequest(head: RequestHead): boolean {
   const encoding = head.get('content-encoding')
   return encoding !== undefined && encoding.trim().toLowerCase() !== 'identity'
 }
 
-/** A body without a type counts as JSON, for that is what providers take it for. */
+/** A body without a content-type is read as JSON, as providers do. */
 export function isJsonRequest(head: RequestHead): boolean {
   const type = head.get('content-type')
   if (type === undefined || type === 'application/json') return true

@@ -1,5 +1,5 @@
-// Reads of an event's data what its dialect has a place for. Of a long one no objects are made but of that: whatever a
-// provider sends, it costs one look at each byte, or two.
+// Reads usage, model and service tier from the JSON objects of a response, and guesses token counts where none is reported.
+// Of large events only the watched members are parsed, so that each byte is read at most twice.
 
 import type { Outcome } from '../../../core/types.ts'
 import { NO_INTEREST } from '../../../text/json-members.ts'
@@ -9,15 +9,15 @@ import type { InputCountMeaning, ObservedUsage, RawUsage } from '../llm-call-typ
 import { mergeUsage, parseUsage, readCountAt, readTextAt, readValueAt } from './raw-usage.ts'
 import type { MemberTree, ResponseDialect } from './usage-dialects.ts'
 
-/** Of one member; into a longer one is looked, if there are places in it, and else it passes unread. */
+/** Of one member: a longer one is searched for watched members below it, or skipped if it has none. */
 export const MAX_WATCHED_MEMBER_BYTES = 65_536
 
-/** Up to this, nothing is faster than making objects of all of it, and nothing in it can make that slow. */
+/** Up to this size, `JSON.parse` of everything is fastest, and no content can make it slow. */
 export const MAX_PARSED_BYTES = 16_384
 
 const OPEN_BRACE = 123
 
-/** `text`: the same data, byte by byte. */
+/** `text` is `data` as latin1. */
 export function extractUsage(findings: UsageFindings, data: Buffer, text: string): void {
   if (!containsMarker(text, findings.markers)) return
   const object =
@@ -28,21 +28,21 @@ export function extractUsage(findings: UsageFindings, data: Buffer, text: string
   findings.readEnding(readTextAt(object, ['type']) ?? '')
 }
 
-/** null if it is no JSON. */
+/** null if the bytes are not JSON. */
 export function parseJsonSlice(data: Buffer, from: number, to: number): unknown {
   try {
     return JSON.parse(data.toString('utf8', from, to))
   } catch {
-    // Somebody else's dialect, or cut short.
+    // Another dialect, or truncated.
     return null
   }
 }
 
-/** null if the data is no JSON object. */
-function readWatchedMembers(data: Buffer, places: MemberTree): Record<string, unknown> | null {
+/** null if the data is not a JSON object. */
+function readWatchedMembers(data: Buffer, tree: MemberTree): Record<string, unknown> | null {
   let found: RootMember[] | null = []
   const peek = new JsonPeek({
-    begin: (name) => (places.has(name) ? 0 : NO_INTEREST),
+    begin: (name) => (tree.has(name) ? 0 : NO_INTEREST),
     member: (one) => found?.push(one),
     closed: () => {},
     fault: () => (found = null),
@@ -51,27 +51,28 @@ function readWatchedMembers(data: Buffer, places: MemberTree): Record<string, un
   peek.end()
   return found === null
     ? null
-    : Object.fromEntries(found.map((one) => readWatchedMember(data, one, places)))
+    : Object.fromEntries(found.map((one) => readWatchedMember(data, one, tree)))
 }
 
 function readWatchedMember(
   data: Buffer,
   { name, from, to }: RootMember,
-  places: MemberTree,
+  tree: MemberTree,
 ): [string, unknown] {
   if (to - from <= MAX_WATCHED_MEMBER_BYTES)
     return [name, JSON.parse(data.toString('utf8', from, to))]
-  const inner = places.get(name)!
-  const isWorthIt = inner.size > 0 && data[from] === OPEN_BRACE
-  return [name, isWorthIt ? readWatchedMembers(data.subarray(from, to), inner) : null]
+  const inner = tree.get(name)!
+  const isSearched = inner.size > 0 && data[from] === OPEN_BRACE
+  return [name, isSearched ? readWatchedMembers(data.subarray(from, to), inner) : null]
 }
 
-// What an answer has told so far, put together from the objects in it: the events of a stream, or all of an answer in one
-// piece. A count told again replaces the one before; the first model and tier stay.
-
-/** What only those know who read the bytes. */
+/** What a watch measures from the bytes of a response. */
 export type UsageMeasurements = Pick<ObservedUsage, 'outputGuess' | 'firstAt' | 'lastAt'>
 
+/**
+ * Collects what the objects of a response report: the events of a stream, or one JSON response. A later count replaces an
+ * earlier one; the first model and tier are kept.
+ */
 export class UsageFindings {
   readonly #dialect: ResponseDialect
   #usage: RawUsage | null = null
@@ -79,7 +80,7 @@ export class UsageFindings {
   #outputCount: ObservedUsage['outputCount'] = 'whole'
   #model: string | null = null
   #tier: string | null = null
-  #count: number | null = null
+  #countTokens: number | null = null
   #ending: ObservedUsage['ending'] = 'missing'
 
   constructor(dialect: ResponseDialect) {
@@ -87,7 +88,7 @@ export class UsageFindings {
     this.#counts = dialect.counts
   }
 
-  /** An object that tells something new has one of these in it. */
+  /** Every object with new information contains one of these. */
   get markers(): readonly string[] {
     return this.#model === null ? this.#dialect.firstMarkers : this.#dialect.markers
   }
@@ -96,21 +97,21 @@ export class UsageFindings {
     return this.#dialect.memberTree
   }
 
-  /** Looks at nothing but the places the dialect has for it, whatever else the object says. */
+  /** Reads only the members that the dialect defines. */
   readObject(object: unknown): void {
     const { usage, model, tier, count } = this.#dialect
     for (const path of usage) this.#mergeUsageAt(object, path)
     this.#model ??= firstText(object, model)
     this.#tier ??= firstText(object, tier)
-    if (count !== null) this.#count = readCountAt(object, count) ?? this.#count
+    if (count !== null) this.#countTokens = readCountAt(object, count) ?? this.#countTokens
   }
 
-  /** The name of an event, or all of its data. */
+  /** `text` is the name of an event, or all of its data. */
   readEnding(text: string): void {
     if (this.#dialect.endings.has(text)) this.#ending = 'seen'
   }
 
-  /** Nothing more comes; `whole`: what came is complete by its own form. */
+  /** Called at the end of the response; `whole`: its format shows that it is complete. */
   finish(outcome: Outcome, form: 'whole' | 'open'): void {
     const isPlainEnd = outcome === 'complete' && this.#dialect.plainEnd === 'whole'
     if (form === 'whole' || isPlainEnd) this.#ending = 'seen'
@@ -123,7 +124,7 @@ export class UsageFindings {
       model: this.#model,
       serviceTier: this.#tier,
       outputCount: this.#outputCount,
-      countTokens: this.#count,
+      countTokens: this.#countTokens,
       isFree: this.#dialect.isFree,
       ending: this.#ending,
       ...measured,
@@ -148,28 +149,26 @@ function firstText(object: unknown, paths: readonly (readonly string[])[]): stri
   return null
 }
 
-// Tells at a glance that a stretch of an event stream holds nothing worth parsing: by the words that would have to be in it.
-
 const NEWLINE = '\n'
 const SPACE = ' '
 const TAB = '\t'
 const RETURN = '\r'
 
-/** Whether one of the words is there, other than as the name of a member that is null. */
-export function containsMarker(text: string, words: readonly string[]): boolean {
-  for (const word of words) {
-    let at = text.indexOf(word)
+/** Whether the text contains a marker, except as the name of a null member; text without one is not parsed. */
+export function containsMarker(text: string, markers: readonly string[]): boolean {
+  for (const marker of markers) {
+    let at = text.indexOf(marker)
     while (at >= 0) {
-      if (!isNullMember(text, at + word.length)) return true
-      at = text.indexOf(word, at + word.length)
+      if (!isNullMember(text, at + marker.length)) return true
+      at = text.indexOf(marker, at + marker.length)
     }
   }
   return false
 }
 
-/** OpenAI sends `"usage":null` in every chunk but the last, once it was asked for usage. */
-function isNullMember(text: string, behind: number): boolean {
-  const colon = skipJsonSpace(text, behind)
+/** With `include_usage`, OpenAI sends `"usage":null` in every chunk but the last. */
+function isNullMember(text: string, nameEnd: number): boolean {
+  const colon = skipJsonSpace(text, nameEnd)
   return text[colon] === ':' && text.startsWith('null', skipJsonSpace(text, colon + 1))
 }
 
@@ -183,19 +182,18 @@ function isSpace(letter: string | undefined): boolean {
   return letter === SPACE || letter === NEWLINE || letter === RETURN || letter === TAB
 }
 
-// What bytes are taken for if nobody counts their tokens.
-
-/** On the average. */
+/** An average. */
 const BYTES_PER_TOKEN = 4
 
-/** Of an event with one token in it: all else is names, ids and padding. */
+/** The size of an event with one token, with its names, ids and padding. */
 const USUAL_EVENT_BYTES = 512
 
+/** Estimates the tokens of a text whose provider reports none. */
 export function guessTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN)
 }
 
-/** A token for each, and more for those that are longer than usual. What brings none is no answer. */
+/** One token for each event, and more for bytes above the usual size; 0 without events. */
 export function guessEventTokens(events: number, bytes: number): number {
   if (events === 0) return 0
   return events + guessTokens(Math.max(0, bytes - events * USUAL_EVENT_BYTES))

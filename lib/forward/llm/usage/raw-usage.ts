@@ -1,16 +1,16 @@
-// Reads what a provider calls usage, in any of the shapes that are about; the names of the shapes do not overlap.
+// Parses the usage object of any provider. The member names of the different shapes do not overlap.
 
 import type { InputCountMeaning, RawUsage } from '../llm-call-types.ts'
 
 export interface ParsedUsage {
   readonly usage: RawUsage
-  /** null where the shape leaves it to its dialect. */
+  /** null where the dialect decides it, not the shape. */
   readonly counts: InputCountMeaning | null
 }
 
 type UsageField = keyof RawUsage
 
-/** In each row the first that is there counts; `+` for counts of which one does not hold the other. */
+/** In each row the first member found is used; `+` adds counts that do not include each other. */
 const USAGE_FIELD_NAMES: Readonly<Record<UsageField, readonly string[]>> = {
   input: [
     'prompt_tokens',
@@ -68,11 +68,11 @@ function parseUsageSum(text: string): UsageSum {
   return text.split(' + ').map((path) => path.split('.'))
 }
 
-/** Beside an input that does not hold them; OpenAI-like servers borrow the first two for one that does. */
+/** Not included in the input count, except by OpenAI-like servers (`prompt_tokens`) that use the same names. */
 const CACHE_FIELDS = ['cache_read_input_tokens', 'cache_creation_input_tokens']
 const BEDROCK_FIELDS = ['inputTokens', 'outputTokens', 'inputTokenCount', 'outputTokenCount']
 
-/** null when there is no count in it. */
+/** null if the value has no count. */
 export function parseUsage(value: unknown): ParsedUsage | null {
   if (!isObject(value)) return null
   const usage: RawUsage = {}
@@ -87,14 +87,14 @@ export function mergeUsage(older: RawUsage | null, newer: RawUsage): RawUsage {
   return { ...older, ...newer }
 }
 
-/** Whole, not negative, and exact; anything else is no count. */
+/** A safe integer that is not negative; undefined for any other value. */
 export function readCountAt(value: unknown, path: readonly string[]): number | undefined {
   const found = readValueAt(value, path)
   const isCount = typeof found === 'number' && Number.isSafeInteger(found) && found >= 0
   return isCount ? found : undefined
 }
 
-/** A text that says something. */
+/** A string that is not empty; undefined for any other value. */
 export function readTextAt(value: unknown, path: readonly string[]): string | undefined {
   const found = readValueAt(value, path)
   return typeof found === 'string' && found !== '' ? found : undefined
@@ -115,12 +115,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 function readFirstSum(value: unknown, sums: readonly UsageSum[]): number | undefined {
   for (const sum of sums) {
-    let all: number | undefined
+    let total: number | undefined
     for (const path of sum) {
       const count = readCountAt(value, path)
-      if (count !== undefined) all = (all ?? 0) + count
+      if (count !== undefined) total = (total ?? 0) + count
     }
-    if (all !== undefined) return all
+    if (total !== undefined) return total
   }
   return undefined
 }

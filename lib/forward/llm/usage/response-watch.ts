@@ -1,4 +1,4 @@
-// Picks who watches an answer: by what its head says it is made of.
+// Selects the watch that reads usage from a response, by the content-type and content-encoding of its head.
 
 import type { ResponseHead } from '../../../core/head.ts'
 import type { Outcome, Tap } from '../../../core/types.ts'
@@ -13,20 +13,20 @@ import { FrameWatch } from './watch-frames.ts'
 import { JsonWatch } from './watch-json.ts'
 
 export interface ResponseWatch extends Tap {
-  /** As far as it got; final once `whenDone` has called back. */
+  /** What was read so far; final once `whenDone` has called back. */
   readonly observed: ObservedUsage
-  /** Behind `end`: calls back at once if nothing is left to be read, otherwise as soon as that has been done or given up. */
+  /** To be called after `end`: calls back when all bytes are read or the watch has given up, which may be at once. */
   whenDone(callback: () => void): void
 }
 
-/** Nobody takes these for words. */
+/** Types whose bytes are not text. */
 const MEDIA_TYPE = /^(?:image|audio|video|font)\//
 
 const clock = (): number => performance.now()
 
 type ResponseWatchClass = new (dialect: ResponseDialect, now: () => number) => ResponseWatch
 
-/** The clock is that of `performance.now()`. */
+/** `now` is `performance.now()` or a test clock. */
 export function createResponseWatch(
   format: LlmFormat,
   head: ResponseHead,
@@ -34,17 +34,17 @@ export function createResponseWatch(
 ): ResponseWatch {
   const dialect = responseDialectOf(format)
   const essence = essenceOf(head.get('content-type') ?? '')
-  const reader = selectWatchClass(essence, dialect)
+  const WatchClass = selectWatchClass(essence, dialect)
   const unread = MEDIA_TYPE.test(essence) ? 'other' : dialect.unread
-  if (reader === null) return new UnreadWatch(dialect, now, unread)
+  if (WatchClass === null) return new UnreadWatch(dialect, now, unread)
   const coding = contentCodingOf(head)
-  if (coding === 'identity') return new reader(dialect, now)
+  if (coding === 'identity') return new WatchClass(dialect, now)
   const decoder = decoderFor(coding)
   if (decoder === null) return new UnreadWatch(dialect, now, unread)
-  return new CompressedWatch(new reader(dialect, now), decoder)
+  return new CompressedWatch(new WatchClass(dialect, now), decoder)
 }
 
-/** null for what nobody here can read. */
+/** null for a type that no watch can read. */
 function selectWatchClass(
   essence: string,
   { content }: ResponseDialect,
@@ -52,27 +52,26 @@ function selectWatchClass(
   if (essence === 'text/event-stream') return EventWatch
   if (essence === 'application/vnd.amazon.eventstream') return FrameWatch
   if (isJsonType(essence)) return SniffedWatch
-  // Clients do not look at the type of what they asked for; where anything may be, it is taken at its word.
-  const isVague = essence === '' || essence === 'text/plain'
-  return isVague && content === 'text' ? SniffedWatch : null
+  // LLM clients ignore the content-type, so a response without one is read where text is expected.
+  const isUnspecific = essence === '' || essence === 'text/plain'
+  return isUnspecific && content === 'text' ? SniffedWatch : null
 }
 
-/** Several codings, one upon the other, are nobody's we know. */
+/** `several` for nested codings, which have no decoder. */
 function contentCodingOf(head: ResponseHead): string {
-  const written = head.getAll('content-encoding')
-  if (written.length === 0) return 'identity'
-  const codings = written.join(',').toLowerCase().split(',')
-  const named = codings.map((coding) => coding.trim()).filter((coding) => coding !== '')
-  return named.length > 1 ? 'several' : (named[0] ?? 'identity')
+  const fields = head.getAll('content-encoding')
+  if (fields.length === 0) return 'identity'
+  const parts = fields.join(',').toLowerCase().split(',')
+  const codings = parts.map((part) => part.trim()).filter((part) => part !== '')
+  return codings.length > 1 ? 'several' : (codings[0] ?? 'identity')
 }
-
-// Watches an answer whose type says too little, or is not to be trusted: its first byte tells JSON from events.
 
 const LAST_SPACE = 32
 const LAST_ASCII = 127
 const OPEN_BRACKET = 91
 const OPEN_BRACE = 123
 
+/** Watches a response whose content-type is missing or unreliable: the first byte tells JSON from events. */
 class SniffedWatch implements ResponseWatch {
   readonly #dialect: ResponseDialect
   readonly #now: () => number
@@ -82,7 +81,7 @@ class SniffedWatch implements ResponseWatch {
   constructor(dialect: ResponseDialect, now: () => number) {
     this.#dialect = dialect
     this.#now = now
-    // For an answer that says nothing at all.
+    // For a response that ends before its first byte.
     this.#watch = new JsonWatch(dialect, now)
   }
 
@@ -118,8 +117,7 @@ function isIgnoredByte(byte: number): boolean {
   return byte <= LAST_SPACE || byte > LAST_ASCII
 }
 
-// Stands where an answer cannot be read: an unknown coding, pictures, sound. It only sees how much passes.
-
+/** Counts only the bytes of a response that cannot be read: an unknown coding, images, audio. */
 class UnreadWatch implements ResponseWatch {
   readonly #findings: UsageFindings
   readonly #content: ResponseDialect['unread']

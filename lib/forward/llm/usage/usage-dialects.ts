@@ -1,4 +1,4 @@
-// Where the answers of each dialect tell what they cost and which model gave them, and how their streams end.
+// For each LLM format: the members of a response that report usage, model and service tier, and the events that end a stream.
 
 import type { LlmFormat } from '../../../config/backend-types.ts'
 import type { InputCountMeaning } from '../llm-call-types.ts'
@@ -6,38 +6,37 @@ import type { InputCountMeaning } from '../llm-call-types.ts'
 /** Names of members, from the root inwards. */
 export type MemberPath = readonly string[]
 
-/** What is known of a dialect. */
 interface DialectRow {
-  /** All that are there are read, in this order. */
+  /** All paths that exist in an object are read, in this order. */
   readonly usage: readonly MemberPath[]
-  /** One of `usage` that is told when the answer begins, so that its output is not the answer's. */
+  /** The one of `usage` that is reported at the start of a stream, so that its output count is not final. */
   readonly begun: MemberPath | null
   readonly model: readonly MemberPath[]
   readonly tier: readonly MemberPath[]
-  /** Of a dialect that only counts. */
+  /** The result of requests that only count tokens. */
   readonly count: MemberPath | null
-  /** What a stream ends with: the `type` of its last event, or all of its data. */
+  /** The end of a stream: the `type` of its last event, or all of its data. */
   readonly endings: ReadonlySet<string>
-  /** `whole`: a stream may also end without any of these. */
+  /** `whole`: a stream may also end without any of `endings`. */
   readonly plainEnd: 'whole' | 'cut'
-  /** How its own input count is meant, unless the shape of a report tells otherwise. */
+  /** Whether the input count includes cached tokens, unless the shape of a report says otherwise. */
   readonly counts: InputCountMeaning
-  /** `text`: an answer in one piece is words, whose bytes say roughly how many tokens they are. */
+  /** `text`: the tokens of a JSON response can be estimated from its bytes. */
   readonly content: 'text' | 'other'
-  /** What an answer is taken for that cannot be read. */
+  /** The same for a response that cannot be read. */
   readonly unread: 'text' | 'other'
   readonly isFree: boolean
 }
 
-/** Names of members, each with those in it that matter. */
+/** Watched member names, each with the watched names below it. */
 export type MemberTree = ReadonlyMap<string, MemberTree>
 
 export interface ResponseDialect extends DialectRow {
-  /** From the root inwards: what leads to what is told, and the type of an event. */
+  /** All paths of the dialect as a tree, and the `type` of an event. */
   readonly memberTree: MemberTree
-  /** An event that tells something has one of these in it: names, with the closing quote, and endings. */
+  /** Every event with information contains one of these: a member name with its closing quote, or an ending. */
   readonly markers: readonly string[]
-  /** The same, while the model is not known. */
+  /** The same while the model is not known. */
   readonly firstMarkers: readonly string[]
 }
 
@@ -59,7 +58,7 @@ const TEXT_CONTENT = { content: 'text', unread: 'text' } as const
 
 const COMPLETIONS_DIALECT: DialectRow = {
   ...EMPTY_DIALECT,
-  // Groq's own place is for clients that did not ask.
+  // Groq reports usage in its own member to clients that did not ask for it.
   usage: [['x_groq', 'usage'], ['usage']],
   model: [['model']],
   tier: [['service_tier']],
@@ -114,7 +113,7 @@ const RERANK_DIALECT: DialectRow = {
   model: [['model']],
 }
 
-/** Any of them, and Bedrock's Converse. What it ends with cannot be known. */
+/** All dialects together, and Bedrock's Converse, whose endings are not known. */
 const ANY_DIALECT: DialectRow = {
   ...EMPTY_DIALECT,
   usage: unionPaths(({ usage }) => usage, [['metadata', 'usage']]),
@@ -128,7 +127,7 @@ const ANY_DIALECT: DialectRow = {
   ),
 }
 
-/** Where nothing is expected, usage counts all the same if there is any. */
+/** No usage is expected, but it is counted if a response reports some. */
 const FREE_DIALECT: DialectRow = {
   ...EMPTY_DIALECT,
   usage: ANY_DIALECT.usage,
@@ -143,7 +142,7 @@ const DIALECTS: Readonly<Record<LlmFormat, ResponseDialect>> = {
   generateContent: completeDialect(GENERATE_CONTENT_DIALECT),
   embeddings: completeDialect(EMBEDDINGS_DIALECT),
   rerank: completeDialect(RERANK_DIALECT),
-  // It was a prompt, as far as anybody knows: what comes back does not get past the limits unseen.
+  // The request may have been a prompt, so a response that cannot be read counts as text for the limits.
   detect: completeDialect({ ...ANY_DIALECT, unread: 'text' }),
   passthrough: completeDialect(ANY_DIALECT),
   realtime: completeDialect(ANY_DIALECT),
@@ -158,28 +157,28 @@ export function responseDialectOf(format: LlmFormat): ResponseDialect {
 
 function unionPaths(
   pathsOf: (row: DialectRow) => readonly MemberPath[],
-  more: readonly MemberPath[] = [],
+  extra: readonly MemberPath[] = [],
 ): readonly MemberPath[] {
-  const all = [
+  const paths = [
     COMPLETIONS_DIALECT,
     MESSAGES_DIALECT,
     RESPONSES_DIALECT,
     GENERATE_CONTENT_DIALECT,
     RERANK_DIALECT,
   ].flatMap(pathsOf)
-  const byName = new Map([...all, ...more].map((path) => [path.join('.'), path]))
+  const byName = new Map([...paths, ...extra].map((path) => [path.join('.'), path]))
   return Array.from(byName.values())
 }
 
 function completeDialect(row: DialectRow): ResponseDialect {
   const { usage, model, tier, count, endings } = row
   const paths = [...usage, ...model, ...tier, ...(count === null ? [] : [count])]
-  const words = [...usage.map(lastName), ...endings]
+  const markers = [...usage.map(lastName), ...endings]
   return {
     ...row,
     memberTree: buildMemberTree([...paths, ['type']]),
-    markers: [...new Set(words)],
-    firstMarkers: [...new Set([...words, ...model.map(lastName)])],
+    markers: [...new Set(markers)],
+    firstMarkers: [...new Set([...markers, ...model.map(lastName)])],
   }
 }
 

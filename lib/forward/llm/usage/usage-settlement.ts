@@ -1,21 +1,21 @@
-// Follows an answer to its end and tells what it cost: to the limits, the log and whoever reads `llm`.
+// Settles the cost of an LLM response at its end: for the token limits, the log, the trace and the `llm` facts.
 
 import { NO_COST } from '../../../core/exchange.ts'
 import type { Exchange } from '../../../core/exchange.ts'
 import type { LlmFacts } from '../../../core/facts.ts'
-import type { Outcome, Tap, TokenCost, TokenMeter } from '../../../core/types.ts'
+import type { Outcome, Tap, TokenCost } from '../../../core/types.ts'
 import type { ObservedUsage, RawUsage } from '../llm-call-types.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
 export interface UsageSettlementContext {
   readonly watch: ResponseWatch
   readonly facts: LlmFacts
-  /** Only streams of events have a last one. */
+  /** Only event streams have a last event that may be missing. */
   readonly kind: 'events' | 'other'
-  /** Tokens of the prompt, in case nobody counts them; null if it is none, and costs only what the answer says. */
+  /** Estimated input tokens, for a provider that reports none; null if the request is not an LLM request. */
   readonly guessInputTokens: () => number | null
-  /** Asked only if it costs anything; null for what was admitted. */
-  readonly lateMeter: TokenMeter | null
+  /** The request passed as free; a cost that its response reports is charged late. */
+  readonly mayChargeLate: boolean
 }
 
 export class UsageSettlement implements Tap {
@@ -24,10 +24,10 @@ export class UsageSettlement implements Tap {
   readonly #context: UsageSettlementContext
   #outcome: Outcome = 'complete'
 
-  constructor(exchange: Exchange, watched: UsageSettlementContext) {
+  constructor(exchange: Exchange, context: UsageSettlementContext) {
     this.#exchange = exchange
-    this.#watch = watched.watch
-    this.#context = watched
+    this.#watch = context.watch
+    this.#context = context
   }
 
   chunk(bytes: Buffer, from: number, to: number): void {
@@ -42,86 +42,84 @@ export class UsageSettlement implements Tap {
       state = 'counted'
       this.#settle()
     })
-    // What is compressed is counted a moment later; the log line waits for it.
+    // A compressed response is decoded asynchronously; the log line waits for it.
     if (state === 'counting')
       this.#exchange.forwarding.awaitUsage = (done) => this.#watch.whenDone(done)
   }
 
-  /** Before the client knows of the end: its next request meets a budget that has this one in it. */
+  /** Runs before the client gets the end of the response, so that its next request meets the reduced budget. */
   #settle(): void {
     const exchange = this.#exchange
     const { observed } = this.#watch
-    const { facts, kind, guessInputTokens, lateMeter } = this.#context
+    const { facts, kind, guessInputTokens, mayChargeLate } = this.#context
     Object.assign(facts, llmFactsOf(observed))
     Object.assign(facts, timesOf(exchange.startedAt, observed, facts.outputTokens ?? 0))
-    const isShort =
+    const isTruncated =
       kind === 'events' && this.#outcome === 'complete' && observed.ending === 'missing'
-    if (isShort) facts.ending = 'missing'
+    if (isTruncated) facts.ending = 'missing'
     const guess = guessInputTokens()
-    const isNone = guess === null && observed.usage === null
-    const cost = isNone ? NO_COST : computeLlmCost(observed, guess ?? 0)
+    const isFree = guess === null && observed.usage === null
+    const cost = isFree ? NO_COST : computeLlmCost(observed, guess ?? 0)
     exchange.forwarding.tokenCost = cost
     exchange.trace?.emit({ type: 'llmUsage', usage: { ...cost, ...facts } })
-    if (lateMeter !== null && cost.input + cost.output > 0)
-      return chargeLate(lateMeter, exchange, cost)
+    if (mayChargeLate && cost.input + cost.output > 0) return chargeLate(exchange, cost)
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
 }
 
 function timesOf(
-  started: number,
+  startedAt: number,
   { firstAt, lastAt }: ObservedUsage,
   output: number,
 ): Partial<LlmFacts> {
   if (firstAt === 0) return {}
   const perToken =
     output > 1 ? { timePerOutputToken: formatSeconds((lastAt - firstAt) / output) } : {}
-  return { timeToFirstToken: formatSeconds(firstAt - started), ...perToken }
+  return { timeToFirstToken: formatSeconds(firstAt - startedAt), ...perToken }
 }
 
 function formatSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(6)}s`
 }
 
-// A request that was let pass as free, and whose answer tells that it was not.
-
-/** Where nothing is left any more, nothing is taken. */
-export function chargeLate(meter: TokenMeter, exchange: Exchange, cost: TokenCost): void {
-  const { enforcement: { refusalReason: refusal } } = exchange
+/** Charges a request that passed as free and whose response reports a cost; an exhausted budget is not charged. */
+export function chargeLate(exchange: Exchange, cost: TokenCost): void {
+  const { refusalReason } = exchange.enforcement
   const settle = (): void => {
-    // Whoever says no says it too late.
-    exchange.enforcement.refusalReason = refusal
+    // The response is already sent, so a refusal has no effect.
+    exchange.enforcement.refusalReason = refusalReason
     for (const charge of exchange.enforcement.charges) charge.settle(cost)
   }
-  const verdict = meter.admit(exchange, 0)
+  const verdict = exchange.handler.admit(exchange, 0)
   if (verdict instanceof Promise) verdict.then(settle, settle)
   else settle()
 }
 
-// What an answer cost, made comparable: some providers count cached tokens as input, others beside it. Here they are input.
-
-/** `input`: what the prompt is taken for if nobody counted it. */
-export function computeLlmCost(seen: ObservedUsage, input: number): TokenCost {
-  // Whatever it was asked as, what an answer reports was spent.
-  if (seen.isFree && seen.usage === null) return NO_COST
-  const counted = countedInputOf(seen)
-  const output = countedOutputOf(seen)
-  const guess = Math.max(seen.outputGuess, seen.usage?.output ?? 0)
-  const isOutputKnown = output !== undefined || guess === 0
-  const isCounted = counted !== undefined && isOutputKnown && seen.ending === 'seen'
+/**
+ * The normalised cost: cached tokens are part of the input, which some providers report without them. `inputGuess` is used if
+ * the provider reports no input.
+ */
+export function computeLlmCost(observed: ObservedUsage, inputGuess: number): TokenCost {
+  // Usage that a response reports is charged, even if the format is free.
+  if (observed.isFree && observed.usage === null) return NO_COST
+  const input = countedInputOf(observed)
+  const output = countedOutputOf(observed)
+  const outputGuess = Math.max(observed.outputGuess, observed.usage?.output ?? 0)
+  const isOutputKnown = output !== undefined || outputGuess === 0
+  const isCounted = input !== undefined && isOutputKnown && observed.ending === 'seen'
   return {
-    input: counted ?? input,
-    output: output ?? guess,
+    input: input ?? inputGuess,
+    output: output ?? outputGuess,
     basis: isCounted ? 'counted' : 'estimated',
   }
 }
 
-/** What a provider reported; nothing that was guessed. */
-export function llmFactsOf(seen: ObservedUsage): Partial<LlmFacts> {
-  const { model, serviceTier, countTokens } = seen
-  const usage = seen.usage ?? {}
-  const input = countedInputOf(seen)
-  const output = countedOutputOf(seen)
+/** What the provider reported, without estimates. */
+export function llmFactsOf(observed: ObservedUsage): Partial<LlmFacts> {
+  const { model, serviceTier, countTokens } = observed
+  const usage = observed.usage ?? {}
+  const input = countedInputOf(observed)
+  const output = countedOutputOf(observed)
   return omitUndefined({
     responseModel: model ?? undefined,
     serviceTier: serviceTier ?? undefined,
@@ -146,14 +144,14 @@ function countedInputOf({ usage, counts }: ObservedUsage): number | undefined {
   return toSafeInteger(input + (usage.cachedInput ?? 0) + (usage.cacheCreation ?? 0))
 }
 
-/** Of an answer that was cut only what was counted as it came. */
+/** Of a truncated response, only a count that was reported during the stream. */
 function countedOutputOf({ usage, outputCount, ending }: ObservedUsage): number | undefined {
   if (usage === null) return undefined
   if (ending === 'seen') return usage.output ?? remainderOf(usage, usage.input)
   return outputCount === 'whole' ? usage.output : undefined
 }
 
-/** A total without the other part of it: embeddings and rankings have only one. */
+/** The total minus the other part: embeddings and rerank report only a total. */
 function remainderOf({ total }: RawUsage, part: number | undefined): number | undefined {
   if (total === undefined) return undefined
   return Math.max(0, total - (part ?? total))
@@ -168,8 +166,8 @@ function toSafeInteger(sum: number): number {
 }
 
 function omitUndefined<Facts extends object>(facts: Facts): Partial<Facts> {
-  const told: Partial<Facts> = {}
+  const known: Partial<Facts> = {}
   for (const name of Object.keys(facts) as (keyof Facts)[])
-    if (facts[name] !== undefined) told[name] = facts[name]
-  return told
+    if (facts[name] !== undefined) known[name] = facts[name]
+  return known
 }

@@ -1,5 +1,5 @@
-// Watches a compressed answer: copies of its bytes go through a decoder, and what comes out is watched. The decoder works
-// beside the stream, so it is done a little later; one that falls behind or swells is given up.
+// Watches a compressed response: a copy of its bytes is decompressed in parallel with the stream, and another watch reads the
+// result a little later. Decoding stops if it is too slow or its output grows too large.
 
 import zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
@@ -11,17 +11,17 @@ import type { ResponseWatch } from './response-watch.ts'
 /** Bytes that wait for the decoder. */
 export const MAX_UNDECODED_BYTES = 1_048_576
 
-/** What comes out of it, all together. */
+/** The total output of the decoder. */
 export const MAX_DECODED_BYTES = 67_108_864
 
-/** How many bytes may come of one; words never reach that. Asked only above a size that harms nobody. */
+/** Output bytes for each input byte, which text never reaches; checked only above a harmless output size. */
 const MAX_EXPANSION = 256
 export const FREE_EXPANSION_BYTES = 1_048_576
 
-/** How long the end of an answer waits for what the decoder still has to say, in ms. */
+/** How long the end of a response waits for the decoder, in ms. */
 const DECODER_DEADLINE = 2_000
 
-/** `ending`: all has been given to the decoder. */
+/** `ending`: the decoder has all input. */
 type CompressedWatchState = 'open' | 'ending' | 'over'
 
 export class CompressedWatch implements ResponseWatch {
@@ -36,10 +36,10 @@ export class CompressedWatch implements ResponseWatch {
   #callbacks: (() => void)[] = []
   #timer: NodeJS.Timeout | null = null
 
-  constructor(watch: ResponseWatch, make: DecoderFactory, patience = DECODER_DEADLINE) {
+  constructor(watch: ResponseWatch, createDecoder: DecoderFactory, deadlineMs = DECODER_DEADLINE) {
     this.#watch = watch
-    this.#createDecoder = make
-    this.#deadlineMs = patience
+    this.#createDecoder = createDecoder
+    this.#deadlineMs = deadlineMs
   }
 
   get observed(): ObservedUsage {
@@ -50,7 +50,7 @@ export class CompressedWatch implements ResponseWatch {
     if (this.#state !== 'open' || from === to) return
     const copy = Buffer.from(bytes.subarray(from, to))
     this.#bytesIn += copy.length
-    this.#decoder ??= this.#open(copy)
+    this.#decoder ??= this.#startDecoder(copy)
     this.#decoder.write(copy)
     if (this.#decoder.writableLength > MAX_UNDECODED_BYTES) this.#giveUp()
   }
@@ -69,7 +69,7 @@ export class CompressedWatch implements ResponseWatch {
     else this.#callbacks.push(callback)
   }
 
-  #open(first: Buffer): Transform {
+  #startDecoder(first: Buffer): Transform {
     const decoder = this.#createDecoder(first)
     decoder.on('data', (decoded: Buffer) => this.#decoded(decoded))
     decoder.on('end', () => this.#finish(this.#outcome))
@@ -91,7 +91,7 @@ export class CompressedWatch implements ResponseWatch {
     }
   }
 
-  /** What was read until now counts, but not as an answer that was seen to its end. */
+  /** What was read so far counts, but as a truncated response. */
   #giveUp(): void {
     this.#finish('backend_reset')
   }
@@ -106,12 +106,10 @@ export class CompressedWatch implements ResponseWatch {
   }
 }
 
-// Decoders for what an answer may be compressed with.
-
-/** Made when the first bytes are there, for with `deflate` they decide. */
+/** Gets the first bytes, which decide the variant of `deflate`. */
 type DecoderFactory = (first: Buffer) => Transform
 
-// What is cut short is decoded as far as it goes, and everything that has come is handed on at once.
+// A truncated response is decoded as far as possible, and all decoded bytes are emitted at once.
 const DEFLATE = {
   flush: zlib.constants.Z_SYNC_FLUSH,
   finishFlush: zlib.constants.Z_SYNC_FLUSH,
@@ -121,11 +119,11 @@ const BROTLI = {
   finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH,
 }
 
-/** Low bits of a zlib header's first byte. Servers that leave the header out are as old as the coding. */
+/** The low bits of the first byte of a zlib header. Some servers send `deflate` without this header. */
 const ZLIB_METHOD = 8
 const METHOD_BITS = 0x0f
 
-// Node has it since 22.15; the types are of 20.
+// Node has zstd since 22.15; the type definitions are those of Node 20.
 const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform }
 
 const DECODERS: Readonly<Record<string, DecoderFactory>> = {
@@ -139,7 +137,7 @@ const DECODERS: Readonly<Record<string, DecoderFactory>> = {
   ...(createZstdDecompress === undefined ? {} : { zstd: () => createZstdDecompress() }),
 }
 
-/** null for a coding that is not known here. */
+/** null for an unknown coding. */
 export function decoderFor(coding: string): DecoderFactory | null {
   return Object.hasOwn(DECODERS, coding) ? DECODERS[coding]! : null
 }

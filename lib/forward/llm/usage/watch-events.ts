@@ -1,5 +1,5 @@
-// Watches an event stream. What cannot tell anything new is only counted; the rest goes through an event reader, and only
-// the events that can tell something are looked into.
+// Watches an event stream. Chunks without a marker are only counted; the others go through an event reader, which parses only
+// the events with a marker.
 
 import type { Outcome } from '../../../core/types.ts'
 import { EventReader } from '../../../text/sse-reader.ts'
@@ -8,7 +8,7 @@ import { containsMarker, extractUsage, guessEventTokens, UsageFindings } from '.
 import type { ResponseWatch } from './response-watch.ts'
 import type { ResponseDialect } from './usage-dialects.ts'
 
-/** The data of one event; a longer one passes unread. */
+/** The data of one event; a longer one is not read. */
 export const MAX_WATCHED_EVENT_BYTES = 4_194_304
 
 const COLON = 58
@@ -30,7 +30,7 @@ export class EventWatch implements ResponseWatch {
     const owner = {
       event: (name: string, data: Buffer) => this.#event(name, data),
       retry: () => {},
-      tooLong: (name: string) => this.#pass(name),
+      tooLong: (name: string) => this.#countEvent(name),
     }
     this.#reader = new EventReader(owner, MAX_WATCHED_EVENT_BYTES, 'skip')
   }
@@ -48,7 +48,7 @@ export class EventWatch implements ResponseWatch {
   }
 
   end(outcome: Outcome): void {
-    // Many clients take a last event without its empty line for one all the same.
+    // Many clients accept a last event without its blank line.
     this.#reader.write(BLANK_LINE, 0, BLANK_LINE.length)
     this.#findings.finish(outcome, 'open')
   }
@@ -57,7 +57,7 @@ export class EventWatch implements ResponseWatch {
     callback()
   }
 
-  /** Whole events without a word that matters. Comments are not worth counting, and nothing has begun with them. */
+  /** Counts complete events without a marker. Comments go to the reader: they are no events and no first token. */
   #isIrrelevant(bytes: Buffer, from: number, to: number): boolean {
     if (this.#firstAt === 0 || !this.#reader.isBetweenEvents || bytes[from] === COLON) return false
     const blank = detectBlankLineEnd(bytes, from, to)
@@ -71,12 +71,12 @@ export class EventWatch implements ResponseWatch {
   #event(name: string, data: Buffer): void {
     const text = data.latin1Slice(0, data.length)
     if (text.startsWith(DONE_DATA)) return this.#findings.readEnding(DONE_DATA)
-    this.#pass(name)
+    this.#countEvent(name)
     extractUsage(this.#findings, data, text)
   }
 
-  /** Known by its name alone, as one that is too long to be read. */
-  #pass(name: string): void {
+  /** All that is done for an event that is too long to be read. */
+  #countEvent(name: string): void {
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
     this.#events++
     if (name !== '') this.#findings.readEnding(name)
@@ -92,12 +92,10 @@ function countEvents(text: string, blank: string): number {
   return count
 }
 
-// Tells whether a stretch of an event stream stops behind an empty line, which is where events end.
-
 const LF = 10
 const CR = 13
 
-/** The two line ends the bytes stop with; '' if they do not, or if they are mixed. */
+/** The blank line at the end of the bytes, which ends an event; '' if there is none or its line ends differ. */
 export function detectBlankLineEnd(
   bytes: Buffer,
   from: number,

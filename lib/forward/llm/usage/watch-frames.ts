@@ -1,5 +1,5 @@
-// Watches an answer in Amazon's event stream framing: each frame has lengths in front, headers, and a payload in JSON, which
-// may have another in it as base64. Checksums are for others to check.
+// Watches a response in Amazon's event stream framing: each frame has a prelude with lengths, headers, and a JSON payload, which
+// may contain another JSON object as base64. Checksums are not verified.
 
 import { ByteBuffer } from '../../../text/byte-buffer.ts'
 import type { Outcome } from '../../../core/types.ts'
@@ -8,19 +8,19 @@ import type { ResponseDialect } from './usage-dialects.ts'
 import { extractUsage, guessEventTokens, UsageFindings } from './extract-usage.ts'
 import type { ResponseWatch } from './response-watch.ts'
 
-/** A longer payload passes unread. */
+/** A longer payload is not read. */
 export const MAX_WATCHED_PAYLOAD_BYTES = 65_536
 
-/** The length of all, that of the headers, and a checksum of both; behind the payload there is another. */
+/** The length of the frame, the length of the headers and a checksum; another checksum follows the payload. */
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
-/** By the framing's own rules. */
+/** The limit of the framing's specification. */
 const MAX_FRAME_BYTES = 25_165_824
 
-/** What a model that is asked in its own dialect answers. */
+/** The response of a model in its own dialect, as base64. */
 const WRAPPED = /"bytes"\s*:\s*"([A-Za-z0-9+/=]+)"/
 
-/** `broken`: it is something else. */
+/** `broken`: the bytes are not in this framing. */
 type FrameWatchState = 'prelude' | 'headers' | 'payload' | 'checksum' | 'broken'
 
 export class FrameWatch implements ResponseWatch {
@@ -28,9 +28,9 @@ export class FrameWatch implements ResponseWatch {
   readonly #now: () => number
   readonly #buffer = new ByteBuffer()
   #state: FrameWatchState = 'prelude'
-  /** Bytes to come of the part in work, and of the payload in all. */
-  #left = PRELUDE_BYTES
-  #payload = 0
+  /** Bytes of the current part that have not arrived. */
+  #remaining = PRELUDE_BYTES
+  #payloadBytes = 0
   #frames = 0
   #bytes = 0
   #firstAt = 0
@@ -66,43 +66,43 @@ export class FrameWatch implements ResponseWatch {
   }
 
   #consume(bytes: Buffer, from: number, to: number): number {
-    const end = Math.min(to, from + this.#left)
-    const isRead = this.#state === 'payload' && this.#payload <= MAX_WATCHED_PAYLOAD_BYTES
+    const end = Math.min(to, from + this.#remaining)
+    const isRead = this.#state === 'payload' && this.#payloadBytes <= MAX_WATCHED_PAYLOAD_BYTES
     if (isRead || this.#state === 'prelude') this.#buffer.append(bytes, from, end)
-    this.#left -= end - from
-    // Parts may be empty.
-    while (this.#left === 0 && this.#state !== 'broken') this.#partComplete(this.#buffer.take())
+    this.#remaining -= end - from
+    // Headers and payload may be empty.
+    while (this.#remaining === 0 && this.#state !== 'broken')
+      this.#partComplete(this.#buffer.take())
     return end
   }
 
-  /** The part in work is complete. */
   #partComplete(part: Buffer): void {
     switch (this.#state) {
       case 'prelude':
-        return this.#open(part.readUInt32BE(0), part.readUInt32BE(4))
+        return this.#startFrame(part.readUInt32BE(0), part.readUInt32BE(4))
       case 'headers':
-        return this.#enter('payload', this.#payload)
+        return this.#enter('payload', this.#payloadBytes)
       case 'payload':
         this.#frames++
-        this.#read(part)
+        this.#readPayload(part)
         return this.#enter('checksum', CHECKSUM_BYTES)
       case 'checksum':
         return this.#enter('prelude', PRELUDE_BYTES)
     }
   }
 
-  #open(all: number, headers: number): void {
-    this.#payload = all - headers - PRELUDE_BYTES - CHECKSUM_BYTES
-    const isFrame = this.#payload >= 0 && all <= MAX_FRAME_BYTES
-    this.#enter(isFrame ? 'headers' : 'broken', headers)
+  #startFrame(frameBytes: number, headerBytes: number): void {
+    this.#payloadBytes = frameBytes - headerBytes - PRELUDE_BYTES - CHECKSUM_BYTES
+    const isFrame = this.#payloadBytes >= 0 && frameBytes <= MAX_FRAME_BYTES
+    this.#enter(isFrame ? 'headers' : 'broken', headerBytes)
   }
 
   #enter(state: FrameWatchState, bytes: number): void {
     this.#state = state
-    this.#left = bytes
+    this.#remaining = bytes
   }
 
-  #read(payload: Buffer): void {
+  #readPayload(payload: Buffer): void {
     const text = payload.latin1Slice()
     const [, wrapped] = WRAPPED.exec(text) ?? []
     if (wrapped === undefined) return extractUsage(this.#findings, payload, text)

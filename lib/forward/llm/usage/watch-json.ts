@@ -1,5 +1,5 @@
-// Watches an answer that is one JSON object, or an array of them, as Gemini streams without `alt=sse`. Only the members
-// that tell usage and model are kept, of each object; the rest passes.
+// Watches a response that is one JSON object, or an array of objects, as Gemini streams without `alt=sse`. Of each object only
+// the members with usage and model are kept.
 
 import { JsonPeek } from '../../../text/json-peek.ts'
 import { NO_INTEREST } from '../../../text/json-members.ts'
@@ -20,12 +20,12 @@ const OPEN_BRACKET = 91
 const CLOSE_BRACKET = 93
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
-/** What may stand around objects: white space, a byte order mark, and a comma between two. */
+/** Allowed between objects: white space, a byte order mark and commas. */
 const SEPARATORS: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n\ufeff,'))
 
 const LAST_SPACE = 32
 
-/** `between`: in front of an object, or behind one of several. */
+/** `between`: before the first object, or between the objects of an array. */
 type JsonWatchState = 'between' | 'object' | 'over' | 'broken'
 
 export class JsonWatch implements ResponseWatch {
@@ -35,9 +35,11 @@ export class JsonWatch implements ResponseWatch {
   #state: JsonWatchState = 'between'
   #root: 'object' | 'array' = 'object'
   #peek!: JsonPeek
-  /** Of the object in work: what is kept of it, its bytes before this chunk, and where it ends, -1 until it does. */
+  /** The kept members of the current object. */
   #members: Record<string, unknown> = {}
-  #read = 0
+  /** Bytes of the current object before this chunk. */
+  #bytesBefore = 0
+  /** The offset of the closing brace in the current object; -1 until it arrives. */
   #closedAt = -1
   #bytes = 0
   #firstAt = 0
@@ -60,13 +62,13 @@ export class JsonWatch implements ResponseWatch {
     this.#lastAt = this.#now()
     if (this.#firstAt === 0) this.#firstAt = this.#lastAt
     this.#bytes += to - from
-    if (this.#state === 'between' && this.#isRead(bytes, from, to)) return
+    if (this.#state === 'between' && this.#readWholeObject(bytes, from, to)) return
     let at = from
     while (at < to) at = this[this.#state](bytes, at, to)
   }
 
   end(outcome: Outcome): void {
-    // Cut short, it may have told all the same.
+    // A truncated object may already have reported usage.
     this.#objectComplete()
     this.#findings.finish(outcome, this.#state === 'over' ? 'whole' : 'open')
   }
@@ -79,7 +81,7 @@ export class JsonWatch implements ResponseWatch {
     const byte = bytes[at]!
     switch (byte) {
       case OPEN_BRACE:
-        this.#begin()
+        this.#startObject()
         return at
       case OPEN_BRACKET:
         this.#state = this.#root === 'object' ? 'between' : 'broken'
@@ -96,12 +98,12 @@ export class JsonWatch implements ResponseWatch {
   private object(bytes: Buffer, from: number, to: number): number {
     this.#peek.write(bytes, from, to)
     if (this.#closedAt < 0) {
-      this.#read += to - from
+      this.#bytesBefore += to - from
       return to
     }
-    const end = from + this.#closedAt - this.#read + 1
+    const end = from + this.#closedAt - this.#bytesBefore + 1
     this.#objectComplete()
-    // Whatever the peek made of the bytes behind it: they are not for the same one.
+    // The peek may have reported a fault in the bytes after the object, which do not belong to it.
     this.#state = this.#root === 'array' ? 'between' : 'over'
     return end
   }
@@ -114,8 +116,8 @@ export class JsonWatch implements ResponseWatch {
     return to
   }
 
-  /** An answer that came in one piece, as short ones do: made objects of at once, which costs a third of a peek. */
-  #isRead(bytes: Buffer, from: number, to: number): boolean {
+  /** Reads a short response that arrived in one chunk with `JSON.parse`, which costs a third of a peek. */
+  #readWholeObject(bytes: Buffer, from: number, to: number): boolean {
     const object = this.#root === 'object' ? parseWholeObject(bytes, from, to) : null
     if (object === null) return false
     this.#findings.readObject(object)
@@ -123,9 +125,9 @@ export class JsonWatch implements ResponseWatch {
     return true
   }
 
-  #begin(): void {
+  #startObject(): void {
     this.#state = 'object'
-    this.#read = 0
+    this.#bytesBefore = 0
     this.#closedAt = -1
     this.#peek = new JsonPeek({
       begin: (name) =>
@@ -146,7 +148,7 @@ export class JsonWatch implements ResponseWatch {
   }
 }
 
-/** null for what is too long, or not one object from its first byte to its last. */
+/** null if the bytes are too long, or not exactly one object. */
 function parseWholeObject(bytes: Buffer, from: number, to: number): unknown {
   if (to - from > MAX_PARSED_BYTES || bytes[from] !== OPEN_BRACE) return null
   let last = to - 1

@@ -1,4 +1,4 @@
-// The Anthropic SDK takes the mock for the real thing.
+// The Anthropic SDK works with the mock provider.
 
 import Anthropic from '@anthropic-ai/sdk'
 import { suite } from 'uvu'
@@ -50,7 +50,7 @@ mock('answers a message', async () => {
   assert.match(answer._request_id ?? '', /^req_/)
 })
 
-mock('streams a message to the helper that puts it together', async () => {
+mock('streams a message to the helper that assembles it', async () => {
   const types: string[] = []
   const stream = client.messages.stream(ASKED)
   stream.on('streamEvent', ({ type }) => types.push(type))
@@ -72,7 +72,7 @@ mock('streams a message to the helper that puts it together', async () => {
   ])
 })
 
-mock('stops a message at its most tokens', async () => {
+mock('stops a message at max_tokens', async () => {
   const answer = await soon(client.messages.stream({ ...ASKED, max_tokens: 1 }).finalMessage())
   assert.equal(answer.content, [{ type: 'text', text: 'You' }])
   assert.is(answer.stop_reason, 'max_tokens')
@@ -85,7 +85,7 @@ mock('counts the tokens of a message', async () => {
   assert.is(count.input_tokens, 6)
 })
 
-mock('lists its models in the words of Anthropic', async () => {
+mock('lists its models in the format of Anthropic', async () => {
   const page = await soon(client.models.list())
   assert.is(page.data[0]?.id, 'mock')
   assert.is(page.data[0]?.type, 'model')

@@ -26,7 +26,7 @@ async function soon<T>(promise: PromiseLike<T>): Promise<T> {
   return deadline(Promise.resolve(promise), WAIT_MS, 'an answer')
 }
 
-mock('answers, and the log tells what it counted', async () => {
+mock('answers, and the log has its token counts', async () => {
   const gateway = await stage.gateway(ROUTE)
   const client = openaiOf(gateway)
   const answer = await soon(client.chat.completions.create({ model: 'mock', messages }))

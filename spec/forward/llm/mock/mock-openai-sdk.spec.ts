@@ -1,4 +1,4 @@
-// The OpenAI SDK takes the mock for the real thing.
+// The OpenAI SDK works with the mock provider.
 
 import OpenAI from 'openai'
 import { suite } from 'uvu'
@@ -57,29 +57,29 @@ mock('answers a chat', async () => {
   assert.match(answer._request_id ?? '', /^req_/)
 })
 
-mock('stops a chat at its most tokens', async () => {
-  const asked = { model: 'mock', messages, max_completion_tokens: 2 }
-  const answer = await soon(client.chat.completions.create(asked))
+mock('stops a chat at max_completion_tokens', async () => {
+  const options = { model: 'mock', messages, max_completion_tokens: 2 }
+  const answer = await soon(client.chat.completions.create(options))
   assert.is(answer.choices[0]?.message.content, 'You said:')
   assert.is(answer.choices[0]?.finish_reason, 'length')
   assert.is(answer.usage?.completion_tokens, 2)
 })
 
-mock('streams a chat, with usage for those who ask', async () => {
-  const asked = { model: 'mock', messages, stream: true } as const
-  const plain = await all(client.chat.completions.create(asked))
+mock('streams a chat, with usage if the request asks for it', async () => {
+  const options = { model: 'mock', messages, stream: true } as const
+  const plain = await all(client.chat.completions.create(options))
   const deltas = plain.map(({ choices }) => choices[0]?.delta.content ?? '')
   assert.equal(deltas, ['', 'You', ' said:', ' Hello', ' there', ''])
   assert.not(plain.some(({ usage }) => usage))
   const counted = await all(
-    client.chat.completions.create({ ...asked, stream_options: { include_usage: true } }),
+    client.chat.completions.create({ ...options, stream_options: { include_usage: true } }),
   )
   assert.is(counted.length, plain.length + 1)
   assert.equal(counted.at(-1)?.choices, [])
   assert.is(counted.at(-1)?.usage?.total_tokens, 9)
 })
 
-mock('streams a chat to the helper that puts it together', async () => {
+mock('streams a chat to the helper that assembles it', async () => {
   const stream = client.chat.completions.stream({ model: 'mock', messages })
   const final = await soon(stream.finalChatCompletion())
   assert.is(final.choices[0]?.message.content, 'You said: Hello there')

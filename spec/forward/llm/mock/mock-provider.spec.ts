@@ -7,8 +7,8 @@ import { BytesBody } from '../../../../lib/core/replies.ts'
 import type { Body, Reply, Sink } from '../../../../lib/core/types.ts'
 import { MockProvider } from '../../../../lib/forward/llm/mock/mock-provider.ts'
 import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
-import { detect, replyOf, told } from './mock-server.ts'
-import type { Told } from './mock-server.ts'
+import { detect, replyOf, callMock } from './mock-server.ts'
+import type { MockResponse } from './mock-server.ts'
 
 const mock = suite('mock provider')
 
@@ -21,12 +21,12 @@ const MESSAGE = { model: 'mock', messages: [{ role: 'user', content: 'Hi' }] }
 
 type Tree = { readonly [name: string]: Tree } & readonly Tree[] & string & number
 
-function parsed({ text }: Told): Tree {
+function parsed({ text }: MockResponse): Tree {
   return JSON.parse(text) as Tree
 }
 
 /** The JSON after each `data:`, without the last `[DONE]`. */
-function eventsOf({ text }: Told): Tree[] {
+function eventsOf({ text }: MockResponse): Tree[] {
   const data = [...text.matchAll(/^data: (\{.*\})\r?$/gm)]
   return data.map(([, json = '']) => JSON.parse(json) as Tree)
 }
@@ -36,20 +36,20 @@ mock('answers the same request with the same bytes', () => {
     [CHAT, { ...MESSAGE, stream: true }],
     [MESSAGES, { ...MESSAGE, max_tokens: 9 }],
   ] as const)
-    assert.is(told(start, content).text, told(start, content).text)
+    assert.is(callMock(start, content).text, callMock(start, content).text)
   const other = { ...MESSAGE, messages: [{ role: 'user', content: 'Ho' }] }
-  assert.is.not(parsed(told(CHAT, MESSAGE))['id'], parsed(told(CHAT, other))['id'])
+  assert.is.not(parsed(callMock(CHAT, MESSAGE))['id'], parsed(callMock(CHAT, other))['id'])
 })
 
-mock('gives an answer one id, however it is sent', () => {
-  const whole = parsed(told(CHAT, MESSAGE))['id']
+mock('gives a response the same id, streamed or not', () => {
+  const whole = parsed(callMock(CHAT, MESSAGE))['id']
   const stream_options = { include_usage: true }
-  for (const event of eventsOf(told(CHAT, { ...MESSAGE, stream: true, stream_options })))
+  for (const event of eventsOf(callMock(CHAT, { ...MESSAGE, stream: true, stream_options })))
     assert.is(event['id'], whole)
 })
 
-mock('ends a chat stream with a word of its own', () => {
-  const { status, fields, text } = told(CHAT, { ...MESSAGE, stream: true, max_tokens: 1 })
+mock('ends a chat stream with [DONE]', () => {
+  const { status, fields, text } = callMock(CHAT, { ...MESSAGE, stream: true, max_tokens: 1 })
   assert.is(status, 200)
   assert.is(fields['content-type'], 'text/event-stream; charset=utf-8')
   assert.is(fields['content-length'], undefined)
@@ -68,7 +68,7 @@ mock('ends a chat stream with a word of its own', () => {
 })
 
 mock('streams a message with the name of each event', () => {
-  const { text } = told(MESSAGES, { ...MESSAGE, max_tokens: 1, stream: true })
+  const { text } = callMock(MESSAGES, { ...MESSAGE, max_tokens: 1, stream: true })
   const usage = (output: number, more = ''): string =>
     `"usage":{"input_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":${output}${more}}`
   assert.equal(text.split('\n\n'), [
@@ -88,9 +88,11 @@ mock('streams a message with the name of each event', () => {
   ])
 })
 
-mock('counts four bytes of all texts as a token, whatever holds them', () => {
+mock('counts four bytes of all texts as a token, in any content form', () => {
   const inputOf = (content: unknown): number =>
-    parsed(told(COUNT, { model: 'mock', messages: [{ role: 'user', content }] }))['input_tokens']!
+    parsed(callMock(COUNT, { model: 'mock', messages: [{ role: 'user', content }] }))[
+      'input_tokens'
+    ]!
   assert.is(inputOf(''), 1)
   assert.is(inputOf('12345678'), 2)
   assert.is(inputOf('123456789'), 3)
@@ -99,65 +101,72 @@ mock('counts four bytes of all texts as a token, whatever holds them', () => {
   assert.is(inputOf([{ type: 'tool_result', content: [{ type: 'text', text: '12345' }] }]), 2)
 })
 
-mock('says what the user said last, and only so much of it', () => {
+mock('repeats the last text of the user, up to a limit', () => {
   const saidTo = (messages: unknown): string =>
-    parsed(told(CHAT, { model: 'mock', messages }))['choices']![0]!['message']!['content']!
+    parsed(callMock(CHAT, { model: 'mock', messages }))['choices']![0]!['message']!['content']!
   const user = { role: 'user', content: ' two\n words ' }
   assert.is(saidTo([user, { role: 'assistant', content: 'no' }]), 'You said: two words')
   assert.is(saidTo([{ role: 'system', content: 'no' }]), 'You said nothing.')
   assert.is(saidTo([{ role: 'user', content: '😀'.repeat(300) }]), `You said: ${'😀'.repeat(200)}`)
 })
 
-mock('does not look for texts in the depths of a request', () => {
+mock('does not search deeply nested content for texts', () => {
   const deep = `${'['.repeat(100_000)}"x"${']'.repeat(100_000)}`
   const text = `{"model":"mock","messages":[{"role":"user","content":${deep}}]}`
-  assert.is(parsed(told(CHAT, text))['choices']![0]!['message']!['content'], 'You said nothing.')
+  assert.is(
+    parsed(callMock(CHAT, text))['choices']![0]!['message']!['content'],
+    'You said nothing.',
+  )
 })
 
-mock('refuses what it cannot use, in the words of the dialect', () => {
-  const openai = told(CHAT, '{"model":')
+mock('refuses an invalid body with an error of the dialect', () => {
+  const openai = callMock(CHAT, '{"model":')
   assert.is(openai.status, 400)
   assert.is(parsed(openai)['error']?.['type'], 'invalid_request_error')
-  const anthropic = told(MESSAGES, '[]')
+  const anthropic = callMock(MESSAGES, '[]')
   assert.is(anthropic.status, 400)
   assert.is(parsed(anthropic)['type'], 'error')
   assert.is(parsed(anthropic)['error']?.['type'], 'invalid_request_error')
   assert.match(anthropic.fields['request-id'] ?? '', /^req_/)
 })
 
-mock('names the field that is missing or of no use', () => {
+mock('names the field that is missing or invalid', () => {
   const param = (start: string, content: unknown): unknown =>
-    parsed(told(start, content))['error']?.['param']
+    parsed(callMock(start, content))['error']?.['param']
   const { messages } = MESSAGE
   assert.is(param(CHAT, { messages }), 'model')
   assert.is(param(CHAT, { model: 'mock' }), 'messages')
   assert.is(param(CHAT, { ...MESSAGE, max_tokens: 0 }), 'max_tokens')
-  const { error } = parsed(told(MESSAGES, { model: 'mock' }))
+  const { error } = parsed(callMock(MESSAGES, { model: 'mock' }))
   assert.is(error?.['message'], 'messages: Field required')
 })
 
-mock('knows its own paths, and leaves others to the route', () => {
+mock('serves its own paths, and other paths by the format of the route', () => {
   const elsewhere = 'POST /models/chat'
-  assert.is(told(elsewhere, MESSAGE).status, 404)
+  assert.is(callMock(elsewhere, MESSAGE).status, 404)
   const messages = (): LlmFormat => 'messages'
-  assert.is(parsed(told(elsewhere, MESSAGE, [], messages))['type'], 'message')
-  assert.is(parsed(told(CHAT, MESSAGE, [], messages))['object'], 'chat.completion')
-  assert.is(told('POST /v1/rerank', {}, [], () => 'rerank').status, 404)
+  assert.is(parsed(callMock(elsewhere, MESSAGE, [], messages))['type'], 'message')
+  assert.is(parsed(callMock(CHAT, MESSAGE, [], messages))['object'], 'chat.completion')
+  assert.is(callMock('POST /v1/rerank', {}, [], () => 'rerank').status, 404)
   for (const path of ['/v1/responses', '/v1/embeddings', '/v1/completions'])
-    assert.is(told(`POST ${path}`, { model: 'mock', input: 'Hi', prompt: 'Hi' }).status, 404, path)
+    assert.is(
+      callMock(`POST ${path}`, { model: 'mock', input: 'Hi', prompt: 'Hi' }).status,
+      404,
+      path,
+    )
 })
 
-mock('refuses paths and methods it does not know in the dialect of the client', () => {
-  const openai = told('POST /nowhere?a=b', {})
+mock('refuses unknown paths and methods in the dialect of the client', () => {
+  const openai = callMock('POST /nowhere?a=b', {})
   assert.is(openai.status, 404)
   assert.is(parsed(openai)['error']?.['code'], 'unknown_url')
-  const anthropic = told('POST /nowhere', {}, ['anthropic-version: 2023-06-01'])
+  const anthropic = callMock('POST /nowhere', {}, ['anthropic-version: 2023-06-01'])
   assert.is(parsed(anthropic)['error']?.['type'], 'not_found_error')
-  assert.is(told('GET /v1/messages', '').status, 405)
-  assert.is(told('POST /v1/models', {}).status, 405)
+  assert.is(callMock('GET /v1/messages', '').status, 405)
+  assert.is(callMock('POST /v1/models', {}).status, 405)
 })
 
-mock('reads no more than a request may have', () => {
+mock('refuses a request above the size limit', () => {
   const announced = new BytesBody(Buffer.alloc(MOST_BYTES + 1))
   assert.is(replyOf(CHAT, announced, new MockProvider(detect)).head.status, 413)
   const open = new OpenBody()
@@ -172,12 +181,12 @@ mock('reads no more than a request may have', () => {
   )
 })
 
-mock('does not say a name again that is no name, in every piece', () => {
-  assert.is(told(CHAT, { ...MESSAGE, model: 'm'.repeat(1024), stream: true }).status, 200)
-  assert.is(told(CHAT, { ...MESSAGE, model: 'm'.repeat(1025), stream: true }).status, 400)
+mock('refuses a model name above the length limit, which every chunk would repeat', () => {
+  assert.is(callMock(CHAT, { ...MESSAGE, model: 'm'.repeat(1024), stream: true }).status, 200)
+  assert.is(callMock(CHAT, { ...MESSAGE, model: 'm'.repeat(1025), stream: true }).status, 400)
 })
 
-mock('reads so much at a time, and gives back what was left unread', () => {
+mock('limits the bytes of parallel requests, and releases them after a cancelled request', () => {
   const backend = new MockProvider(detect)
   const others = Array.from({ length: 8 }, () => {
     const open = new OpenBody()
@@ -185,16 +194,16 @@ mock('reads so much at a time, and gives back what was left unread', () => {
     open.send(Buffer.alloc(MOST_BYTES))
     return called
   })
-  const asked = (): number => {
+  const statusNow = (): number => {
     const text = JSON.stringify(MESSAGE)
     return replyOf(CHAT, new BytesBody(Buffer.from(text)), backend).head.status
   }
-  assert.is(asked(), 503)
+  assert.is(statusNow(), 503)
   others[0]!.exchange.pendingCall?.cancel()
-  assert.is(asked(), 200)
+  assert.is(statusNow(), 200)
 })
 
-/** A body that comes when the spec sends it. */
+/** A body that arrives when the spec sends it. */
 class OpenBody extends BytesBody {
   #sink: Sink | null = null
 

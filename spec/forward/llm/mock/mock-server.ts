@@ -1,4 +1,4 @@
-// The mock provider without a gateway: asked for one reply, or served on a port for clients that need a socket.
+// The mock provider without a gateway: called for one reply, or served on a port for clients that need a socket.
 
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import { exchangeOf, requestOf } from '../../../support/exchange-of.ts'
 
 const WAIT_MS = 30_000
 
-export interface Told {
+export interface MockResponse {
   readonly status: number
   readonly fields: Readonly<Record<string, string>>
   readonly text: string
@@ -45,8 +45,13 @@ export function replyOf(
   return reply
 }
 
-/** What is sent at once. */
-export function told(start: string, content: unknown, lines: Lines = [], format = detect): Told {
+/** The complete response to a request. */
+export function callMock(
+  start: string,
+  content: unknown,
+  lines: Lines = [],
+  format = detect,
+): MockResponse {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
   const body = new BytesBody(Buffer.from(text))
   const { head, body: answer } = replyOf(start, body, new MockProvider(format), lines)

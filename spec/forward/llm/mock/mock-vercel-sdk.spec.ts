@@ -1,4 +1,4 @@
-// The Vercel AI SDK takes the mock for the real thing, by each of its providers.
+// The Vercel AI SDK works with the mock provider, through each of its provider packages.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -31,22 +31,22 @@ const MODELS: Record<string, (url: string) => LanguageModel> = {
 }
 
 for (const [name, modelOf] of Object.entries(MODELS)) {
-  mock(`generates text by ${name}`, async () => {
-    const asked = {
+  mock(`generates text through ${name}`, async () => {
+    const options = {
       model: modelOf(server.url),
       prompt: 'Hello there',
       maxRetries: 0,
       maxOutputTokens: 9,
     }
-    const { text, finishReason, usage } = await soon(generateText(asked))
+    const { text, finishReason, usage } = await soon(generateText(options))
     assert.is(text, 'You said: Hello there')
     assert.is(finishReason, 'stop')
     assert.equal([usage.inputTokens, usage.outputTokens], [3, 4])
   })
 
-  mock(`streams text by ${name}`, async () => {
-    const asked = { prompt: 'Hello there', maxRetries: 0, maxOutputTokens: 3 }
-    const result = streamText({ model: modelOf(server.url), ...asked })
+  mock(`streams text through ${name}`, async () => {
+    const options = { prompt: 'Hello there', maxRetries: 0, maxOutputTokens: 3 }
+    const result = streamText({ model: modelOf(server.url), ...options })
     const words: string[] = []
     const read = async (): Promise<void> => {
       for await (const word of result.textStream) words.push(word)

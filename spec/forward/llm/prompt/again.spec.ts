@@ -1,4 +1,4 @@
-// A request's body given to one try after the other, and what becomes of it at the end, whatever the end.
+// A request body for one attempt after the other, and what is released at the end.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,7 @@ const again = suite('llm prompt, again')
 const AS_IT_IS = editsOf({})
 const OTHER_MODEL = editsOf({ set: new Map([['model', '"other"']]) })
 
-again('keeps a body for another try, with other edits and another length', () => {
+again('keeps a body for another attempt, with other edits and another length', () => {
   const { client, head, prompt, together } = started({
     maxKeptBytes: 100,
     first: ['{"model":"a",'],
@@ -37,7 +37,7 @@ again('keeps a body for another try, with other edits and another length', () =>
   assert.is(together.remaining, ROOM)
 })
 
-again('keeps nothing that is longer than asked for, or that there is no room for', () => {
+again('keeps nothing above the bound or above the shared budget', () => {
   const later = ['"b":2}']
   const first = ['{"model":"a",']
   for (const options of [{ keep: 0 }, { keep: 18 }, { keep: 100, together: new ByteBudget(18) }])
@@ -55,7 +55,7 @@ again('keeps nothing that is longer than asked for, or that there is no room for
     }
 })
 
-again('lets go of what was held as soon as it is clear that nobody needs it again', () => {
+again('releases held bytes as soon as no other attempt can need them', () => {
   const first = ['{"model":"a",']
   const { client, prompt, together } = started({ maxKeptBytes: 18, first, later: ['"b":2}'] })
   assert.is(together.remaining, ROOM - 13)
@@ -67,7 +67,7 @@ again('lets go of what was held as soon as it is clear that nobody needs it agai
   assert.is(together.remaining, ROOM)
 })
 
-again('keeps no second half of what has lost its first', () => {
+again('keeps no more bytes after the first ones were released', () => {
   const together = new ByteBudget(18)
   const later = ['"b":2,', '"c":3}']
   const { client, prompt } = started({
@@ -84,7 +84,7 @@ again('keeps no second half of what has lost its first', () => {
   }
 })
 
-again('lets nobody read who was given up', () => {
+again('sends nothing to an attempt that was ended', () => {
   const { client, prompt } = started({ maxKeptBytes: 100, first: ['{"a":1'], later: ['}'] })
   const old = prompt.createAttemptBody(AS_IT_IS)
   const late = prompt.createAttemptBody(AS_IT_IS)
@@ -100,7 +100,7 @@ again('lets nobody read who was given up', () => {
   assert.is(provider.text, '{"a":1}')
 })
 
-again('cuts the provider when the client leaves, whenever that is', () => {
+again('cuts the request to the provider when the client closes the connection, at any time', () => {
   const flowing = started({ maxKeptBytes: 100, first: ['{'], later: ['}'] })
   const provider = new Provider(flowing.prompt.createAttemptBody(AS_IT_IS))
   flowing.client.leave()
@@ -117,16 +117,16 @@ again('cuts the provider when the client leaves, whenever that is', () => {
 
   const reading = started({ holdFor: 'model', first: ['{'], later: ['}'] })
   reading.client.leave()
-  assert.equal(reading.owner.heard, [])
+  assert.equal(reading.owner.calls, [])
 
   const gone = sceneOf({})
   gone.client.start = (sink) => sink.cut('client_closed')
   gone.prompt.start()
-  assert.equal(gone.owner.heard, [])
+  assert.equal(gone.owner.calls, [])
   assert.is(reading.together.remaining, ROOM)
 })
 
-again('gives back what it holds whenever it is done, and takes no more', () => {
+again('releases what it holds when it is discarded, and keeps no more', () => {
   const text = '{"model":"a","stream_options":{"a":1},"stream":true}'
   const stages = ['reading', 'ready', 'flowing', 'waiting', 'ended'] as const
   for (const stage of stages) {
@@ -155,7 +155,7 @@ again('gives back what it holds whenever it is done, and takes no more', () => {
   }
 })
 
-again('cancels the client when a try has no use for the rest', () => {
+again('cancels the body of the client when an attempt cancels its body', () => {
   const { client, prompt, together } = started({ maxKeptBytes: 9, first: ['{'], later: ['}'] })
   const body = prompt.createAttemptBody(AS_IT_IS)
   new Provider(body)

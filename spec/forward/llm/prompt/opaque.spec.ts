@@ -1,4 +1,4 @@
-// Bodies that nobody can look into on their way.
+// Bodies that cannot be read: compressed, of another type, or not JSON.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,7 +9,7 @@ const opaque = suite('llm prompt, opaque')
 
 const EDITS = editsOf({ set: new Map([['model', '"other"']]), usage: 'ask' })
 
-opaque('takes for JSON what is called so, and what is not called anything', () => {
+opaque('reads a body as JSON if its type is JSON or missing', () => {
   const types: [type: string, expected: boolean][] = [
     ['application/json', true],
     ['Application/JSON', true],
@@ -31,7 +31,7 @@ opaque('takes for JSON what is called so, and what is not called anything', () =
   assert.is(isJsonRequest(headWith({})), true)
 })
 
-opaque('takes compressed JSON for something else', () => {
+opaque('does not read compressed JSON', () => {
   const encodings: [encoding: string, expected: boolean][] = [
     ['identity', false],
     ['Identity ', false],
@@ -43,7 +43,7 @@ opaque('takes compressed JSON for something else', () => {
     assert.is(isCompressedRequest(headWith({ 'content-encoding': encoding })), expected, encoding)
 })
 
-opaque('passes untouched, whatever is to be edited, and can be sent again', () => {
+opaque('forwards the body without edits, and can send it again', () => {
   for (const framing of ['length', 'chunked'] as const) {
     const scene = started({
       framing,
@@ -54,7 +54,7 @@ opaque('passes untouched, whatever is to be edited, and can be sent again', () =
       later: [']]]'],
     })
     assert.is(scene.prompt.isOpaque, true)
-    assert.equal(scene.owner.heard, ['ready'])
+    assert.equal(scene.owner.calls, ['ready'])
     const first = new Provider(scene.prompt.createAttemptBody(EDITS))
     assert.is(scene.head.get('content-length'), framing === 'length' ? '11' : undefined)
     scene.client.send(']]]')
@@ -72,10 +72,10 @@ opaque('passes untouched, whatever is to be edited, and can be sent again', () =
   }
 })
 
-opaque('has nothing to send where nothing came', () => {
+opaque('sends no body where there is none', () => {
   const { head, owner, prompt } = started({ framing: 'none', holdFor: 'model' })
   assert.is(prompt.isOpaque, true)
-  assert.equal(owner.heard, ['ready'])
+  assert.equal(owner.calls, ['ready'])
   const body = prompt.createAttemptBody(EDITS)
   assert.is(body.framing, 'none')
   assert.is(head.has('content-length'), false)
@@ -84,7 +84,7 @@ opaque('has nothing to send where nothing came', () => {
   assert.is(provider.text, '')
 })
 
-opaque('says so when chunks turn out to hold nothing', () => {
+opaque('sends no body for chunks without content', () => {
   const { head, prompt } = started({ framing: 'chunked', fields: { 'content-type': 'text/plain' } })
   const body = prompt.createAttemptBody(EDITS)
   assert.is(body.framing, 'none')
@@ -92,7 +92,7 @@ opaque('says so when chunks turn out to hold nothing', () => {
   assert.is(head.has('transfer-encoding'), false)
 })
 
-opaque('passes what turns out to be something else, where nothing must be known of it', () => {
+opaque('forwards a body that is not JSON, where its members are not needed', () => {
   for (const body of [
     '[1]',
     '{"model":3}',
@@ -114,7 +114,7 @@ opaque('passes what turns out to be something else, where nothing must be known 
   }
 })
 
-opaque('stops to look for a model that does not come', () => {
+opaque('stops the search for a model above the bound', () => {
   const scene = started({
     faults: 'pass',
     holdFor: 'model',
@@ -122,12 +122,12 @@ opaque('stops to look for a model that does not come', () => {
     first: ['{"a":"xx'],
     later: ['xxxx'],
   })
-  assert.equal(scene.owner.heard, [])
+  assert.equal(scene.owner.calls, [])
   scene.client.send('xxxx')
-  assert.equal(scene.owner.heard, ['ready'])
+  assert.equal(scene.owner.calls, ['ready'])
 })
 
-opaque('is no way to name another model than the head', () => {
+opaque('cannot name another model than path or query', () => {
   const scene = started({ model: 'cheap', first: ['{"model":"de'], later: ['ar"}'] })
   const provider = new Provider(scene.prompt.createAttemptBody(editsOf({})))
   scene.client.send('ar"}')

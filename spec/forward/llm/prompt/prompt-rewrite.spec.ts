@@ -1,4 +1,4 @@
-// Edits of a body on its way: each fixture at every split, in one piece, in two and byte by byte.
+// Edits of a body while it arrives: each fixture at every split, in one piece, in two and byte by byte.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -86,7 +86,7 @@ const EDITED: [before: string, edits: BodyEdits, after: string][] = [
 ]
 const NAMES = ['a', 'b', '"']
 
-rewrite('edits a body in hand and says its length, at every split', () => {
+rewrite('edits a complete body and sets its length, at every split', () => {
   for (const [before, edits, after] of EDITED)
     for (const first of splits(Buffer.from(before))) {
       const { prompt, head } = started({ first, names: NAMES })
@@ -99,7 +99,7 @@ rewrite('edits a body in hand and says its length, at every split', () => {
     }
 })
 
-rewrite('edits a body on its way in chunks, at every split', () => {
+rewrite('edits a chunked body while it arrives, at every split', () => {
   for (const [before, edits, after] of EDITED)
     for (const later of splits(Buffer.from(before))) {
       const { client, prompt, head } = started({ framing: 'chunked', later, names: NAMES })
@@ -113,7 +113,7 @@ rewrite('edits a body on its way in chunks, at every split', () => {
     }
 })
 
-rewrite('keeps the length it promised by spaces behind the end, at every split', () => {
+rewrite('keeps the content-length by spaces after the end, at every split', () => {
   for (const [before, edits, after] of EDITED) {
     const bytes = Buffer.from(before)
     for (const at of [0, ...places(bytes.length)]) {
@@ -134,7 +134,7 @@ rewrite('keeps the length it promised by spaces behind the end, at every split',
   }
 })
 
-rewrite('promises no more than it may need', () => {
+rewrite('sets no higher content-length than it may need', () => {
   const { prompt } = started({ first: ['{"model":"a"'], later: [',"stream":false}'] })
   assert.is(prompt.createAttemptBody(MODEL).length, '{"model":"other-model","stream":false}'.length)
   const still = started({ first: ['{"stream":false'], later: ['}'] })
@@ -146,13 +146,13 @@ rewrite('promises no more than it may need', () => {
   )
 })
 
-rewrite('leaves a value alone that is what it should be', () => {
+rewrite('does not change a value that is already correct', () => {
   const { prompt, head } = started({ first: ['{"model":"other-model"'], later: ['}'] })
   assert.is(prompt.createAttemptBody(MODEL).length, 23)
   assert.is(head.get('content-length'), '23')
 })
 
-rewrite('tells whether it asks for usage on behalf of the client', () => {
+rewrite('knows whether it asks for usage that the client did not ask for', () => {
   const asking = (text: string, edits = ASK): boolean => {
     const { prompt } = started({ first: [text] })
     new Provider(prompt.createAttemptBody(edits))
@@ -175,35 +175,32 @@ rewrite('tells whether it asks for usage on behalf of the client', () => {
   assert.is(late.prompt.asksForUsage, true)
 })
 
-rewrite(
-  'waits behind the options for `stream`, and lets the rest flow as soon as it is known',
-  () => {
-    const later = [
-      '{"a":1,"stream_options":',
-      '{"x"',
-      ':1},"messages":"',
-      '","stream":tr',
-      'ue,"b":',
-      '2}',
-    ]
-    const { client, prompt, together } = started({ framing: 'chunked', later })
-    const provider = new Provider(prompt.createAttemptBody(ASK))
-    const seen: number[] = []
-    for (const chunk of later) {
-      assert.is(client.send(chunk), true)
-      seen.push(provider.bytes.length)
-    }
-    client.end()
-    assert.equal(seen, [24, 24, 24, 24, 85, 87])
-    assert.is(
-      provider.text,
-      '{"a":1,"stream_options":{"include_usage":true,"x":1},"messages":"","stream":true,"b":2}',
-    )
-    assert.is(together.remaining, ROOM)
-  },
-)
+rewrite('holds the bytes from the options on until `stream` is known', () => {
+  const later = [
+    '{"a":1,"stream_options":',
+    '{"x"',
+    ':1},"messages":"',
+    '","stream":tr',
+    'ue,"b":',
+    '2}',
+  ]
+  const { client, prompt, together } = started({ framing: 'chunked', later })
+  const provider = new Provider(prompt.createAttemptBody(ASK))
+  const seen: number[] = []
+  for (const chunk of later) {
+    assert.is(client.send(chunk), true)
+    seen.push(provider.bytes.length)
+  }
+  client.end()
+  assert.equal(seen, [24, 24, 24, 24, 85, 87])
+  assert.is(
+    provider.text,
+    '{"a":1,"stream_options":{"include_usage":true,"x":1},"messages":"","stream":true,"b":2}',
+  )
+  assert.is(together.remaining, ROOM)
+})
 
-rewrite('waits for `stream` only so long; then nobody could count, and it is refused', () => {
+rewrite('refuses a body with `stream` too far after the options', () => {
   const open = '{"stream_options":{},"messages":"'
   const long = 'x'.repeat(MAX_UNDECIDED_BYTES)
   const later = [open, long, long, '","stream":true}']
@@ -213,14 +210,14 @@ rewrite('waits for `stream` only so long; then nobody could count, and it is ref
   client.send(long)
   assert.is(provider.text, '{"stream_options":')
   client.send(long)
-  assert.match(owner.error?.message ?? '', /'stream' more than 65536 bytes behind 'stream_options'/)
+  assert.match(owner.error?.message ?? '', /'stream' more than 65536 bytes after 'stream_options'/)
   client.send('","stream":true}')
   client.end()
   assert.not.ok(provider.text.endsWith('}'))
   assert.is(together.remaining, ROOM)
 })
 
-rewrite('waits for nothing where the options ask for usage themselves', () => {
+rewrite('holds nothing where the options already ask for usage', () => {
   const open = '{"stream_options":{"include_usage":true},"messages":"'
   const long = 'x'.repeat(MAX_UNDECIDED_BYTES * 2)
   const later = [open, long, '","stream":true}']
@@ -235,7 +232,7 @@ rewrite('waits for nothing where the options ask for usage themselves', () => {
   assert.equal([owner.error, prompt.asksForUsage], [null, false])
 })
 
-rewrite('sets `include_usage` in options and leaves all else in them as it is', () => {
+rewrite('sets `include_usage` in options and keeps everything else in them', () => {
   const cases: [options: string, after: string | null][] = [
     ['null', '{"include_usage":true}'],
     ['{}', '{"include_usage":true}'],
@@ -253,14 +250,14 @@ rewrite('sets `include_usage` in options and leaves all else in them as it is', 
     assert.is(setIncludeUsage(Buffer.from(options)), after, options)
 })
 
-rewrite('passes a huge string in as many pieces as it came', () => {
+rewrite('forwards a huge string in as many pieces as it arrives', () => {
   const piece = 'y'.repeat(60_000)
   const later = ['{"model":"a","messages":"', ...Array.from({ length: 100 }, () => piece), '"}']
   const { client, prompt, together } = started({ later })
   const provider = new Provider(prompt.createAttemptBody(MODEL))
   for (const chunk of later) assert.is(client.send(chunk), true)
   client.end()
-  // And the padding.
+  // With the padding.
   assert.is(provider.writes, later.length + 1)
   const { messages, model } = JSON.parse(provider.text) as { messages: string; model: string }
   assert.is(model, 'other-model')
@@ -268,8 +265,8 @@ rewrite('passes a huge string in as many pieces as it came', () => {
   assert.is(together.remaining, ROOM)
 })
 
-rewrite('pads no further for a reader that has given up in the middle of it', () => {
-  // The story: it went on for ever.
+rewrite('stops the padding when the reader gives up during it', () => {
+  // The bug: the padding never ended.
   const { client, prompt, together } = started({
     names: ['metadata'],
     first: ['{"model":"a",'],
@@ -295,7 +292,7 @@ rewrite('pads no further for a reader that has given up in the middle of it', ()
   assert.equal([spaces, together.remaining], [1, ROOM])
 })
 
-rewrite('refuses edits of members that nobody watched', () => {
+rewrite('refuses edits of members that are not watched', () => {
   const { prompt } = started({ first: ['{}'] })
   const edits = editsOf({ set: new Map([['temperature', '1']]) })
   assert.throws(() => prompt.createAttemptBody(edits), "'temperature' was not watched")

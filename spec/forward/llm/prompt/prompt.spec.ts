@@ -1,4 +1,4 @@
-// A request's body between its client and the tries: when it is held, when it flows, and who is told to wait.
+// A request body between the client and the attempts: when it is held, when it flows, and when the client is paused.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,7 +12,7 @@ const prompt = suite('llm prompt')
 const AS_IT_IS = editsOf({})
 const OTHER_MODEL = editsOf({ set: new Map([['model', '"other"']]) })
 
-prompt('knows all of a body that comes with its head, before it says that it is ready', () => {
+prompt('knows all of a body that arrives with its head before it is ready', () => {
   const text =
     '{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":false},"max_tokens":7}'
   for (const framing of ['length', 'chunked'] as const)
@@ -27,13 +27,13 @@ prompt('knows all of a body that comes with its head, before it says that it is 
         assert.is(scene.prompt.size, text.length)
       }
       scene.prompt.start()
-      assert.equal(scene.owner.heard, ['ready'])
+      assert.equal(scene.owner.calls, ['ready'])
       assert.equal(scene.client.calls, ['start content'])
     }
 })
 
 prompt(
-  'holds the body until the model is known, and the client then until a provider takes it',
+  'holds the body until the model is known, and then pauses the client until an attempt starts',
   () => {
     const {
       client,
@@ -46,9 +46,9 @@ prompt(
     })
     assert.is(client.send('"mod\\u0065l":"'), true)
     assert.is(client.send('gpt'), true)
-    assert.equal(owner.heard, [])
+    assert.equal(owner.calls, [])
     assert.is(client.send('", "stream"'), false)
-    assert.equal(owner.heard, ['ready'])
+    assert.equal(owner.calls, ['ready'])
     assert.is(held.model, 'gpt')
     assert.is(held.isWhole, false)
     const provider = new Provider(held.createAttemptBody(AS_IT_IS))
@@ -58,22 +58,22 @@ prompt(
     client.end()
     assert.is(provider.text, '{"messages":["model"],"mod\\u0065l":"gpt", "stream":true}')
     assert.is(provider.state, 'ended')
-    assert.equal(owner.heard, ['ready', 'learnt'])
+    assert.equal(owner.calls, ['ready', 'moreKnown'])
     assert.is(held.stream, true)
   },
 )
 
 prompt('is ready without a model when the body has ended', () => {
   const { client, owner, prompt: held } = started({ holdFor: 'model', first: [], later: ['{} '] })
-  assert.equal(owner.heard, [])
+  assert.equal(owner.calls, [])
   client.send('{} ')
-  assert.equal(owner.heard, [])
+  assert.equal(owner.calls, [])
   client.end()
-  assert.equal(owner.heard, ['ready'])
+  assert.equal(owner.calls, ['ready'])
   assert.is(held.model, null)
 })
 
-prompt('waits for the end that comes with the last byte, so that the length is exact', () => {
+prompt('waits for the end that follows the last byte, so that the length is exact', () => {
   const {
     client,
     owner,
@@ -84,13 +84,13 @@ prompt('waits for the end that comes with the last byte, so that the length is e
     later: ['{"model":"a"}'],
   })
   assert.is(client.send('{"model":"a"}'), true)
-  assert.equal(owner.heard, [])
+  assert.equal(owner.calls, [])
   client.end()
-  assert.equal(owner.heard, ['ready'])
+  assert.equal(owner.calls, ['ready'])
   assert.is(held.createAttemptBody(OTHER_MODEL).length, '{"model":"other"}'.length)
 })
 
-prompt('is ready at once when it waits for nothing, even if nothing has come', () => {
+prompt('is ready at once when it holds for nothing, even before the first byte', () => {
   for (const framing of ['length', 'open', 'chunked'] as const) {
     const {
       client,
@@ -98,7 +98,7 @@ prompt('is ready at once when it waits for nothing, even if nothing has come', (
       prompt: held,
       head,
     } = started({ framing, first: [], later: ['{"a":1}'] })
-    assert.equal(owner.heard, ['ready'])
+    assert.equal(owner.calls, ['ready'])
     assert.is(held.isWhole, false)
     const body = held.createAttemptBody(AS_IT_IS)
     assert.is(body.framing, framing === 'length' ? 'length' : 'open')
@@ -112,7 +112,7 @@ prompt('is ready at once when it waits for nothing, even if nothing has come', (
   }
 })
 
-prompt('may be given to a provider from within `ready`, in the middle of a write', () => {
+prompt('can be sent to a provider from within `ready`, during a write', () => {
   const scene = sceneOf({ holdFor: 'model', first: ['{"a":1,'], later: ['"model":"m",', '"b":2}'] })
   let provider: Provider | null = null
   scene.owner.onReady = () => (provider = new Provider(scene.prompt.createAttemptBody(AS_IT_IS)))
@@ -124,7 +124,7 @@ prompt('may be given to a provider from within `ready`, in the middle of a write
   assert.is(provider!.state, 'ended')
 })
 
-prompt('makes the client wait for a slow provider', () => {
+prompt('pauses the client for a slow provider', () => {
   const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2,', '"c":3}'] })
   const body = held.createAttemptBody(AS_IT_IS)
   const provider = new Provider(body)
@@ -139,7 +139,7 @@ prompt('makes the client wait for a slow provider', () => {
   assert.equal(client.calls, ['resume', 'pause'])
 })
 
-prompt('does not let the client go on before the provider has room for what was held', () => {
+prompt('resumes the client only after the provider has taken the held bytes', () => {
   const { client, prompt: held } = started({ first: ['{"a":1,'], later: ['"b":2}'] })
   const body = held.createAttemptBody(AS_IT_IS)
   const full = { write: () => false, end: () => {}, cut: () => {} }
@@ -149,7 +149,7 @@ prompt('does not let the client go on before the provider has room for what was 
   assert.equal(client.calls, ['start content', 'resume'])
 })
 
-prompt('takes the largest of the bounds on the answer', () => {
+prompt('uses the largest of the three token limits', () => {
   const first = ['{"max_output_tokens":9,"max_tokens":5,"max_completion_tokens":null}']
   assert.is(started({ first }).prompt.maxTokens, 9)
   assert.is(
@@ -158,7 +158,7 @@ prompt('takes the largest of the bounds on the answer', () => {
   )
 })
 
-prompt('tells of what comes later, and of the end of a body whose length nobody knew', () => {
+prompt('reports facts that become known later, and the end of a body without a length', () => {
   const later = ['"max_', 'tokens":5,', '"x":[1],', '"max_completion_tokens":9}']
   for (const framing of ['length', 'chunked'] as const) {
     const { client, owner, prompt: held } = started({ framing, first: ['{'], later })
@@ -171,13 +171,13 @@ prompt('tells of what comes later, and of the end of a body whose length nobody 
     client.send(later[3]!)
     assert.is(held.maxTokens, 9)
     client.end()
-    const ends = framing === 'chunked' ? ['learnt'] : []
-    assert.equal(owner.heard, ['ready', 'learnt', 'learnt', ...ends])
+    const ends = framing === 'chunked' ? ['moreKnown'] : []
+    assert.equal(owner.calls, ['ready', 'moreKnown', 'moreKnown', ...ends])
     assert.is(held.size, 50)
   }
 })
 
-prompt('refuses what would have to be held above the bound, naming it', () => {
+prompt('refuses a body that must be held above the bound, and names the bound', () => {
   const { client, owner, together } = started({
     holdFor: 'model',
     maxHeldBytes: 20,
@@ -185,20 +185,20 @@ prompt('refuses what would have to be held above the bound, naming it', () => {
     later: ['x'.repeat(100)],
   })
   assert.is(client.send(',"b":""'), false)
-  assert.equal(owner.heard, ['failed'])
+  assert.equal(owner.calls, ['failed'])
   assert.is(owner.error?.status, 413)
   assert.is(
     owner.error?.message,
-    'request body too large: of 117 bytes or more, the first 20 did not tell its model ' +
+    'request body too large: of 117 bytes or more, the first 20 do not contain the model ' +
       '(config.llm.maxHeldBytes)',
   )
   assert.is(together.remaining, ROOM)
   assert.is(client.send('more'), true)
   client.end()
-  assert.equal(owner.heard, ['failed'])
+  assert.equal(owner.calls, ['failed'])
 })
 
-prompt('refuses what all requests together have no room for', () => {
+prompt('refuses a body when the shared budget is used up', () => {
   const together = new ByteBudget(10)
   const { owner, client } = started({
     holdFor: 'model',
@@ -217,9 +217,9 @@ function manyMembers(count: number): string {
   return `{${Array.from({ length: count }, () => '"abc":1').join(', ')}}`
 }
 
-prompt('takes as many members as a request may have', () => {
+prompt('accepts as many members as a request may have', () => {
   const { owner } = started({ first: [manyMembers(MAX_PROMPT_MEMBERS)] })
-  assert.equal(owner.heard, ['ready'])
+  assert.equal(owner.calls, ['ready'])
 })
 
 const TOO_LONG = "the body has 'stream_options' longer than 16384 bytes at byte 18"
@@ -234,8 +234,8 @@ const REFUSED: [text: string, message: string][] = [
   ['{"\u017ftream":true}', "the body has another spelling of 'stream' at byte 11"],
   ['{"max_to\u212aens":1}', "the body has another spelling of 'max_tokens' at byte 16"],
   ['{"USER":1}', "the body has another spelling of 'user' at byte 8"],
-  ['{"model":1}', "the body has a 'model' that is no string at byte 9"],
-  ['{"model":["a"]}', "the body has a 'model' that is no string at byte 9"],
+  ['{"model":1}', "the body has a 'model' that is not a string at byte 9"],
+  ['{"model":["a"]}', "the body has a 'model' that is not a string at byte 9"],
   [`{"model":"${'m'.repeat(1023)}"}`, "the body has a 'model' longer than 1024 bytes at byte 9"],
   [`{"stream_options":{"x":"${'x'.repeat(16_384)}"}}`, TOO_LONG],
   ['{"stream_options":{"include_usage":true,"include_usage":false}}', UNCLEAR],
@@ -247,11 +247,11 @@ const REFUSED: [text: string, message: string][] = [
   [' ', 'the body has nothing in it at byte 1'],
 ]
 
-prompt('refuses a body that two readers could read in two ways, at every split', () => {
+prompt('refuses a body that two parsers could read in two ways, at every split', () => {
   for (const [text, message] of REFUSED)
     for (const chunks of splits(Buffer.from(text))) {
       const { owner, together } = started({ first: chunks, names: ['user'] })
-      assert.equal(owner.heard, ['failed'], text)
+      assert.equal(owner.calls, ['failed'], text)
       assert.is(owner.error?.code, 'LLM_REQUEST')
       assert.is(owner.error?.status, 400)
       assert.is(owner.error?.message, `failed to process LLM request: ${message}`)
@@ -259,7 +259,7 @@ prompt('refuses a body that two readers could read in two ways, at every split',
     }
 })
 
-prompt('never completes a body that turns out to be wrong on its way', () => {
+prompt('never completes a body that turns out to be invalid while it is sent', () => {
   for (const [text] of REFUSED)
     for (const chunks of splits(Buffer.from(text))) {
       const [first, ...later] = chunks
@@ -269,7 +269,7 @@ prompt('never completes a body that turns out to be wrong on its way', () => {
       for (const chunk of later) scene.client.send(chunk)
       scene.client.end()
       assert.is(scene.owner.error?.code, 'LLM_REQUEST', text)
-      assert.is(scene.owner.heard.filter((word) => word === 'failed').length, 1)
+      assert.is(scene.owner.calls.filter((call) => call === 'failed').length, 1)
       assert.is(provider.state, 'open')
       assert.is(scene.together.remaining, ROOM)
     }

@@ -1,4 +1,4 @@
-// Any body, cut anywhere, edited in any way: the judge works on the whole text, with what lib/base/json finds in it.
+// Random bodies, splits and edits, compared with edits of the whole text by the JSON scanner.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,7 +13,7 @@ import { editsOf, Provider, ROOM, started } from './stand-ins.ts'
 
 const property = suite('llm prompt, any')
 
-/** What the edits make of a whole body. */
+/** The expected result of the edits on a whole body. */
 function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Buffer {
   const root = findJsonValue(bytes)!
   const members = listMembers(bytes, root)
@@ -45,7 +45,7 @@ function judged(bytes: Buffer, { set, replace, defaults, usage }: BodyEdits): Bu
   return applyEdits(bytes, edits)
 }
 
-/** Options as JSON.stringify writes them, so that they can be written again. */
+/** Options as JSON.stringify writes them, so that they can be compared. */
 function withUsage(text: string): string | null {
   const options: unknown = JSON.parse(text)
   if (options === null) return '{"include_usage":true}'
@@ -88,7 +88,7 @@ const OPTIONS = fc.constantFrom(
 )
 const OTHERS = ['temperature', 'user', 'n\\u0061me', 'größe', '"', 'models']
 
-/** A member as `"name":value`, names and values as likely as they matter. */
+/** A member as `"name":value`, with names and values weighted by importance. */
 const MEMBER = fc.oneof(
   fc.tuple(fc.constant('stream_options'), OPTIONS),
   fc.tuple(fc.constant('stream'), fc.constantFrom('true', 'true', 'false', 'null')),
@@ -145,7 +145,7 @@ function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
     .filter((chunk) => chunk.length > 0)
 }
 
-/** What arrives, less the spaces that a length promised too early has to be filled with. */
+/** The bytes that arrive, without the padding to the content-length. */
 function compare(provider: Provider, bytes: Buffer, edits: BodyEdits, length: number): void {
   const expected = judged(bytes, edits)
   const { text } = provider
@@ -156,11 +156,11 @@ function compare(provider: Provider, bytes: Buffer, edits: BodyEdits, length: nu
   else assert.is(provider.bytes.length, expected.length)
 }
 
-property('a body in hand is edited as its text would be, with its exact length', () => {
+property('a complete body is edited like its text, with its exact length', () => {
   fc.assert(
     fc.property(BODY, EDITS, CUTS, FRAMING, (bytes, edits, cuts, framing) => {
       const scene = started({ framing, first: cutAt(bytes, cuts), names: NAMES })
-      assert.equal(scene.owner.heard, ['ready'], String(scene.owner.error))
+      assert.equal(scene.owner.calls, ['ready'], String(scene.owner.error))
       const body = scene.prompt.createAttemptBody(edits)
       const provider = new Provider(body)
       assert.is(provider.text, judged(bytes, edits).toString())
@@ -176,7 +176,7 @@ property('a body in hand is edited as its text would be, with its exact length',
 })
 
 property(
-  'a body that is still coming is edited on its way, whatever was known when it began',
+  'a body that is still arriving is edited correctly, whatever was known at its start',
   () => {
     fc.assert(
       fc.property(BODY, EDITS, CUTS, FRAMING, fc.nat(), (bytes, edits, cuts, framing, seed) => {
@@ -199,7 +199,7 @@ property(
 )
 
 property(
-  'a second try gets the same body with other edits, wherever the first was given up',
+  'a second attempt gets the same body with other edits, wherever the first one ended',
   () => {
     fc.assert(
       fc.property(
@@ -255,7 +255,7 @@ property('facts are what the body says', () => {
 })
 
 property(
-  'without room to wait for `stream`, options stay as they are and all else is right',
+  'without budget to wait for `stream`, the options are not changed and all other edits are made',
   () => {
     const text = '{"stream_options":{},"messages":[],"stream":true}'
     const edits = editsOf({ usage: 'ask' })

@@ -1,4 +1,4 @@
-// Both ends of a prompt: a client's body that comes as a spec says, and a provider that takes it as a spec says.
+// Both ends of a prompt under the control of a spec: the body of the client, and the provider that reads it.
 
 import { ByteBudget } from '../../../../lib/core/byte-budgets.ts'
 import type { GatewayError } from '../../../../lib/core/errors.ts'
@@ -9,12 +9,12 @@ import type { PromptOptions } from '../../../../lib/forward/llm/prompt/prompt.ts
 import { createWatchedMembers } from '../../../../lib/forward/llm/prompt/prompt-outline.ts'
 import type { BodyEdits, PromptOwner } from '../../../../lib/forward/llm/llm-call-types.ts'
 
-/** What a client sends: `first` with its head, the rest when `send` is called. */
+/** The body of a client: `first` arrives with the head, the rest when `send` is called. */
 export class ClientBody implements Body {
   readonly framing: BodyFraming
   readonly length: number
   readonly calls: string[] = []
-  /** What `write` said last. */
+  /** The last result of `write`. */
   takes = true
   #sink!: Sink
   readonly #first: readonly (Buffer | 'end')[]
@@ -33,11 +33,11 @@ export class ClientBody implements Body {
       else this.send(part)
   }
 
-  /** As from the shared read buffer: what is kept of it is lost. */
+  /** Like the shared read buffer: it is overwritten after the write. */
   send(chunk: Buffer | string): boolean {
-    const lent = Buffer.concat([Buffer.from('#"'), Buffer.from(chunk), Buffer.from('"#')])
-    this.takes = this.#sink.write(lent, 2, lent.length - 2)
-    lent.fill('!')
+    const shared = Buffer.concat([Buffer.from('#"'), Buffer.from(chunk), Buffer.from('"#')])
+    this.takes = this.#sink.write(shared, 2, shared.length - 2)
+    shared.fill('!')
     return this.takes
   }
 
@@ -62,11 +62,11 @@ export class ClientBody implements Body {
   }
 }
 
-/** Takes a body, and says how it was told to stop. */
+/** Reads a body, and records how it ended. */
 export class Provider implements Sink {
   readonly #parts: Buffer[] = []
   state: 'open' | 'ended' | Outcome = 'open'
-  /** What `write` says. */
+  /** The result of `write`. */
   hasRoom = true
   writes = 0
 
@@ -83,7 +83,7 @@ export class Provider implements Sink {
   }
 
   write(bytes: Buffer, from: number, to: number): boolean {
-    if (this.state !== 'open') throw new Error('bytes behind the end')
+    if (this.state !== 'open') throw new Error('bytes after the end')
     if (from === to) throw new Error('an empty write')
     this.writes++
     this.#parts.push(Buffer.from(bytes.subarray(from, to)))
@@ -101,22 +101,22 @@ export class Provider implements Sink {
 }
 
 export class Owner implements PromptOwner {
-  readonly heard: string[] = []
+  readonly calls: string[] = []
   error: GatewayError | null = null
-  /** What it does when it hears `ready`. */
+  /** Runs within `ready`. */
   onReady: () => void = () => {}
 
   ready(): void {
-    this.heard.push('ready')
+    this.calls.push('ready')
     this.onReady()
   }
 
   moreKnown(): void {
-    this.heard.push('learnt')
+    this.calls.push('moreKnown')
   }
 
   failed(error: GatewayError): void {
-    this.heard.push('failed')
+    this.calls.push('failed')
     this.error = error
   }
 }
@@ -144,11 +144,11 @@ export interface Scene {
 export interface SceneOptions extends Partial<PromptOptions> {
   framing?: BodyFraming
   fields?: Record<string, string>
-  /** Members that edits name. */
+  /** Members that edits may change. */
   names?: readonly string[]
-  /** What comes with the head. */
+  /** Arrives with the head. */
   first?: readonly (Buffer | string)[]
-  /** What comes later, so that the length of all is known. */
+  /** Arrives later; given so that the total length is known. */
   later?: readonly (Buffer | string)[]
 }
 
@@ -186,7 +186,7 @@ export function sceneOf(options: SceneOptions): Scene {
   return { client, prompt, owner, head, together }
 }
 
-/** The same, started. */
+/** A prompt that is started. */
 export function started(options: SceneOptions): Scene {
   const scene = sceneOf(options)
   scene.prompt.start()

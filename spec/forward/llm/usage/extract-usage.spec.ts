@@ -1,19 +1,21 @@
+// Usage in large events.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
 import { MAX_WATCHED_MEMBER_BYTES } from '../../../../lib/forward/llm/usage/extract-usage.ts'
 import { watched } from '../../../support/llm/watched.ts'
 
-/** Of an event that is longer than a member may be. */
+/** A member that is longer than the bound. */
 const LONG = JSON.stringify({ text: '"usage":{} \\'.repeat(MAX_WATCHED_MEMBER_BYTES / 8) })
 
 function read(data: string, format: LlmFormat = 'completions'): ObservedUsage {
   return watched(format, 'text/event-stream', [`data: ${data}\n\n`])
 }
 
-const gleaning = suite('glean')
+const extracting = suite('extract usage')
 
-gleaning('finds in a long event what it would find in a short one', () => {
+extracting('finds the same in a long event as in a short one', () => {
   const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}'
   for (const filling of ['0', LONG])
     for (const data of [
@@ -26,7 +28,7 @@ gleaning('finds in a long event what it would find in a short one', () => {
     }
 })
 
-gleaning('looks into a long member that has places for usage, model and tier', () => {
+extracting('searches a long member that may contain usage, model and tier', () => {
   for (const filling of ['0', LONG]) {
     const response = `{"output":${filling},"model":"m","service_tier":"flex","usage":{"input_tokens":3,"output_tokens":4}}`
     const seen = read(`{"type":"response.completed","response":${response}}`, 'responses')
@@ -37,7 +39,7 @@ gleaning('looks into a long member that has places for usage, model and tier', (
   }
 })
 
-gleaning('passes over a usage that is too long to be one', () => {
+extracting('ignores a usage member that is too long', () => {
   for (const usage of [LONG, JSON.stringify([LONG]), JSON.stringify(LONG)]) {
     const seen = read(`{"model":"m","usage":${usage}}`)
     assert.equal([seen.usage, seen.model], [null, 'm'])
@@ -45,13 +47,13 @@ gleaning('passes over a usage that is too long to be one', () => {
   }
 })
 
-gleaning('learns nothing from a long event that is no JSON object, or cut short', () => {
+extracting('reads nothing from a long event that is not a JSON object, or truncated', () => {
   for (const data of [`{"model":"m","a":${LONG}`, `[{"model":"m","a":${LONG}}]`, `${LONG}"model"`])
     assert.is(read(data).model, null)
 })
 
-gleaning('takes no longer for an event that is nothing but nesting', () => {
-  // The story: an event of 4 MB, made into objects, kept every other stream waiting for seconds.
+extracting('takes no longer for an event of nested arrays', () => {
+  // The bug: `JSON.parse` of a 4 MB event blocked all other streams for seconds.
   const depth = 2_000_000
   const started = process.cpuUsage()
   const seen = read(`{"usage":${'['.repeat(depth)}${']'.repeat(depth)}}`)
@@ -60,4 +62,4 @@ gleaning('takes no longer for an event that is nothing but nesting', () => {
   assert.ok(user + system < 500_000, `${user + system} us`)
 })
 
-gleaning.run()
+extracting.run()

@@ -1,4 +1,4 @@
-// Every answer of every dialect, at every split and in every form: the client has its bytes, and the watch what is in them.
+// Every stored response, at every split and in every form: the client gets its bytes, and the watch finds its usage.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -11,11 +11,11 @@ import { createResponseWatch } from '../../../../lib/forward/llm/usage/response-
 import { PROMPT_GUESS, bytesOf, typeOf } from '../../../support/llm/fixture.ts'
 import type { Fixture } from '../../../support/llm/fixture.ts'
 import { FIXTURES } from '../../../support/llm/fixtures.ts'
-import { NotingSink, PushedBody } from '../../../support/llm/pushing.ts'
+import { RecordingSink, PushedBody } from '../../../support/llm/pushing.ts'
 import { watched } from '../../../support/llm/watched.ts'
 import { splits } from '../../../support/splits.ts'
 
-/** What the watch behind a tapped body has seen, once the client has had all of it. */
+/** What the watch of a tapped body has read, once the client has all of it. */
 function pass(chunks: readonly Buffer[], { file, format }: Fixture, form: BodyForm): ObservedUsage {
   const watch = createResponseWatch(
     format,
@@ -30,13 +30,13 @@ function pass(chunks: readonly Buffer[], { file, format }: Fixture, form: BodyFo
       watch.end(outcome)
     },
   })
-  const sink = new NotingSink()
+  const sink = new RecordingSink()
   body.start(sink, form)
   for (const chunk of chunks) source.push(chunk)
   source.sink.end(null)
   assert.is(sink.text, Buffer.concat(chunks).toString('latin1'))
   assert.is(sink.writes.length, chunks.length)
-  assert.equal([ends, sink.told], [['complete'], ['end']])
+  assert.equal([ends, sink.calls], [['complete'], ['end']])
   return watch.observed
 }
 
@@ -60,7 +60,7 @@ for (const fixture of FIXTURES) {
     assert.equal(llmFactsOf(seen), facts, where)
   }
 
-  fixtures(`finds what ${file} tells as ${format}, at every split`, () => {
+  fixtures(`finds the usage of ${file} as ${format}, at every split`, () => {
     for (const chunks of splits(bytesOf(file)))
       holds(pass(chunks, fixture, 'content'), `${file} ${chunks[0]?.length}`)
   })
@@ -70,7 +70,7 @@ for (const fixture of FIXTURES) {
       holds(pass(chunks, fixture, 'wire'), `${file} ${chunks[0]?.length}`)
   })
 
-  fixtures(`finds the same when each event of ${file} comes by itself`, () => {
+  fixtures(`finds the same when each event of ${file} arrives alone`, () => {
     const events = bytesOf(file)
       .toString('latin1')
       .split(/(?<=\n\n|\r\n\r\n)/)
@@ -81,7 +81,7 @@ for (const fixture of FIXTURES) {
 
 const BY_NAME: readonly LlmFormat[] = ['models', 'anthropicTokenCount', 'geminiCountTokens']
 
-fixtures('finds usage and model of any dialect when it is not told which', () => {
+fixtures('finds usage and model of any dialect when the format is not known', () => {
   for (const { file, format, usage, facts } of FIXTURES) {
     if (BY_NAME.includes(format)) continue
     const seen = watched('detect', typeOf(file), [bytesOf(file)])

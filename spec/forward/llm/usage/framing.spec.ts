@@ -1,4 +1,4 @@
-// The same streams in every framing that clients are known to take: what is found in them does not change.
+// The same streams in every framing that clients accept: the usage found in them does not change.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,7 @@ import { FIXTURES } from '../../../support/llm/fixtures.ts'
 import { watched } from '../../../support/llm/watched.ts'
 import { places } from '../../../support/splits.ts'
 
-/** From the stream with LF, without its last empty line, to another way of writing it. */
+/** Converts a stream with LF and without its last blank line to another framing. */
 type Rewrite = (stream: string) => string
 
 const each = (stream: string, rewrite: (event: string, index: number) => string): string =>
@@ -34,15 +34,15 @@ const FRAMINGS: Readonly<Record<string, Rewrite>> = {
   },
   'a byte order mark': (stream) => `\ufeff${stream}\n\n`,
   'a byte order mark and CRLF': (stream) => withEnds('\r\n')(`\ufeff${stream}`),
-  'no space behind the colon': (stream) => `${stream}\n\n`.replace(/^(data|event): /gm, '$1:'),
+  'no space after the colon': (stream) => `${stream}\n\n`.replace(/^(data|event): /gm, '$1:'),
   'comments between events': (stream) => each(stream, (event) => `: keep-alive\n\n${event}`),
   'comments between lines': (stream) => each(stream, (event) => `:\n: data: {}\n${event}\n: x`),
   'a comment in front': (stream) => `: ROUTER PROCESSING\n\n: ROUTER PROCESSING\n\n${stream}\n\n`,
-  'comments behind the end': (stream) => `${stream}\n\n: bye\n\n:`,
+  'comments after the end': (stream) => `${stream}\n\n: bye\n\n:`,
   'ids and retries': (stream) =>
     each(stream, (event, index) => `id: ${index}\nretry: 3000\n${event}`) + '\n\n',
-  'ids behind the data': (stream) => each(stream, (event, at) => `${event}\nid: ${at}`) + '\n\n',
-  'names behind the data': (stream) =>
+  'ids after the data': (stream) => each(stream, (event, at) => `${event}\nid: ${at}`) + '\n\n',
+  'names after the data': (stream) =>
     each(stream, (event) => event.replace(/^(event: .*)\n(data: .*)$/, '$2\n$1')) + '\n\n',
   'unknown fields': (stream) => each(stream, (event) => `x-trace: "usage":{}\n${event}`) + '\n\n',
   'data over several lines': (stream) =>
@@ -70,12 +70,12 @@ const FRAMINGS: Readonly<Record<string, Rewrite>> = {
   'no last empty line': (stream) => `${stream}\n`,
   'no last line end': (stream) => stream,
   'no last line end, with CR': (stream) => stream.replaceAll('\n', '\r'),
-  'half an event behind the end': (stream) => `${stream}\n\ndata: {"usage":{"prompt_tokens":3,`,
+  'half an event after the end': (stream) => `${stream}\n\ndata: {"usage":{"prompt_tokens":3,`,
 }
 
 const FILES = ['chat-stream.sse', 'text-stream.sse', 'messages-stream.sse', 'responses-stream.sse']
 
-/** Cuts of each stream. */
+/** Splits of each stream. */
 const MOST_CUTS = 60
 
 function* chunksOf(text: string): Generator<Buffer[]> {
@@ -106,7 +106,7 @@ for (const [name, rewrite] of Object.entries(FRAMINGS))
     }
   })
 
-framing('passes over an event of 5 MiB and finds what comes after it', () => {
+framing('skips an event of 5 MiB and finds the usage after it', () => {
   const text = 'x'.repeat(5 * 1024 * 1024)
   assert.ok(text.length > MAX_WATCHED_EVENT_BYTES)
   for (const fixture of FIXTURES.filter(({ file }) => FILES.includes(file))) {
@@ -121,7 +121,7 @@ framing('passes over an event of 5 MiB and finds what comes after it', () => {
   }
 })
 
-framing('knows the end of a stream by its name even if the event is too long to be read', () => {
+framing('recognises the last event by its name even if it is too long to be read', () => {
   const chunks = [
     'event: response.created\ndata: {"type":"response.created","response":{"model":"m"}}\n\n',
     `event: response.completed\ndata: {"a":"${'x'.repeat(MAX_WATCHED_EVENT_BYTES)}`,

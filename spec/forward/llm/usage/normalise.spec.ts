@@ -1,3 +1,5 @@
+// The cost and the facts of a response, from the usage that a provider reports.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RawUsage, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
@@ -24,30 +26,27 @@ function seen(usage: RawUsage, more: Partial<ObservedUsage> = {}): ObservedUsage
 
 const normalise = suite('normalise')
 
-normalise('takes an input that has cached tokens in it as it is', () => {
+normalise('does not change an input that includes cached tokens', () => {
   const usage = { input: 100, output: 5, cachedInput: 80, cacheCreation: 10 }
   assert.equal(computeLlmCost(seen(usage), 7), { input: 100, output: 5, basis: 'counted' })
 })
 
-normalise(
-  'adds cached tokens to an input that has them beside it, and keeps the raw numbers',
-  () => {
-    const usage = { input: 10, output: 5, total: 15, cachedInput: 80, cacheCreation: 20 }
-    const said = seen(usage, { counts: 'withoutCached' })
-    assert.equal(computeLlmCost(said, 7), { input: 110, output: 5, basis: 'counted' })
-    assert.equal(llmFactsOf(said), {
-      inputTokens: 110,
-      outputTokens: 5,
-      totalTokens: 115,
-      providerInputTokens: 10,
-      providerTotalTokens: 15,
-      cachedInputTokens: 80,
-      cacheCreationInputTokens: 20,
-    })
-  },
-)
+normalise('adds cached tokens to an input without them, and keeps the raw numbers', () => {
+  const usage = { input: 10, output: 5, total: 15, cachedInput: 80, cacheCreation: 20 }
+  const said = seen(usage, { counts: 'withoutCached' })
+  assert.equal(computeLlmCost(said, 7), { input: 110, output: 5, basis: 'counted' })
+  assert.equal(llmFactsOf(said), {
+    inputTokens: 110,
+    outputTokens: 5,
+    totalTokens: 115,
+    providerInputTokens: 10,
+    providerTotalTokens: 15,
+    cachedInputTokens: 80,
+    cacheCreationInputTokens: 20,
+  })
+})
 
-normalise('takes what is missing from the total', () => {
+normalise('computes a missing count from the total', () => {
   const cases: [RawUsage, number, number][] = [
     [{ total: 8 }, 8, 0],
     [{ input: 8, total: 8 }, 8, 0],
@@ -60,7 +59,7 @@ normalise('takes what is missing from the total', () => {
     assert.equal(computeLlmCost(seen(usage), 7), { input, output, basis: 'counted' })
 })
 
-normalise('estimates what nobody counted, and says so', () => {
+normalise('estimates counts that are not reported, and marks them as estimated', () => {
   const basis = 'estimated'
   assert.equal(computeLlmCost(NOTHING, 7), { input: 7, output: 9, basis })
   assert.equal(computeLlmCost(seen({ input: 3 }), 7), { input: 3, output: 9, basis })
@@ -74,12 +73,12 @@ normalise('estimates what nobody counted, and says so', () => {
   })
 })
 
-normalise('counts an input alone where there is no output', () => {
+normalise('counts only the input where there is no output', () => {
   const only = seen({ input: 3 }, { outputGuess: 0 })
   assert.equal(computeLlmCost(only, 7), { input: 3, output: 0, basis: 'counted' })
 })
 
-normalise('takes the more of what was told at the start and what was seen', () => {
+normalise('uses the larger of the count at the start and the events seen', () => {
   const cut = { outputCount: 'begun', ending: 'missing' } as const
   assert.is(computeLlmCost(seen({ input: 3, output: 4 }, cut), 7).output, 9)
   assert.is(computeLlmCost(seen({ input: 3, output: 40 }, cut), 7).output, 40)
@@ -88,13 +87,13 @@ normalise('takes the more of what was told at the start and what was seen', () =
   assert.equal(computeLlmCost(whole, 7), { input: 3, output: 4, basis: 'counted' })
 })
 
-normalise('charges nothing for dialects that are free', () => {
+normalise('charges nothing for free formats', () => {
   const free = { ...NOTHING, isFree: true, ending: 'missing', countTokens: 31 } as const
   assert.equal(computeLlmCost(free, 7), { input: 0, output: 0, basis: 'counted' })
   assert.equal(llmFactsOf(free), { countTokens: 31 })
 })
 
-normalise('leaves out of the facts what was not told', () => {
+normalise('omits facts that were not reported', () => {
   assert.equal(llmFactsOf(NOTHING), {})
   assert.equal(Object.keys(llmFactsOf(seen({ reasoning: 2 }, { model: 'm' }))), [
     'responseModel',
@@ -102,7 +101,7 @@ normalise('leaves out of the facts what was not told', () => {
   ])
 })
 
-normalise('does not add beyond what numbers can hold', () => {
+normalise('does not add beyond the largest safe integer', () => {
   const most = Number.MAX_SAFE_INTEGER
   const said = seen({ input: most, output: most, cachedInput: most }, { counts: 'withoutCached' })
   assert.equal(computeLlmCost(said, 7), { input: most, output: most, basis: 'counted' })

@@ -1,3 +1,5 @@
+// Which watch reads a response, by its content-type or its first byte.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildResponseHead } from '../../../../lib/core/replies.ts'
@@ -11,7 +13,7 @@ const OBJECT = bytesOf('chat.json')
 
 const watch = suite('watch')
 
-watch('tells events from JSON by the type, with or without parameters', () => {
+watch('distinguishes events from JSON by the type, with or without parameters', () => {
   for (const type of [
     'text/event-stream',
     'Text/Event-Stream; charset=utf-8',
@@ -22,7 +24,7 @@ watch('tells events from JSON by the type, with or without parameters', () => {
     assert.is(watched('completions', type, [OBJECT]).usage?.input, 19, type)
 })
 
-watch('looks at the bytes where the type is missing, vague or wrong', () => {
+watch('checks the first byte where the type is missing, unspecific or wrong', () => {
   for (const type of ['', 'text/plain', 'text/plain; charset=utf-8', 'application/json'])
     for (const [bytes, input] of [
       [STREAM, 1117],
@@ -34,7 +36,7 @@ watch('looks at the bytes where the type is missing, vague or wrong', () => {
       assert.is(watched('completions', type, [bytes]).usage?.input, input, type)
 })
 
-watch('finds it by the first byte at every split', () => {
+watch('detects the type by the first byte at every split', () => {
   for (const bytes of [
     Buffer.from(` \n${STREAM.toString()}`),
     Buffer.from(` \n${OBJECT.toString()}`),
@@ -42,12 +44,12 @@ watch('finds it by the first byte at every split', () => {
     for (const chunks of splits(bytes)) assert.ok(watched('completions', '', chunks).usage !== null)
 })
 
-watch('takes a vague type at its word where anything may be', () => {
+watch('trusts an unspecific type where no text is expected', () => {
   for (const format of ['detect', 'passthrough', 'embeddings'] as const)
     assert.is(watched(format, 'text/plain', [OBJECT]).usage, null)
 })
 
-watch('does not read sound, pictures and other streams, nor takes them for words', () => {
+watch('does not read audio, images and other streams, or estimate their tokens', () => {
   const types = ['audio/mpeg', 'image/png', 'application/octet-stream', 'text/event-streams']
   for (const type of types) {
     const seen = watched('passthrough', type, [OBJECT, OBJECT])
@@ -58,21 +60,24 @@ watch('does not read sound, pictures and other streams, nor takes them for words
   assert.is(watched('messages', 'audio/mpeg', [OBJECT], 'backend_reset').ending, 'missing')
 })
 
-watch('takes the bytes of what it cannot read for words where words are to be expected', () => {
-  const guess = Math.ceil((OBJECT.length * 2) / 4)
-  for (const format of [
-    'completions',
-    'messages',
-    'responses',
-    'generateContent',
-    'detect',
-  ] as const) {
-    const seen = watched(format, 'application/octet-stream', [OBJECT, OBJECT])
-    assert.equal([seen.usage, seen.outputGuess, seen.firstAt], [null, guess, 101], format)
-  }
-})
+watch(
+  'estimates tokens from the bytes of a response that it cannot read where text is expected',
+  () => {
+    const guess = Math.ceil((OBJECT.length * 2) / 4)
+    for (const format of [
+      'completions',
+      'messages',
+      'responses',
+      'generateContent',
+      'detect',
+    ] as const) {
+      const seen = watched(format, 'application/octet-stream', [OBJECT, OBJECT])
+      assert.equal([seen.usage, seen.outputGuess, seen.firstAt], [null, guess, 101], format)
+    }
+  },
+)
 
-watch('knows that an answer without a body says nothing', () => {
+watch('reports nothing for a response without a body', () => {
   for (const type of ['', 'application/json', 'text/event-stream', 'image/png']) {
     const seen = watched('completions', type, [])
     assert.equal([seen.usage, seen.outputGuess, seen.firstAt], [null, 0, 0], type)
@@ -92,7 +97,7 @@ watch('calls back at once where nothing is compressed', () => {
   }
 })
 
-watch('runs on the clock of the process', () => {
+watch('uses the clock of the process by default', () => {
   const before = performance.now()
   const watching = createResponseWatch(
     'completions',

@@ -1,4 +1,4 @@
-// Streams with the chunk that the gateway asked for, and what is left of them: everything else, byte for byte.
+// Streams with the usage chunk that the gateway asked for: it is removed, and all other bytes are unchanged.
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,13 +9,13 @@ import {
 import { TappedBody } from '../../../../lib/http/tapped-body.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { bytesOf } from '../../../support/llm/fixture.ts'
-import { NotingSink, PushedBody } from '../../../support/llm/pushing.ts'
+import { RecordingSink, PushedBody } from '../../../support/llm/pushing.ts'
 import { splits } from '../../../support/splits.ts'
 
 function filtered() {
   const source = new PushedBody('chunked')
   const body = new UsageFilter(source, () => true)
-  const sink = new NotingSink()
+  const sink = new RecordingSink()
   body.start(sink, 'wire')
   return { source, body, sink }
 }
@@ -24,7 +24,7 @@ function leftOf(chunks: readonly Buffer[]): string {
   const { source, sink } = filtered()
   for (const chunk of chunks) source.push(chunk)
   source.sink.end(null)
-  assert.equal(sink.told, ['end'])
+  assert.equal(sink.calls, ['end'])
   return sink.text
 }
 
@@ -45,7 +45,7 @@ const DONE = 'data: [DONE]\n\n'
 
 const filter = suite('usage filter')
 
-filter('takes out the chunk with usage and without choices, whatever the line ends', () => {
+filter('removes the chunk with usage and without choices, with any line ends', () => {
   holds(WORD + USAGE + DONE, WORD + DONE)
   holds(USAGE + WORD + DONE, WORD + DONE)
   holds(WORD + USAGE, WORD)
@@ -53,7 +53,7 @@ filter('takes out the chunk with usage and without choices, whatever the line en
   holds(WORD + USAGE + USAGE + DONE, WORD + DONE)
 })
 
-filter('takes it out of streams as providers write them', () => {
+filter('removes it from real streams of providers', () => {
   for (const file of ['chat-stream.sse', 'text-stream.sse', 'chat-stream-azure.sse']) {
     const wire = bytesOf(file).toString('latin1')
     const events = wire.split(/(?<=\n\n)/)
@@ -65,20 +65,20 @@ filter('takes it out of streams as providers write them', () => {
   }
 })
 
-filter('leaves a stream without such a chunk as it is', () => {
+filter('does not change a stream without such a chunk', () => {
   for (const file of ['chat-stream-last-choice.sse', 'chat-stream-groq.sse', 'messages-stream.sse'])
     for (const chunks of splits(bytesOf(file)))
       assert.is(leftOf(chunks), bytesOf(file).toString('latin1'))
 })
 
-filter('takes it out however it is written', () => {
+filter('removes it in every notation', () => {
   holds(`${WORD}:c\nid: 4\nevent: x\n${USAGE}${DONE}`, WORD + DONE)
   holds('data:{"usage":{},"choices":[]}\n\n', '')
   holds('data: {"choices" : [ ],\ndata: "usage"\ndata: :\ndata: {"total_tokens":1}}\n\n', '')
   holds(`\xef\xbb\xbf${USAGE}${DONE}`, DONE)
 })
 
-filter('leaves everything that only looks like it', () => {
+filter('keeps every event that only looks similar', () => {
   const alike = [
     'data: {"choices":[],"usage":null}',
     'data: {"choices":[],"usage":[]}',
@@ -97,7 +97,7 @@ filter('leaves everything that only looks like it', () => {
   for (const event of alike) holds(`${event}\n\n${DONE}`, `${event}\n\n${DONE}`)
 })
 
-filter('hands on whole events at once, in one write', () => {
+filter('forwards complete events at once, in one write', () => {
   const { source, sink } = filtered()
   for (const [chunk, writes] of [
     [WORD, 1],
@@ -111,7 +111,7 @@ filter('hands on whole events at once, in one write', () => {
   }
 })
 
-filter('hands on at once what stands before and behind the chunk it takes out', () => {
+filter('forwards the events before and after the removed chunk at once', () => {
   const { source, sink } = filtered()
   source.push(latin1(WORD + USAGE + WORD))
   assert.equal(sink.writes.map(String), [WORD, WORD].map(utf8))
@@ -121,7 +121,7 @@ function utf8(text: string): string {
   return latin1(text).toString()
 }
 
-filter('holds an event that is not complete, and nothing before it', () => {
+filter('holds an incomplete event, and nothing before it', () => {
   const { source, sink } = filtered()
   source.push(latin1(WORD + 'data: {"cho'))
   assert.is(sink.text, WORD)
@@ -131,7 +131,7 @@ filter('holds an event that is not complete, and nothing before it', () => {
   assert.is(sink.text, WORD + 'data: {"choices":[{}]}\n\n')
 })
 
-filter('holds no more of an event than the usage could have', () => {
+filter('holds no more of an event than a usage chunk may have', () => {
   const { source, sink } = filtered()
   const half = `data: ${'x'.repeat(MAX_HELD_EVENT_BYTES / 2)}`
   source.push(latin1(half))
@@ -144,45 +144,45 @@ filter('holds no more of an event than the usage could have', () => {
   assert.is(sink.text, `${half}${half}y","choices":[],"usage":{}}\n\n${DONE}`)
 })
 
-filter('does not take the end of an event above the bound for one of its own', () => {
+filter('does not read the end of a long event as an event', () => {
   const long = `data: ${'x'.repeat(MAX_HELD_EVENT_BYTES)}\n`
   assert.is(leftOf([latin1(long), latin1(USAGE + USAGE)]), long + USAGE)
 })
 
-filter('lets an event above the bound pass in one piece, too', () => {
+filter('forwards an event above the bound that arrives in one piece', () => {
   const giant = `data: {"choices":[],"usage":{"x":"${'x'.repeat(MAX_HELD_EVENT_BYTES)}"}}\n\n`
   assert.is(leftOf([latin1(giant + USAGE + giant)]), giant + giant)
 })
 
-filter('lets go of what it holds when the stream ends or is cut', () => {
+filter('forwards held bytes when the stream ends or is cut', () => {
   for (const rest of ['data: {"choices":[{}]}', 'data: {"usage":{', ': "usage"', 'data: x\n']) {
     holds(WORD + rest, WORD + rest)
     const { source, sink } = filtered()
     source.push(latin1(WORD + rest))
     source.sink.cut('backend_reset')
-    assert.equal([sink.text, sink.told], [WORD + rest, ['cut backend_reset']])
+    assert.equal([sink.text, sink.calls], [WORD + rest, ['cut backend_reset']])
   }
 })
 
-filter('takes the chunk out even if it is the last and has no empty line', () => {
+filter('removes the chunk even if it is the last and has no blank line', () => {
   holds(WORD + USAGE.trimEnd(), WORD)
   holds(`${WORD}${USAGE.trimEnd()}\n`, WORD)
 })
 
-filter('drops what it holds when nobody wants it, and tells its source', () => {
+filter('discards held bytes when it is cancelled, and cancels its source', () => {
   const { source, sink, body } = filtered()
   source.push(latin1('data: x'))
   body.cancel()
-  assert.equal([source.heard, sink.text, sink.told], [['cancel'], '', []])
+  assert.equal([source.calls, sink.text, sink.calls], [['cancel'], '', []])
 })
 
-filter('has content without framing to offer, unless there is none', () => {
+filter('has open framing, or none without a body', () => {
   const { body, source } = filtered()
   assert.equal([body.framing, body.length, source.form], ['open', -1, 'content'])
   assert.is(new UsageFilter(new PushedBody('none'), () => true).framing, 'none')
 })
 
-filter('says that there is no room whenever the sink said so, and there is while it holds', () => {
+filter('reports that the sink is full, and has room while it holds bytes', () => {
   const { source, sink, body } = filtered()
   sink.room = false
   assert.not(source.push(latin1(WORD)))
@@ -191,10 +191,10 @@ filter('says that there is no room whenever the sink said so, and there is while
   assert.ok(source.push(latin1(USAGE)))
   body.pause()
   body.resume()
-  assert.equal(source.heard, ['pause', 'resume'])
+  assert.equal(source.calls, ['pause', 'resume'])
 })
 
-filter('shows the tap before it what the client does not get', () => {
+filter('is after the tap, which also gets the removed chunk', () => {
   const source = new PushedBody('chunked')
   const shown: string[] = []
   const tap = {
@@ -203,7 +203,7 @@ filter('shows the tap before it what the client does not get', () => {
     end: (outcome: string) => void shown.push(outcome),
   }
   const body = new UsageFilter(new TappedBody(source, tap), () => true)
-  const sink = new NotingSink()
+  const sink = new RecordingSink()
   body.start(sink, 'wire')
   source.push(latin1(WORD))
   source.push(latin1(USAGE))
@@ -216,7 +216,7 @@ const PIECE = fc.constantFrom(
   ...['data: ', 'data: {"choices":[],"usage":{}}', ':c', 'x', '{"choices":[],', '"usage":{}}'],
 )
 
-/** Event by event, over the whole text at once. */
+/** The expected result, computed event by event on the whole text. */
 function modelOf(text: string): string {
   const events = text.match(/(?:[^\r\n]+(?:\r\n|\n|\r|$))*(?:\r\n|\n|\r|$)/g) ?? []
   return events.filter((event) => !isExtra(event)).join('')
@@ -234,7 +234,7 @@ function isExtra(event: string): boolean {
   }
 }
 
-filter('leaves of any stream, cut anywhere, all but the events with usage alone', () => {
+filter('keeps everything but usage chunks of any stream, at any split', () => {
   fc.assert(
     fc.property(fc.array(PIECE, { maxLength: 12 }), fc.array(fc.nat(400)), (pieces, cuts) => {
       const wire = latin1(pieces.join(''))

@@ -1,4 +1,4 @@
-// Compressed answers: the watch reads copies of them, in its own time and within bounds.
+// Compressed responses: the watch decodes a copy in parallel with the stream, within bounds.
 
 import { Transform } from 'node:stream'
 import zlib from 'node:zlib'
@@ -49,7 +49,7 @@ function watchFor({ file, format }: Fixture, coding: string): ResponseWatch {
   return createResponseWatch(format, buildResponseHead(200, fields))
 }
 
-/** Each chunk is overwritten once it was shown. */
+/** Each chunk is overwritten after the call. */
 function show(watch: ResponseWatch, chunks: readonly Buffer[]): void {
   for (const chunk of chunks) {
     const passing = Buffer.from(chunk)
@@ -58,7 +58,7 @@ function show(watch: ResponseWatch, chunks: readonly Buffer[]): void {
   }
 }
 
-/** A decoder that counts what it is given and answers as it is told. */
+/** A decoder with the given transform. */
 function decoderOf(transform: (bytes: Buffer, hand: (bytes: Buffer | null) => void) => void) {
   return new Transform({
     transform: (bytes: Buffer, _encoding, callback) =>
@@ -66,7 +66,7 @@ function decoderOf(transform: (bytes: Buffer, hand: (bytes: Buffer | null) => vo
   })
 }
 
-/** A watch that notes what it is shown. */
+/** A watch that records its calls. */
 function noting() {
   const shown: number[] = []
   const ends: Outcome[] = []
@@ -83,7 +83,7 @@ function noting() {
 const decoded = suite('decoded watch')
 
 for (const [coding, compress] of Object.entries(CODINGS))
-  decoded(`reads what is compressed with '${coding}'`, async () => {
+  decoded(`reads a response compressed with '${coding}'`, async () => {
     for (const fixture of FIXTURES) {
       const bytes = compress(bytesOf(fixture.file))
       for (const at of places(bytes.length, 6)) {
@@ -99,7 +99,7 @@ for (const [coding, compress] of Object.entries(CODINGS))
     }
   })
 
-decoded('reads byte by byte, as long as the decoder can follow', async () => {
+decoded('reads single bytes, as long as the decoder is fast enough', async () => {
   const fixture = FIXTURES[0]!
   const bytes = zlib.gzipSync(bytesOf(fixture.file))
   const watch = watchFor(fixture, 'gzip')
@@ -112,7 +112,7 @@ decoded('reads byte by byte, as long as the decoder can follow', async () => {
   assert.equal(watch.observed.usage, fixture.usage)
 })
 
-decoded('knows what has come of a stream that is cut', async () => {
+decoded('reads the decoded part of a truncated stream', async () => {
   const fixture = FIXTURES.find(({ file }) => file === 'messages-stream.sse')!
   const [start, ...rest] = bytesOf(fixture.file)
     .toString()
@@ -136,7 +136,7 @@ decoded('knows what has come of a stream that is cut', async () => {
   assert.is(computeLlmCost(watch.observed, PROMPT_GUESS).basis, 'estimated')
 })
 
-decoded('gives up on what is not compressed as it says', async () => {
+decoded('gives up on bytes that are not in the named coding', async () => {
   for (const coding of ['gzip', 'deflate', 'br']) {
     const watch = watchFor(FIXTURES[0]!, coding)
     show(watch, [bytesOf(FIXTURES[0]!.file)])
@@ -155,7 +155,7 @@ decoded('calls back at once when there is nothing to decode', () => {
   assert.is(calls, 2)
 })
 
-decoded('reads the same answer behind codings it does not know as little as one it cannot', () => {
+decoded('does not read a response in an unknown coding', () => {
   const unread = ['zip', 'compress', 'gzip, gzip', 'br,gzip', 'identity, gzip', 'constructor']
   if (createZstdDecompress === undefined) unread.push('zstd')
   for (const coding of unread) {
@@ -181,7 +181,7 @@ decoded('reads the same answer behind codings it does not know as little as one 
   assert.is(watch.observed.usage, null)
 })
 
-decoded('reads what says that it is not compressed', () => {
+decoded('reads a response with the coding identity', () => {
   for (const coding of ['identity', ' Identity', '', ' , ']) {
     const watch = watchFor(FIXTURES[0]!, coding)
     show(watch, [bytesOf(FIXTURES[0]!.file)])
@@ -190,7 +190,7 @@ decoded('reads what says that it is not compressed', () => {
   }
 })
 
-decoded('gives up when more waits for the decoder than it may', async () => {
+decoded('gives up when too many bytes wait for the decoder', async () => {
   const { ends, watch: inner } = noting()
   const watch = new CompressedWatch(inner, () => decoderOf(() => {}))
   const half = Buffer.alloc(MAX_UNDECODED_BYTES / 2)
@@ -205,7 +205,7 @@ decoded('gives up when more waits for the decoder than it may', async () => {
   assert.equal(ends, ['backend_reset'])
 })
 
-decoded('gives up on bytes that swell', async () => {
+decoded('gives up on bytes that expand too much', async () => {
   const bomb = zlib.brotliCompressSync(Buffer.alloc(4 * FREE_EXPANSION_BYTES))
   const { ends, shown, watch: inner } = noting()
   const watch = new CompressedWatch(inner, () => zlib.createBrotliDecompress())
@@ -217,7 +217,7 @@ decoded('gives up on bytes that swell', async () => {
   assert.ok(read > 0 && read <= FREE_EXPANSION_BYTES, `${read}`)
 })
 
-decoded('gives up on an answer that is too long, though it swells little', async () => {
+decoded('gives up on a response that is too long, though it expands little', async () => {
   const piece = Buffer.alloc(1_048_576)
   const { ends, shown, watch: inner } = noting()
   const decoder = decoderOf((bytes, hand) => hand(bytes))
@@ -230,7 +230,7 @@ decoded('gives up on an answer that is too long, though it swells little', async
   assert.is(shown.length, MAX_DECODED_BYTES / piece.length)
 })
 
-decoded('waits for the decoder no longer than it says', async () => {
+decoded('waits for the decoder no longer than its deadline', async () => {
   const { ends, watch: inner } = noting()
   const watch = new CompressedWatch(inner, () => decoderOf(() => {}), 20)
   watch.chunk(Buffer.from('x'), 0, 1)
@@ -240,7 +240,7 @@ decoded('waits for the decoder no longer than it says', async () => {
   assert.equal(ends, ['backend_reset'])
 })
 
-decoded('ends once, and is not felled by a watch that throws', async () => {
+decoded('ends once, and survives a watch that throws', async () => {
   const { ends, watch: inner } = noting()
   inner.chunk = () => {
     throw new Error('a bug')

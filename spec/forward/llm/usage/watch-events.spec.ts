@@ -1,3 +1,5 @@
+// Usage in event streams, in every dialect.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Outcome } from '../../../../lib/core/types.ts'
@@ -25,7 +27,7 @@ function beginOf(file: string, events: number): string[] {
 
 const events = suite('event watch')
 
-events('is not fooled by usage, models and ends inside of text or elsewhere', () => {
+events('ignores usage, models and endings inside of text or other members', () => {
   const data = [
     '{"choices":[{"delta":{"content":"\\"usage\\":{\\"prompt_tokens\\":1},\\"model\\":\\"x\\""}}]}',
     '{"choices":[{"delta":{"content":"data: [DONE]\\n\\n"}}]}',
@@ -44,7 +46,7 @@ events('is not fooled by usage, models and ends inside of text or elsewhere', ()
     }
 })
 
-events('is not fooled by text that names the ends of other dialects', () => {
+events('ignores text with the endings of other dialects', () => {
   const texts = ['message_stop', 'response.completed', '{\\"type\\":\\"message_stop\\"}']
   for (const text of texts)
     for (const format of ['messages', 'responses'] as const) {
@@ -53,7 +55,7 @@ events('is not fooled by text that names the ends of other dialects', () => {
     }
 })
 
-events('knows the last event of each dialect by its type or by its name', () => {
+events('recognises the last event of each dialect by its type or by its name', () => {
   const ends: [LlmFormat, string][] = [
     ['completions', 'data: [DONE]'],
     ['messages', 'data: {"type":"message_stop"}'],
@@ -70,7 +72,7 @@ events('knows the last event of each dialect by its type or by its name', () => 
     }
 })
 
-events('takes the end of the stream for its end only where the dialect has no other', () => {
+events('accepts a stream without a last event only if the dialect has none', () => {
   const ends = (['generateContent', 'detect', 'completions', 'messages', 'responses'] as const).map(
     (format) => read(['data: {}\n\n'], format).ending,
   )
@@ -78,7 +80,7 @@ events('takes the end of the stream for its end only where the dialect has no ot
   assert.is(read(['data: {}\n\n'], 'generateContent', 'backend_reset').ending, 'missing')
 })
 
-events('lets the last count of each kind win, and adds nothing up', () => {
+events('uses the last count of each kind, and adds nothing up', () => {
   const seen = read(
     [
       'data: {"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}\n\n',
@@ -90,7 +92,7 @@ events('lets the last count of each kind win, and adds nothing up', () => {
   assert.equal(seen.usage, { input: 12, output: 9, cachedInput: 5 })
 })
 
-events('takes null and anything that is no count for nothing', () => {
+events('ignores null and any value that is not a count', () => {
   const usages = ['null', '{}', '7', '"x"', '{"prompt_tokens":null}', '{"prompt_tokens":"7"}']
   usages.push('{"prompt_tokens":-1}', '{"prompt_tokens":1.5}', '{"prompt_tokens":9007199254740992}')
   usages.push('{"prompt_tokens":1e400}', '{"prompt_tokens":[1]}', '{"prompt_tokens":true}')
@@ -102,13 +104,13 @@ events('takes null and anything that is no count for nothing', () => {
   }
 })
 
-events('keeps the first model that says something', () => {
+events('keeps the first model that is not empty', () => {
   const models = ['""', 'null', '7', '"first"', '"second"']
   const seen = read(models.map((model) => `data: {"model":${model}}\n\n`))
   assert.is(seen.model, 'first')
 })
 
-events('counts events, however they are cut into chunks, but no comments and no end', () => {
+events('counts events in any split, but no comments and no ending', () => {
   const event = 'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
   for (const end of ['\n', '\r\n', '\r']) {
     const wire = `${event.repeat(5)}: ping\n\n${event.repeat(2)}data: [DONE]\n\n`
@@ -118,7 +120,7 @@ events('counts events, however they are cut into chunks, but no comments and no 
   }
 })
 
-events('takes long events for more than one token, at every size of chunks', () => {
+events('counts long events as more than one token, in chunks of any size', () => {
   const event = `data: {"choices":[{"delta":{"content":"${'word '.repeat(12_000)}"}}]}\n\n`
   const bytes = Buffer.from(event.repeat(20))
   const expected = 20 + Math.ceil((bytes.length - 20 * 512) / 4)
@@ -131,7 +133,7 @@ events('takes long events for more than one token, at every size of chunks', () 
   }
 })
 
-events('settles a stream that was cut with what it has, as an estimate', () => {
+events('estimates the cost of a truncated stream from what it has read', () => {
   const chat = read(beginOf('chat-stream.sse', 4), 'completions', 'client_closed')
   assert.equal(computeLlmCost(chat, PROMPT_GUESS), {
     input: PROMPT_GUESS,
@@ -143,7 +145,7 @@ events('settles a stream that was cut with what it has, as an estimate', () => {
   assert.equal(computeLlmCost(whole, PROMPT_GUESS), { input: 1117, output: 46, basis: 'estimated' })
 })
 
-events('does not take the output told at the start of an answer for all of it', () => {
+events('does not use the output count at the start of a response as its total', () => {
   const cut = read(beginOf('messages-stream.sse', 6), 'messages', 'backend_reset')
   assert.equal(computeLlmCost(cut, PROMPT_GUESS), { input: 2373, output: 6, basis: 'estimated' })
   const { inputTokens, outputTokens, totalTokens } = llmFactsOf(cut)
@@ -152,12 +154,12 @@ events('does not take the output told at the start of an answer for all of it', 
   assert.equal(computeLlmCost(early, PROMPT_GUESS), { input: 2373, output: 1, basis: 'estimated' })
 })
 
-events('takes a count that grows as far as it got', () => {
+events('uses the last value of a growing count', () => {
   const cut = read(beginOf('chat-stream-cumulative.sse', 3), 'completions', 'client_closed')
   assert.equal(computeLlmCost(cut, PROMPT_GUESS), { input: 21, output: 2, basis: 'estimated' })
 })
 
-events('notes when the first event and the last bytes came, and not a comment before them', () => {
+events('measures the time of the first event and of the last bytes, ignoring comments', () => {
   const word = 'data: {"choices":[]}\n\n'
   const seen = read([': waiting\n\n', ': waiting\n\n', word, word, word])
   assert.equal([seen.firstAt, seen.lastAt], [103, 105])
@@ -165,8 +167,8 @@ events('notes when the first event and the last bytes came, and not a comment be
   assert.equal([silent.firstAt, silent.outputGuess], [0, 0])
 })
 
-events('costs little for a chunk that tells nothing new', () => {
-  // The story: parsing every delta makes a proxy several times slower than none.
+events('costs little for a chunk without new information', () => {
+  // The reason: parsing every delta makes a proxy several times slower.
   const word = `data: {"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}],"usage":null}\n\n`
   const chunks = Array.from({ length: 50_000 }, () => word)
   const started = process.cpuUsage()

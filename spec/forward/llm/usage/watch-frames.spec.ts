@@ -1,3 +1,5 @@
+// Usage in Amazon event stream frames.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LlmFormat, ObservedUsage } from '../../../../lib/forward/llm/llm-call-types.ts'
@@ -31,12 +33,12 @@ function read(
 
 const frames = suite('frame watch')
 
-frames('counts what Converse tells at its end, at every split', () => {
+frames('reads the usage at the end of a Converse stream, at every split', () => {
   for (const chunks of splits(Buffer.concat(CONVERSE)))
     assert.equal(computeLlmCost(read(chunks), 1), { input: 30, output: 20, basis: 'counted' })
 })
 
-frames('looks into what a model says in its own dialect', () => {
+frames('reads the wrapped response of a model in its own dialect', () => {
   const seen = read(
     [
       wrappedFrameOf(
@@ -51,7 +53,7 @@ frames('looks into what a model says in its own dialect', () => {
   assert.equal([seen.usage, seen.model, seen.ending], [{ input: 3, output: 7 }, 'm', 'seen'])
 })
 
-frames('takes each frame of one that was cut for a token', () => {
+frames('counts each frame of a truncated stream as a token', () => {
   const cut = read(CONVERSE.slice(0, 3), 'detect', 'client_closed')
   assert.equal(computeLlmCost(cut, 5), { input: 5, output: 3, basis: 'estimated' })
   const half = [...CONVERSE.slice(0, 3), METADATA.subarray(0, -2)]
@@ -61,7 +63,7 @@ frames('takes each frame of one that was cut for a token', () => {
   )
 })
 
-frames('passes over a payload that is too long, and over frames without any', () => {
+frames('skips a payload that is too long, and frames without a payload', () => {
   const long = frameOf('contentBlockDelta', `{"delta":"${'x'.repeat(MAX_WATCHED_PAYLOAD_BYTES)}"}`)
   const all = [frameOf('x', ''), long, METADATA]
   const bytes = all.reduce((sum, frame) => sum + frame.length, 0)
@@ -69,7 +71,7 @@ frames('passes over a payload that is too long, and over frames without any', ()
   assert.equal([seen.usage?.output, seen.outputGuess], [20, guessEventTokens(3, bytes)])
 })
 
-frames('learns nothing from what is framed in another way', () => {
+frames('reads nothing from other framings', () => {
   const lengths = Buffer.alloc(16)
   lengths.writeUInt32BE(17, 0)
   lengths.writeUInt32BE(2, 4)

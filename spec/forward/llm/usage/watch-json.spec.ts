@@ -1,3 +1,5 @@
+// Usage in JSON responses.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Outcome } from '../../../../lib/core/types.ts'
@@ -12,7 +14,7 @@ function read(text: string, format: LlmFormat = 'completions', outcome?: Outcome
 
 const json = suite('json watch')
 
-json('takes usage and model from the root alone', () => {
+json('reads usage and model only from the root', () => {
   const texts = [
     '{"choices":[{"usage":{"prompt_tokens":1},"model":"x"}],"a":{"usage":{"prompt_tokens":2}}}',
     '{"choices":"\\"usage\\":{\\"prompt_tokens\\":1},\\"model\\":\\"x\\""}',
@@ -29,19 +31,19 @@ json('takes usage and model from the root alone', () => {
     }
 })
 
-json('reads on behind members of any size', () => {
+json('continues after members of any size', () => {
   const long = 'x'.repeat(MAX_WATCHED_MEMBER_BYTES)
   const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}'
   assert.equal(read(`{"choices":["${long.repeat(20)}"],${usage}}`).usage, { input: 3, output: 4 })
 })
 
-json('leaves a member alone that is longer than any usage', () => {
+json('skips a member that is longer than any usage', () => {
   const long = 'x'.repeat(MAX_WATCHED_MEMBER_BYTES)
   const seen = read(`{"usage":{"x":"${long}","prompt_tokens":3},"model":"m"}`)
   assert.equal([seen.usage, seen.model, seen.ending], [null, 'm', 'seen'])
 })
 
-json('keeps what an answer told before it was cut, but does not take it for whole', () => {
+json('keeps the usage of a truncated response, but marks it as incomplete', () => {
   const text = '{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4},"id":"a'
   for (const outcome of ['backend_reset', 'client_closed', 'complete'] as const) {
     const seen = read(text, 'completions', outcome)
@@ -50,11 +52,11 @@ json('keeps what an answer told before it was cut, but does not take it for whol
   }
 })
 
-json('takes an answer for whole that a client left behind its end', () => {
+json('marks a response as complete if the client closes the connection after its end', () => {
   assert.is(read('{"usage":{}}', 'completions', 'client_closed').ending, 'seen')
 })
 
-json('reads nothing from what is no JSON', () => {
+json('reads nothing from bytes that are not JSON', () => {
   for (const text of [
     '{"usage":}',
     '{"a":01,"usage":{"prompt_tokens":1}}',
@@ -73,7 +75,7 @@ const ARRAY = [
   '\n,\n{}\n]\n',
 ].join('')
 
-json('reads the objects of an array one by one, and the last word counts', () => {
+json('reads the objects of an array one by one, and uses the last counts', () => {
   for (const text of [ARRAY, ` \n${ARRAY}`, `\ufeff${ARRAY}`])
     for (const chunks of splits(Buffer.from(text))) {
       const seen = watched('generateContent', 'application/json', chunks)
@@ -84,7 +86,7 @@ json('reads the objects of an array one by one, and the last word counts', () =>
   assert.is(read('[{}', 'generateContent', 'client_closed').ending, 'missing')
 })
 
-json('reads an answer the same in one piece and in many, whatever stands around it', () => {
+json('reads a response in one piece and in many pieces alike, with any space around it', () => {
   const answer =
     '{"model":"m","choices":[{"x":"}{"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}'
   for (const text of [answer, `${answer}\r\n`, ` ${answer}`, `\ufeff${answer}`, `${answer}}`])
@@ -95,18 +97,18 @@ json('reads an answer the same in one piece and in many, whatever stands around 
     }
 })
 
-json('does not take the end of an inner object for that of the answer', () => {
+json('does not confuse the end of an inner object with the end of the response', () => {
   const seen = read('{"model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}')
   assert.equal([seen.usage, seen.ending], [{ input: 3, output: 4 }, 'missing'])
 })
 
-json('takes bytes for tokens where an answer is words', () => {
+json('estimates tokens from bytes where a response is text', () => {
   assert.is(read('{"a":"bcdefghij"}').outputGuess, 5)
   for (const format of ['embeddings', 'rerank', 'detect', 'passthrough'] as const)
     assert.is(read('{"a":"bcdefghij"}', format).outputGuess, 0)
 })
 
-json('notes when the first and the last bytes came', () => {
+json('measures the time of the first and of the last bytes', () => {
   const seen = watched('messages', 'application/json', ['{', '"a":1', '}'])
   assert.equal([seen.firstAt, seen.lastAt], [101, 103])
 })

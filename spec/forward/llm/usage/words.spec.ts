@@ -1,11 +1,13 @@
+// The checks that decide whether a chunk of an event stream must be parsed.
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { detectBlankLineEnd } from '../../../../lib/forward/llm/usage/watch-events.ts'
 import { containsMarker } from '../../../../lib/forward/llm/usage/extract-usage.ts'
 
-const words = suite('words')
+const markers = suite('markers')
 
-words('finds a word anywhere', () => {
+markers('finds a marker at any position', () => {
   for (const text of [
     '{"usage":{}}',
     '{"usage" : \n{',
@@ -20,7 +22,7 @@ words('finds a word anywhere', () => {
   assert.not(containsMarker('"usage":{}', []))
 })
 
-words('passes over members that are null', () => {
+markers('ignores members that are null', () => {
   for (const text of [
     '"usage":null',
     '"usage": null}',
@@ -37,7 +39,7 @@ words('passes over members that are null', () => {
     assert.ok(containsMarker(text, ['usage"', '[DONE]']), text)
 })
 
-words('knows an empty line at the end by its kind', () => {
+markers('detects a blank line at the end, and its line ends', () => {
   for (const [text, blank] of [
     ['data: a\n\n', '\n\n'],
     ['data: a\r\n\r\n', '\r\n\r\n'],
@@ -54,4 +56,4 @@ words('knows an empty line at the end by its kind', () => {
   }
 })
 
-words.run()
+markers.run()

@@ -1,0 +1,171 @@
+// Relays a request of the playground to the listener that serves the backend, and streams the response back.
+
+import { request as askHttp } from 'node:http'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { request as askHttps } from 'node:https'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { errorMessageOf } from '../../core/errors.ts'
+import { isEventStream } from '../../text/sse-reader.ts'
+import type { McpLocation } from '../page-api/mcp-locations.ts'
+import type { ApiProblem } from '../page-api/page-api-types.ts'
+import { destinationOf, isAllowedPath } from './listener-destination.ts'
+import type { Destination } from './listener-destination.ts'
+
+const MAX_BODY_BYTES = 4_194_304
+
+/** Of all pages together: each has a notification stream and some calls open. */
+const MAX_IN_PROGRESS = 16
+
+/** A target may have to be started, or even downloaded, before it responds. */
+const HEAD_DEADLINE = 120_000
+
+/** The gateway sends something on every stream well within this time. */
+const SILENCE_DEADLINE = 120_000
+
+/** Headers of an MCP client besides `mcp-…`. Other headers of the browser, such as cookies, are not forwarded. */
+const FORWARDED = ['content-type', 'accept', 'authorization', 'last-event-id']
+const RETURNED = ['www-authenticate', 'mcp-session-id', 'mcp-protocol-version', 'allow']
+
+/** A browser must never show the response of a server as a page of the admin interface. */
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'x-content-type-options': 'nosniff',
+}
+
+type Places = () => readonly McpLocation[]
+
+export class Relay {
+  readonly #places: Places
+  #inProgress = 0
+
+  /** `places`: of the configuration in force. */
+  constructor(places: Places) {
+    this.#places = places
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const key = url.searchParams.get('backend') ?? ''
+    const path = url.searchParams.get('path') ?? ''
+    const place = this.#places().find(({ backend }) => backend.key === key)
+    if (place === undefined) return refuse(response, 404, 'no such MCP backend')
+    if (!isAllowedPath(place, path))
+      return refuse(response, 403, 'this path is not that of the backend')
+    const fault = refusalOf(request)
+    if (fault !== null) return refuse(response, ...fault)
+    if (this.#inProgress >= MAX_IN_PROGRESS)
+      return refuse(
+        response,
+        503,
+        `the playground already has ${MAX_IN_PROGRESS} requests in progress`,
+      )
+    this.#inProgress++
+    try {
+      await forward(request, response, { ...destinationOf(place), path })
+    } finally {
+      this.#inProgress--
+    }
+  }
+}
+
+/** A form of another site can post text, but not JSON, without a CORS preflight. */
+function refusalOf({ method, headers }: IncomingMessage): readonly [number, string] | null {
+  const length = Number(headers['content-length'] ?? 0)
+  if (headers['transfer-encoding'] !== undefined) return [411, 'content-length is required']
+  if (length > MAX_BODY_BYTES) return [413, `the body has more than ${MAX_BODY_BYTES} bytes`]
+  if (method === 'POST' ? !isJson(headers) : length > 0)
+    return [415, 'only POST may have a body, and it must be JSON']
+  return null
+}
+
+async function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  to: Destination & { readonly path: string },
+): Promise<void> {
+  // Read completely first: an early response must not cost the page its connection.
+  const body = await buffer(request)
+  const ask = to.protocol === 'https:' ? askHttps : askHttp
+  const outgoing = ask({
+    method: request.method,
+    host: to.address,
+    port: to.port,
+    path: to.path,
+    headers: {
+      ...pickHeaders(request.headers, FORWARDED),
+      ...(body.length === 0 ? {} : { 'content-length': body.length }),
+      host: to.authority,
+    },
+    agent: false,
+    // The other end is this process itself, so its certificate is not checked.
+    rejectUnauthorized: false,
+    ...(to.servername === '' ? {} : { servername: to.servername }),
+  })
+  // When the page disconnects, the request to the listener ends too.
+  response.once('close', () => outgoing.destroy())
+  try {
+    outgoing.end(body)
+    await sendResponse(await responseOf(outgoing), response)
+  } catch (error) {
+    outgoing.destroy()
+    if (response.headersSent) return void response.destroy()
+    refuse(response, 502, `the listener does not respond: ${errorMessageOf(error)}`)
+  }
+}
+
+function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => void outgoing.destroy(new Error('timeout'))
+    const timer = setTimeout(late, HEAD_DEADLINE)
+    outgoing.once('response', resolve).once('error', reject)
+    outgoing.once('close', () => reject(new Error('it closed the connection')))
+    outgoing.once('response', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+  })
+}
+
+async function sendResponse(answer: IncomingMessage, response: ServerResponse): Promise<void> {
+  answer.setTimeout(SILENCE_DEADLINE, () => answer.destroy())
+  const { 'content-type': type = 'text/plain' } = answer.headers
+  const shown = isEventStream(type) || /^application\/json\b/i.test(type) ? type : 'text/plain'
+  response.writeHead(answer.statusCode ?? 502, {
+    ...pickHeaders(answer.headers, RETURNED),
+    ...SECURITY_HEADERS,
+    'content-type': shown,
+  })
+  response.flushHeaders()
+  await pipeline(answer, response)
+}
+
+function pickHeaders(
+  headers: IncomingMessage['headers'],
+  names: readonly string[],
+): Record<string, string> {
+  const found = Object.entries(headers).filter(
+    ([name, value]) =>
+      typeof value === 'string' && (names.includes(name) || name.startsWith('mcp-')),
+  )
+  return Object.fromEntries(found) as Record<string, string>
+}
+
+// Responses that the endpoints of the playground make themselves.
+
+export function reply(response: ServerResponse, status: number, value: unknown): void {
+  const text = JSON.stringify(value)
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(text)
+}
+
+export function refuse(response: ServerResponse, status: number, error: string): void {
+  reply(response, status, { error } satisfies ApiProblem)
+}
+
+export function isJson(headers: IncomingHttpHeaders): boolean {
+  const [type = ''] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  return type.trim() === 'application/json'
+}
